@@ -1,0 +1,100 @@
+# `make` lists the targets. Each one does what it needs first: the virtual environment, the build, then its own work.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+VENV := .venv
+BIN := $(VENV)/bin
+MODEL ?= mv2
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Stamps live inside the environment: without it there is nothing that they could still be true of.
+INSTALLED := $(VENV)/.installed
+BUILT := $(VENV)/.built
+NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find backend_cpp -type f 2>/dev/null) $(wildcard xir/schema/*.fbs)
+CPP_FILES = $(shell git ls-files 'backend_cpp/*.cc' 'backend_cpp/*.h')
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+
+.DEFAULT_GOAL := help
+
+##@ Use
+.PHONY: demo
+demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
+	$(BIN)/python scripts/demo.py --model_name $(MODEL)
+
+.PHONY: bench
+bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's, as markdown
+	$(BIN)/python -m bench --model_name $(MODEL)
+
+##@ Set up
+.PHONY: venv
+venv: $(INSTALLED) ## Make .venv with every pinned package; installs or names missing system packages
+
+.PHONY: build
+build: $(BUILT) ## Install xir in editable form: console scripts, extension module, native runner
+
+$(INSTALLED): requirements.txt requirements-no-deps.txt scripts/setup.sh
+	scripts/setup.sh $(VENV)
+	touch $@
+
+$(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+##@ Test
+.PHONY: test
+test: build ## Every check there is: lint, lit, C++ under sanitizers, docs, pytest
+	$(BIN)/python scripts/run_checks.py lint test-lit test-cpp docs-check test-py
+
+.PHONY: test-lit
+test-lit: build ## The golden tests on the IR
+	$(BIN)/lit --workers $(JOBS) --succinct --verbose test/lit
+
+.PHONY: test-py
+test-py: build ## The Python tests; ARGS='-k name' chooses
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: test-cpp
+test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
+	cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXIR_SANITIZE=ON -DXIR_BUILD_TESTS=ON \
+	    -DXIR_BUILD_PYTHON=OFF -DXIR_BUILD_RUNNER=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python) > build/sanitize.log
+	cmake --build build/sanitize
+	ctest --test-dir build/sanitize --output-on-failure
+
+##@ Style
+.PHONY: lint
+lint: build ## ruff, pyright and clang-format, changing nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	clang-format --dry-run --Werror $(CPP_FILES)
+
+.PHONY: format
+format: venv ## Let ruff and clang-format rewrite what they can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	clang-format -i $(CPP_FILES)
+
+##@ Docs
+.PHONY: docs
+docs: build ## Write the generated reference pages in docs/reference
+	$(BIN)/python scripts/generate_docs.py
+
+.PHONY: docs-check
+docs-check: build ## Fail if a generated page is out of date
+	$(BIN)/python scripts/generate_docs.py --check
+
+##@ Other
+.PHONY: clean
+clean: ## Remove everything that was built; .venv stays (rm -r .venv removes that too)
+	rm -rf build cmake-out* dist .pytest_cache .ruff_cache .hypothesis $(BUILT)
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN { FS = ":.*## " } \
+	    /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	    /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

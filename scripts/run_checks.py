@@ -1,0 +1,50 @@
+"""Runs make targets one after the other, all of them even if one fails, and ends with one line for each.
+
+The exit code is 1 if any of them failed. Each line of the summary quotes the last line that the target printed, which
+is where test runners put their counts.
+"""
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one target ended."""
+
+    target: str
+    passed: bool
+    seconds: float
+    last_line: str
+
+
+def run(target: str) -> Result:
+    """Run one target, passing its output on as it comes."""
+    print(f"\n=== make {target}", flush=True)
+    start = time.monotonic()
+    last_line = ""
+    command = ["make", "--no-print-directory", target]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last_line = line.strip() or last_line
+    return Result(target, process.returncode == 0, time.monotonic() - start, last_line)
+
+
+def main(targets: list[str]) -> int:
+    """Run `targets` and print the summary."""
+    results = [run(target) for target in targets]
+    print("\n=== summary")
+    for result in results:
+        verdict = "pass" if result.passed else "FAIL"
+        print(f"{verdict}  {result.target:<11} {result.seconds:6.1f} s  {result.last_line}")
+    failed = sum(not result.passed for result in results)
+    print(f"{len(results) - failed} of {len(results)} checks passed in {sum(r.seconds for r in results):.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Prepares a machine to build and test xir: system packages, then a virtual environment with the pinned Python packages.
+# usage: scripts/setup.sh VENV_DIRECTORY
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=$1
+
+# The CPU builds of torch and torchvision. Where this index cannot be reached, pip warns and takes what it has.
+torch_index=${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
+
+say() { printf '\n== %s\n' "$*"; }
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+has_command() { command -v "$1" > /dev/null; }
+has_header() { echo "#include <$1>" | c++ -E -x c++ - > /dev/null 2>&1; }
+python_has() { "$python" -c "$1" 2> /dev/null; }
+
+# Debian's and Ubuntu's name of everything that is not here yet.
+missing_packages() {
+  has_command c++ || echo g++
+  has_command cmake || echo cmake
+  has_command ninja || echo ninja-build
+  has_command flatc || echo flatbuffers-compiler
+  has_header flatbuffers/flatbuffers.h || echo libflatbuffers-dev
+  has_command clang-format || echo clang-format
+  if [[ -z $python ]]; then
+    echo python3 python3-venv python3-dev
+    return
+  fi
+  python_has 'import ensurepip, venv' || echo python3-venv
+  python_has 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' || echo python3-dev
+}
+
+install_system_packages() {
+  local as_root=()
+  if [[ $EUID -ne 0 ]]; then
+    as_root=(sudo -n)
+  fi
+  if ! has_command apt-get || ! "${as_root[@]}" true 2> /dev/null; then
+    printf 'error: these system packages are missing (Debian and Ubuntu names): %s\n' "$*" >&2
+    printf 'Install them, then run the same command again:\n    sudo apt-get install %s\n' "$*" >&2
+    exit 1
+  fi
+  say "Installing system packages: $*"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+python=$(find_python)
+read -ra missing <<< "$(missing_packages | xargs)"
+if [[ ${#missing[@]} -gt 0 ]]; then
+  install_system_packages "${missing[@]}"
+  python=$(find_python)
+fi
+if [[ -z $python ]]; then
+  echo 'error: xir needs Python 3.11 or newer; name one with PYTHON=/path/to/python' >&2
+  exit 1
+fi
+
+say "Making $venv with $("$python" --version)"
+"$python" -m venv "$venv"
+pip=("$venv/bin/python" -m pip --disable-pip-version-check install)
+
+say 'Installing torch and torchvision (a few minutes the first time)'
+mapfile -t torch_pins < <(grep -E '^(torch|torchvision)==' requirements.txt)
+"${pip[@]}" --no-deps --retries 1 --extra-index-url "$torch_index" "${torch_pins[@]}"
+
+say 'Installing the other pinned packages'
+"${pip[@]}" --quiet --no-deps -r requirements-no-deps.txt
+"${pip[@]}" --quiet -r requirements.txt
