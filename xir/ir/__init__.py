@@ -1,0 +1,1 @@
+"""What every dialect shares: context, blobs, text, locations, diagnostics, verification, rewriting, passes."""

@@ -1,0 +1,38 @@
+"""The context: which dialects there are, the constant data, and where diagnostics go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+
+from xir.ir.blobs import BlobStore
+from xir.ir.diagnostics import DiagnosticEngine
+
+
+@dataclass
+class XirContext(Context):
+    """An xDSL context that knows xir's dialects, loads each on first use, and owns one module's blobs."""
+
+    blobs: BlobStore = field(default_factory=BlobStore)
+    """The bytes behind every `dense_resource` of the modules in this context."""
+
+    diagnostics: DiagnosticEngine = field(default_factory=DiagnosticEngine)
+    """Where passes report to."""
+
+    def __post_init__(self) -> None:
+        from xir.dialects.builtin import make_builtin
+        from xir.dialects.registry import DIALECTS
+
+        if self._registered_dialects:
+            return
+        self.register_dialect("builtin", lambda: make_builtin(self.blobs))
+        for name, factory in DIALECTS.items():
+            self.register_dialect(name, factory)
+
+    def clone(self) -> XirContext:
+        """A context with the same dialects available and the same blobs; each may then change its own set."""
+        clone = XirContext(self.allow_unregistered, blobs=self.blobs.clone(), diagnostics=self.diagnostics)
+        for name in self._registered_dialects.keys() - clone._registered_dialects.keys():
+            clone.register_dialect(name, self._registered_dialects[name])
+        return clone

@@ -1,0 +1,131 @@
+"""Diagnostics: what a pass or a tool tells its user, always with a place in the user's program.
+
+Passes *emit* (`ctx.diagnostics.remark(op, "...")`) and go on, or *raise* `DiagnosticError` where they cannot. Handlers
+decide what becomes of a diagnostic: tools print it, `--verify-diagnostics` matches it, the API collects it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TextIO
+
+from xdsl.dialects.builtin import LocationAttr
+
+from xir.ir.location import Locatable, format_location, location_of
+
+
+class Severity(Enum):
+    """How bad it is; the value is the word printed."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    REMARK = "remark"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message at one location, with notes that point elsewhere."""
+
+    severity: Severity
+    location: LocationAttr
+    message: str
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        """`file:line:col: error: message`, one line for the diagnostic and one for each note."""
+        head = f"{format_location(self.location)}: {self.severity.value}: {self.message}"
+        return "\n".join((head, *map(str, self.notes)))
+
+
+def note(where: Locatable, message: str) -> Diagnostic:
+    """A note to attach to another diagnostic."""
+    return Diagnostic(Severity.NOTE, location_of(where), message)
+
+
+class DiagnosticError(Exception):
+    """A user's mistake or a limit of the compiler, with its place: ends the compilation with one diagnostic.
+
+    Raise it for anything that the user can fix; a broken invariant of the compiler itself stays an assertion.
+    """
+
+    def __init__(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()):
+        self.diagnostic = Diagnostic(Severity.ERROR, location_of(where), message, tuple(notes))
+        super().__init__(str(self.diagnostic))
+
+
+class AlreadyReportedError(Exception):
+    """A pass emitted errors through the engine; the compilation ends and there is nothing left to print."""
+
+
+Handler = Callable[[Diagnostic], bool]
+"""Takes a diagnostic; True ends its journey, False passes it to the handler below."""
+
+
+@dataclass
+class DiagnosticEngine:
+    """The diagnostics of one context: a stack of handlers, the newest first.
+
+    With no handler, errors and warnings go to stderr and remarks are dropped, so that a library user is not flooded.
+    """
+
+    handlers: list[Handler] = field(default_factory=list[Handler])
+    error_count: int = 0
+    """Errors emitted so far. The pass manager compares it before and after a pass."""
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        """Hand a diagnostic to the handlers."""
+        if diagnostic.severity is Severity.ERROR:
+            self.error_count += 1
+        for handler in reversed(self.handlers):
+            if handler(diagnostic):
+                return
+        if diagnostic.severity is not Severity.REMARK:
+            print(diagnostic, file=sys.stderr)
+
+    def error(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()) -> None:
+        """Emit an error and go on, to report several at once; the pass that did so fails when it returns."""
+        self.emit(Diagnostic(Severity.ERROR, location_of(where), message, tuple(notes)))
+
+    def warning(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()) -> None:
+        """Emit a warning: the result is right but probably not what the user wants."""
+        self.emit(Diagnostic(Severity.WARNING, location_of(where), message, tuple(notes)))
+
+    def remark(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()) -> None:
+        """Emit a remark: a decision of the compiler that the user may want to know, such as an op left out."""
+        self.emit(Diagnostic(Severity.REMARK, location_of(where), message, tuple(notes)))
+
+    @contextmanager
+    def handler(self, handler: Handler) -> Iterator[None]:
+        """Put `handler` on top of the stack for the duration."""
+        self.handlers.append(handler)
+        try:
+            yield
+        finally:
+            self.handlers.remove(handler)
+
+    @contextmanager
+    def collect(self) -> Iterator[list[Diagnostic]]:
+        """Collect every diagnostic of the duration into the list, and let none through."""
+        collected: list[Diagnostic] = []
+
+        def handle(diagnostic: Diagnostic) -> bool:
+            collected.append(diagnostic)
+            return True
+
+        with self.handler(handle):
+            yield collected
+
+
+def stream_handler(stream: TextIO) -> Handler:
+    """A handler that prints everything to `stream`."""
+
+    def handle(diagnostic: Diagnostic) -> bool:
+        print(diagnostic, file=stream)
+        return True
+
+    return handle

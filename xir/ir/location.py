@@ -1,0 +1,109 @@
+"""Source locations: building them cheaply, reading them, and writing them for a human.
+
+The attributes are MLIR's own (`loc(unknown)`, `loc("f":1:2)`, `loc("name"(...))`, `loc(callsite(a at b))`,
+`loc(fused[...])`). An fx node's name travels as a `NameLoc` around the line of the user's Python, because SSA name
+hints are free to change.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+Locatable = LocationAttr | Operation | SSAValue | Block | Region | None
+"""What a diagnostic can point at: a location, or IR that has one."""
+
+
+def file_location(filename: str | StringAttr, line: int, column: int = 0) -> FileLineColLoc:
+    """`loc("filename":line:column)`. Lines and columns count from 1; column 0 means "the line, no column known"."""
+    filename = filename if isinstance(filename, StringAttr) else StringAttr(filename)
+    return FileLineColLoc(filename, IntAttr(line), IntAttr(column))
+
+
+def name_location(name: str, child: LocationAttr | None = None) -> NameLoc:
+    """`loc("name"(child))`, the form every imported op carries: the fx node's name around its source line."""
+    return NameLoc(StringAttr(name), NoneAttr() if child is None else child)
+
+
+def fused_location(*locations: LocationAttr) -> LocationAttr:
+    """The location of an op made from several: their fusion, flattened, each once, unknown ones left out."""
+    parts: dict[Attribute, None] = {}
+    for location in locations:
+        nested = location.locations if isinstance(location, FusedLoc) else (location,)
+        parts.update(dict.fromkeys(nested))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    parts.pop(UNKNOWN_LOC, None)
+    if not parts:
+        return UNKNOWN_LOC
+    if len(parts) == 1:
+        return next(iter(parts))  # pyright: ignore[reportReturnType]
+    return FusedLoc(ArrayAttr(parts), NoneAttr())
+
+
+def location_of(where: Locatable) -> LocationAttr:
+    """The location of an op, value, block or region (its nearest enclosing op's where it has none of its own)."""
+    if where is None:
+        return UNKNOWN_LOC
+    if isinstance(where, Operation):
+        return where.location
+    if isinstance(where, BlockArgument):
+        return where.location if where.location != UNKNOWN_LOC else location_of(where.block)
+    if isinstance(where, SSAValue):
+        return location_of(where.owner)
+    if isinstance(where, Block | Region):
+        return location_of(where.parent_op())
+    return where
+
+
+def find_file_location(location: Attribute) -> FileLineColLoc | None:
+    """The `file:line:col` to show for a location: a call site's callee, a fusion's first part that has one."""
+    match location:
+        case FileLineColLoc():
+            return location
+        case NameLoc(location=child):
+            return find_file_location(child)
+        case CallSiteLoc(callee=callee, caller=caller):
+            return find_file_location(callee) or find_file_location(caller)
+        case FusedLoc(locations=ArrayAttr(data=parts)):
+            return next((found for part in parts if (found := find_file_location(part)) is not None), None)
+        case _:
+            return None
+
+
+def find_name(location: Attribute) -> str | None:
+    """The outermost name in a location (an fx node's or a module path), or None."""
+    match location:
+        case NameLoc(desc=desc):
+            return desc.data
+        case CallSiteLoc(callee=callee, caller=caller):
+            return find_name(callee) or find_name(caller)
+        case FusedLoc(locations=ArrayAttr(data=parts)):
+            return next((found for part in parts if (found := find_name(part)) is not None), None)
+        case _:
+            return None
+
+
+def format_location(location: LocationAttr) -> str:
+    """`file:line:col`, `file:line` where the column is unknown, else `loc("name")` or `loc(unknown)`."""
+    if (found := find_file_location(location)) is not None:
+        position = f"{found.filename.data}:{found.line.data}"
+        return f"{position}:{found.column.data}" if found.column.data else position
+    if (name := find_name(location)) is not None:
+        return f'loc("{name}")'
+    return "loc(unknown)"
+
+
+def is_unknown(location: LocationAttr) -> bool:
+    """Whether nothing is known about where an op came from."""
+    return isinstance(location, UnknownLoc)
