@@ -1,0 +1,180 @@
+"""What the ops of the dialect share: tensors, bounds, and the shape arithmetic of their verifiers."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    FloatAttr,
+    IntegerAttr,
+    TensorType,
+    f32,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, base, opt_prop_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects.xnnpack.wire import Member, Wire
+
+MAX_RANK = 6
+"""XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
+
+FLOAT_TYPES = (Float32Type, Float16Type, BFloat16Type)
+
+Tensor = base(TensorType)
+"""Any ranked tensor; what the element type may be is the business of each op's verifier."""
+
+
+class NodeOp(IRDLOperation, ABC):
+    """One XNNPACK node. Values are in physical order, the innermost dimension last."""
+
+    WIRE: ClassVar[Wire]
+
+    debug_handle = opt_prop_def(IntegerAttr.constr(i32))
+    """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
+
+    traits = traits_def(Pure())
+
+    irdl_options = (ParsePropInAttrDict(),)
+
+    def member(self) -> Member:
+        """The union member that this op is on the wire."""
+        return self.WIRE.members[None]
+
+    def verify_(self) -> None:
+        for value in (*self.operands, *self.results):
+            if (rank := rank_of(value)) > MAX_RANK:
+                raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
+        self.verify_node()
+
+    def verify_node(self) -> None:
+        """Check what constraints on single operands cannot say."""
+
+
+class BoundedOp(NodeOp, ABC):
+    """A node that clamps its output; an absent bound is infinite."""
+
+    output_min = opt_prop_def(FloatAttr.constr(f32))
+    output_max = opt_prop_def(FloatAttr.constr(f32))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """(min, max) of the output, infinite where absent."""
+        low = float("-inf") if self.output_min is None else self.output_min.value.data
+        high = float("inf") if self.output_max is None else self.output_max.value.data
+        return low, high
+
+    def verify_(self) -> None:
+        low, high = self.bounds
+        if not low < high:
+            raise VerifyException(f"output_min {low} must be less than output_max {high}")
+        super().verify_()
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a tensor value, -1 for a dynamic dimension."""
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()
+
+
+def rank_of(value: SSAValue) -> int:
+    """The number of dimensions of a tensor value."""
+    return len(shape_of(value))
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
+
+
+def ints(attr: DenseArrayBase) -> tuple[int, ...]:
+    """The values of an integer array attribute."""
+    return tuple(int(v) for v in attr.get_values())
+
+
+def u32s(values: Sequence[int]) -> DenseArrayBase:
+    """`values` as the i32 array attribute that this dialect uses for shapes, permutations and windows."""
+    return DenseArrayBase.from_list(i32, list(values))
+
+
+def same_dim(a: int, b: int) -> bool:
+    """Whether two dimensions can be equal at run time."""
+    return DYNAMIC_INDEX in (a, b) or a == b
+
+
+def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes can be equal at run time."""
+    return len(a) == len(b) and all(same_dim(x, y) for x, y in zip(a, b, strict=True))
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as types print it: `1x3x?`."""
+    return "x".join("?" if d == DYNAMIC_INDEX else str(d) for d in shape) or "scalar"
+
+
+def expect_shape(value: SSAValue, expected: Sequence[int], what: str = "result") -> None:
+    """Raise unless `value` can have the shape `expected`."""
+    if not same_shape(shape_of(value), expected):
+        raise VerifyException(f"{what} has shape {shape_text(shape_of(value))}, expected {shape_text(expected)}")
+
+
+def expect_rank(value: SSAValue, rank: int, what: str) -> None:
+    """Raise unless `value` has `rank` dimensions."""
+    if rank_of(value) != rank:
+        raise VerifyException(f"{what} must have rank {rank}, it has rank {rank_of(value)}")
+
+
+def expect_length(attr: DenseArrayBase, length: int, what: str) -> None:
+    """Raise unless the array attribute has `length` elements."""
+    if len(attr) != length:
+        raise VerifyException(f"{what} must have {length} elements, it has {len(attr)}")
+
+
+def expect_at_least(attr: DenseArrayBase, least: int, what: str) -> None:
+    """Raise if an element of the array attribute is below `least`."""
+    if any(v < least for v in ints(attr)):
+        raise VerifyException(f"{what} must be at least {least}, it is {list(ints(attr))}")
+
+
+def expect_same_float(*values: SSAValue) -> None:
+    """Float tensors do not mix: fp32, fp16 and bf16 each stay among themselves."""
+    floats = {element_type(v) for v in values if isinstance(element_type(v), FLOAT_TYPES)}
+    if len(floats) > 1:
+        raise VerifyException("operands and result must have one floating-point type")
+
+
+def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape that `a` and `b` broadcast to by NumPy's rules; raises when they do not."""
+    rank = max(len(a), len(b))
+    padded_a = (1,) * (rank - len(a)) + tuple(a)
+    padded_b = (1,) * (rank - len(b)) + tuple(b)
+    out: list[int] = []
+    for x, y in zip(padded_a, padded_b, strict=True):
+        if x == 1:
+            out.append(y)
+        elif y == 1 or same_dim(x, y):
+            out.append(y if x == DYNAMIC_INDEX and y != 1 else x)
+        else:
+            raise VerifyException(f"shapes {shape_text(a)} and {shape_text(b)} do not broadcast")
+    return tuple(out)
+
+
+def window_output(size: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
+    """How many windows fit: floor((size + padding - dilation·(kernel - 1) - 1) / stride) + 1."""
+    if size == DYNAMIC_INDEX:
+        return DYNAMIC_INDEX
+    span = dilation * (kernel - 1) + 1
+    room = size + before + after - span
+    if room < 0:
+        raise VerifyException(f"a window of {span} does not fit into {size} with padding {before} and {after}")
+    return room // stride + 1

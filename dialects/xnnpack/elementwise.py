@@ -1,0 +1,211 @@
+"""Elementwise nodes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects.xnnpack.base import (
+    BoundedOp,
+    NodeOp,
+    Tensor,
+    broadcast,
+    element_type,
+    expect_same_float,
+    expect_shape,
+    shape_of,
+)
+from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, UNARY, Kind
+from xir.dialects.xnnpack.wire import FlagsSlot, FloatSlot, Member, ValueSlot, Wire, one
+
+NO_FLAGS = FlagsSlot({})
+UNARY_SLOTS = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), NO_FLAGS)
+BINARY_SLOTS = (
+    ValueSlot("input1_id", "lhs"),
+    ValueSlot("input2_id", "rhs"),
+    ValueSlot("output_id", "output"),
+    NO_FLAGS,
+)
+
+
+def members_of(rows: tuple[Kind, ...]) -> dict[str | int | None, Member]:
+    """The union member of each kind."""
+    return {row.kind: Member(row.member, row.tag) for row in rows}
+
+
+class KindAttr(Data[str], SpacedOpaqueSyntaxAttribute):
+    """The name of an elementwise operator, written without quotes."""
+
+    KINDS: ClassVar[frozenset[str]]
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        pos = parser.pos
+        kind = parser.parse_identifier()
+        if kind not in cls.KINDS:
+            parser.raise_error(f"unknown kind '{kind}', expected one of {', '.join(sorted(cls.KINDS))}", pos)
+        return kind
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(self.data)
+
+
+@irdl_attr_definition
+class UnaryKindAttr(KindAttr):
+    """An operator of one operand."""
+
+    name = "xnnpack.unary_kind"
+    KINDS = frozenset(row.kind for row in UNARY)
+
+
+@irdl_attr_definition
+class BinaryKindAttr(KindAttr):
+    """An operator of two operands."""
+
+    name = "xnnpack.binary_kind"
+    KINDS = frozenset(row.kind for row in BINARY)
+
+
+class SameShapeOp(NodeOp):
+    """One input, one output of the same shape."""
+
+    input = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
+
+    def verify_node(self) -> None:
+        expect_shape(self.output, shape_of(self.input))
+        expect_same_float(self.input, self.output)
+
+
+@irdl_op_definition
+class UnaryOp(SameShapeOp):
+    """Apply an elementwise operator to one tensor (`xnn_define_unary`).
+
+    ```mlir
+    %1 = xnnpack.unary abs %0 : tensor<2x3xf32> -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "xnnpack.unary"
+
+    kind = prop_def(UnaryKindAttr)
+
+    assembly_format = "$kind $input attr-dict `:` type($input) `->` type($output)"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode1x1", members_of(UNARY), UNARY_SLOTS)
+
+    def member(self) -> Member:
+        return self.WIRE.members[self.kind.data]
+
+
+@irdl_op_definition
+class ClampOp(SameShapeOp, BoundedOp):
+    """Clamp each element to [output_min, output_max] (`xnn_define_unary` with `xnn_unary_clamp`).
+
+    ```mlir
+    %1 = xnnpack.clamp %0 {output_min = 0.0 : f32, output_max = 6.0 : f32} : tensor<4xf32> -> tensor<4xf32>
+    ```
+    """
+
+    name = "xnnpack.clamp"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNClamp", 6), UNARY_SLOTS, bounds="required")
+
+
+@irdl_op_definition
+class EluOp(SameShapeOp):
+    """x where it is positive, else alpha·(e^x − 1) (`xnn_unary_elu`)."""
+
+    name = "xnnpack.elu"
+
+    alpha = prop_def(FloatAttr.constr(f32))
+
+    WIRE: ClassVar[Wire] = Wire("XNNELU", one("XNNELU", 29), (FloatSlot("alpha", "alpha"), *UNARY_SLOTS))
+
+    def verify_node(self) -> None:
+        super().verify_node()
+        # XNNPACK refuses others: src/operators/unary-elementwise-nc.c.
+        if not 0.0 < self.alpha.value.data < float("inf"):
+            raise VerifyException(f"alpha must be finite and positive, it is {self.alpha.value.data}")
+
+
+@irdl_op_definition
+class LeakyReluOp(SameShapeOp):
+    """x where it is positive, else negative_slope·x (`xnn_unary_leaky_relu`)."""
+
+    name = "xnnpack.leaky_relu"
+
+    negative_slope = prop_def(FloatAttr.constr(f32))
+
+    WIRE: ClassVar[Wire] = Wire(
+        "XNNLeakyReLU", one("XNNLeakyReLU", 25), (FloatSlot("negative_slope", "negative_slope"), *UNARY_SLOTS)
+    )
+
+
+@irdl_op_definition
+class ConvertOp(NodeOp):
+    """Convert the elements to the result's type: quantise, dequantise, requantise or cast (`xnn_define_convert`)."""
+
+    name = "xnnpack.convert"
+
+    input = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNConvert", 18), UNARY_SLOTS)
+
+    def verify_node(self) -> None:
+        expect_shape(self.output, shape_of(self.input))
+
+
+@irdl_op_definition
+class CopyOp(SameShapeOp):
+    """Copy a tensor (`xnn_define_copy`): what a subgraph yields must be the result of a node."""
+
+    name = "xnnpack.copy"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNCopy", 46), UNARY_SLOTS)
+
+    def verify_node(self) -> None:
+        super().verify_node()
+        if element_type(self.input) != element_type(self.output):
+            raise VerifyException("a copy does not change the element type")
+
+
+@irdl_op_definition
+class BinaryOp(BoundedOp):
+    """Apply an elementwise operator to two tensors with NumPy's broadcasting (`xnn_define_binary`).
+
+    ```mlir
+    %2 = xnnpack.binary add %0, %1 : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "xnnpack.binary"
+
+    kind = prop_def(BinaryKindAttr)
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    assembly_format = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($output)"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode2x1", members_of(BINARY), BINARY_SLOTS, bounds="optional")
+
+    def member(self) -> Member:
+        return self.WIRE.members[self.kind.data]
+
+    def verify_node(self) -> None:
+        expect_shape(self.output, broadcast(shape_of(self.lhs), shape_of(self.rhs)))
+        expect_same_float(self.lhs, self.rhs, self.output)
+        if (self.output_min or self.output_max) and self.kind.data not in BOUNDED_BINARY:
+            raise VerifyException(f"'{self.kind.data}' does not clamp its output")

@@ -1,0 +1,60 @@
+"""The elementwise nodes, a row each.
+
+**Adding an elementwise op is adding a row here.** From a row come the kind in the dialect, the union member in
+`xnnpack.fbs`, the C++ dispatch to XNNPACK's operator, the legalisation of the ATen ops it names, and its line in the
+reference page. `make generate` rewrites the generated files.
+
+Operator names are `enum xnn_unary_operator` and `enum xnn_binary_operator` of XNNPACK's `include/xnnpack.h`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One elementwise node.
+
+    `kind` is XNNPACK's operator name without its prefix; `member` and `tag` name it on the wire; `edge` lists the edge
+    ops that mean exactly this, and so become it.
+    """
+
+    kind: str
+    member: str
+    tag: int
+    edge: tuple[str, ...]
+    summary: str
+    bounded: bool = False
+
+
+UNARY = (
+    Kind("abs", "XNNAbs", 30, ("edge.abs",), "|x|"),
+    Kind("ceiling", "XNNCeiling", 23, ("edge.ceil",), "the least integer not below x"),
+    Kind("cosine", "XNNCos", 47, ("edge.cos",), "cos(x), x in radians"),
+    Kind("exp", "XNNExp", 44, ("edge.exp",), "e^x"),
+    Kind("floor", "XNNFloor", 17, ("edge.floor",), "the greatest integer not above x"),
+    Kind("gelu", "XNNGelu", 42, (), "x·Φ(x), by the error function"),
+    Kind("hardswish", "XNNHardswish", 24, ("edge.hardswish",), "x·clamp(x + 3, 0, 6) / 6"),
+    Kind("log", "XNNLog", 41, ("edge.log",), "the natural logarithm of x"),
+    Kind("negate", "XNNNegate", 27, ("edge.neg",), "−x"),
+    Kind("reciprocal_square_root", "XNNReciprocalSquareRoot", 40, ("edge.rsqrt",), "1 / √x"),
+    Kind("sigmoid", "XNNSigmoid", 4, ("edge.sigmoid",), "1 / (1 + e^−x)"),
+    Kind("sine", "XNNSin", 45, ("edge.sin",), "sin(x), x in radians"),
+    Kind("square", "XNNSquare", 28, ("edge.square",), "x²"),
+    Kind("square_root", "XNNSquareRoot", 22, ("edge.sqrt",), "√x"),
+    Kind("tanh", "XNNTanh", 43, ("edge.tanh",), "the hyperbolic tangent of x"),
+)
+
+BINARY = (
+    Kind("add", "XNNAdd", 1, (), "lhs + rhs", bounded=True),
+    Kind("divide", "XNNDiv", 8, ("edge.div.Tensor",), "lhs / rhs", bounded=True),
+    Kind("maximum", "XNNMaximum", 26, ("edge.maximum",), "the larger of lhs and rhs"),
+    Kind("minimum", "XNNMinimum", 12, ("edge.minimum",), "the smaller of lhs and rhs"),
+    Kind("multiply", "XNNMultiply", 15, ("edge.mul.Tensor",), "lhs · rhs", bounded=True),
+    Kind("prelu", "XNNPReLU", 31, (), "lhs where it is positive, else lhs · rhs"),
+    Kind("subtract", "XNNSubtract", 16, (), "lhs − rhs", bounded=True),
+)
+
+BOUNDED_BINARY = frozenset(row.kind for row in BINARY if row.bounded)
+"""Binary kinds whose node clamps its output."""

@@ -1,0 +1,127 @@
+"""Matrix nodes and softmax."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects.xnnpack.base import (
+    BoundedOp,
+    NodeOp,
+    Tensor,
+    broadcast,
+    expect_rank,
+    expect_same_float,
+    expect_shape,
+    rank_of,
+    same_dim,
+    shape_of,
+)
+from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
+from xir.dialects.xnnpack.wire import FlagsSlot, ValueSlot, Wire, one
+
+
+@irdl_op_definition
+class FullyConnectedOp(BoundedOp):
+    """Matrix product with a filter over the last dimension (`xnn_define_fully_connected`).
+
+    input [..., I], filter [O, I] (or [I, O] with `transpose_weights`), bias [O], output [..., O].
+
+    ```mlir
+    %1 = xnnpack.fully_connected %0, %w, %b : (tensor<1x4xf32>, tensor<8x4xf32>, tensor<8xf32>) -> tensor<1x8xf32>
+    ```
+    """
+
+    name = "xnnpack.fully_connected"
+
+    input = operand_def(Tensor)
+    filter = operand_def(Tensor)
+    bias = opt_operand_def(Tensor)
+    output = result_def(Tensor)
+
+    transpose_weights = opt_prop_def(UnitAttr)
+
+    assembly_format = "$input `,` $filter (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
+
+    WIRE: ClassVar[Wire] = Wire(
+        "XNNFullyConnected",
+        one("XNNFullyConnected", 2),
+        (
+            ValueSlot("input1_id", "input"),
+            ValueSlot("filter_id", "filter"),
+            ValueSlot("bias_id", "bias"),
+            ValueSlot("output_id", "output"),
+            FlagsSlot({"transpose_weights": 1}),
+        ),
+        bounds="optional",
+    )
+
+    def verify_node(self) -> None:
+        expect_rank(self.filter, 2, "filter")
+        if rank_of(self.input) < 1:
+            raise VerifyException("input must have at least one dimension")
+        out_features, in_features = shape_of(self.filter)
+        if self.transpose_weights is not None:
+            out_features, in_features = in_features, out_features
+        if not same_dim(shape_of(self.input)[-1], in_features):
+            raise VerifyException(f"input has {shape_of(self.input)[-1]} features, the filter takes {in_features}")
+        if self.bias is not None:
+            expect_shape(self.bias, (out_features,), "bias")
+        expect_same_float(self.input, self.filter, self.output)
+        expect_shape(self.output, (*shape_of(self.input)[:-1], out_features))
+
+
+@irdl_op_definition
+class BatchMatrixMultiplyOp(NodeOp):
+    """Matrix product of the last two dimensions, the others broadcast (`xnn_define_batch_matrix_multiply`).
+
+    lhs [..., M, K], rhs [..., K, N] (or [..., N, K] with `transpose_b`), output [..., M, N].
+    """
+
+    name = "xnnpack.batch_matrix_multiply"
+
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
+    output = result_def(Tensor)
+
+    transpose_b = opt_prop_def(UnitAttr)
+
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    WIRE: ClassVar[Wire] = Wire(
+        "XNNNode2x1",
+        one("XNNBatchMatrixMultiply", 37),
+        (
+            ValueSlot("input1_id", "lhs"),
+            ValueSlot("input2_id", "rhs"),
+            ValueSlot("output_id", "output"),
+            FlagsSlot({"transpose_b": 1}),
+        ),
+    )
+
+    def verify_node(self) -> None:
+        lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
+        if len(lhs) < 2 or len(rhs) < 2:
+            raise VerifyException("both operands must have at least two dimensions")
+        inner, columns = rhs[-2:] if self.transpose_b is None else (rhs[-1], rhs[-2])
+        if not same_dim(lhs[-1], inner):
+            raise VerifyException(f"lhs has {lhs[-1]} columns, rhs takes {inner}")
+        expect_same_float(self.lhs, self.rhs, self.output)
+        expect_shape(self.output, (*broadcast(lhs[:-2], rhs[:-2]), lhs[-2], columns))
+
+
+@irdl_op_definition
+class SoftmaxOp(SameShapeOp):
+    """Softmax over the last dimension (`xnn_define_softmax`)."""
+
+    name = "xnnpack.softmax"
+
+    WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNSoftmax", 3), UNARY_SLOTS)
+
+    def verify_node(self) -> None:
+        super().verify_node()
+        if rank_of(self.input) < 1:
+            raise VerifyException("softmax needs at least one dimension")
