@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     TensorType,
     f32,
     i32,
@@ -99,7 +100,7 @@ def element_type(value: SSAValue) -> Attribute:
 
 def ints(attr: DenseArrayBase) -> tuple[int, ...]:
     """The values of an integer array attribute."""
-    return tuple(int(v) for v in attr.get_values())
+    return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", attr).get_values())
 
 
 def u32s(values: Sequence[int]) -> DenseArrayBase:

@@ -137,7 +137,7 @@ class Conv2dOp(ConvolutionOp):
 
     name = "xnnpack.conv2d"
 
-    WIRE: ClassVar[Wire] = Wire("XNNConv", one("XNNConv2d", 7), conv_slots(NO_ADJUSTMENT), bounds="optional")
+    WIRE: ClassVar[Wire] = Wire("XNNNodeConv", one("XNNConv2d", 7), conv_slots(NO_ADJUSTMENT), bounds="optional")
 
 
 @irdl_op_definition
@@ -154,7 +154,7 @@ class DepthwiseConv2dOp(ConvolutionOp):
 
     name = "xnnpack.depthwise_conv2d"
 
-    WIRE: ClassVar[Wire] = Wire("XNNConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional")
+    WIRE: ClassVar[Wire] = Wire("XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional")
 
     @property
     def group_input_channels(self) -> int:
@@ -186,7 +186,7 @@ class Deconv2dOp(ConvolutionOp):
     adjustment = prop_def(DenseArrayBase.constr(i32), default_value=u32s((0, 0)))
 
     WIRE: ClassVar[Wire] = Wire(
-        "XNNConv",
+        "XNNNodeConv",
         one("XNNConvTranspose2d", 39),
         conv_slots((UIntSlot("adjustment_height", "adjustment", 0), UIntSlot("adjustment_width", "adjustment", 1))),
         bounds="optional",

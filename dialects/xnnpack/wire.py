@@ -122,3 +122,7 @@ class Wire:
 def one(name: str, tag: int) -> Mapping[str | int | None, Member]:
     """The members of an op that is always the same union member."""
     return {None: Member(name, tag)}
+
+
+RESERVED = {36: "XNNScaledDotProductAttention"}
+"""Members that ExecuTorch's schema has and its runtime refuses; no op of ours is written as one of them."""
