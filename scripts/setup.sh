@@ -75,5 +75,5 @@ mapfile -t torch_pins < <(grep -E '^(torch|torchvision)==' requirements.txt)
 "${pip[@]}" --no-deps --retries 1 --extra-index-url "$torch_index" "${torch_pins[@]}"
 
 say 'Installing the other pinned packages'
-"${pip[@]}" --quiet --no-deps -r requirements-no-deps.txt
 "${pip[@]}" --quiet -r requirements.txt
+"${pip[@]}" --quiet --no-deps -r requirements-no-deps.txt

@@ -1,0 +1,109 @@
+"""The examples in the Markdown pages hold: a code block's info string says how.
+
+- ```` ```LANG from=PATH ````: the block is quoted from that file, to the letter.
+- ```` ```LANG file=NAME ````: the block is written to NAME in the page's scratch folder, for later blocks to use.
+- ```` ```console ````: each `$ command` runs in that folder; the lines under it are its output, `...` any text.
+- ```` ```python ````: the page's Python blocks run one after the other in one namespace, in that folder.
+- ```` ```mlir ````: xir-opt reads it and prints it.
+
+Blocks in other languages (`sh`, `text`, …) are for the reader alone.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+BLOCK = re.compile(r"^```(\S+)[ \t]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    line: int
+    language: str
+    options: dict[str, str]
+    text: str
+
+
+@cache
+def pages() -> tuple[Path, ...]:
+    return (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+
+def blocks(page: str) -> list[Block]:
+    return [
+        Block(
+            line=page.count("\n", 0, match.start()) + 1,
+            language=match[1],
+            options=dict(word.split("=", 1) for word in match[2].split()),
+            text=match[3],
+        )
+        for match in BLOCK.finditer(page)
+    ]
+
+
+def run(command: str, folder: Path, stdin: str | None = None) -> str:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 or "exit 1" in command, f"$ {command}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def check_console(text: str, folder: Path) -> None:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        printed = run(command, folder)
+        if not expected.strip():
+            continue
+        pattern = ".*".join(re.escape(piece) for piece in expected.strip().split("..."))
+        assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"$ {command}\n{printed}\nis not what the page shows"
+
+
+def check(block: Block, folder: Path, namespace: dict[str, object]) -> None:
+    if source := block.options.get("from"):
+        assert block.text in (ROOT / source).read_text(encoding="utf-8"), f"{source} does not hold this text"
+    elif name := block.options.get("file"):
+        (folder / name).write_text(block.text, encoding="utf-8")
+    elif block.language == "console":
+        check_console(block.text, folder)
+    elif block.language == "python":
+        exec(block.text, namespace)
+    elif block.language == "mlir":
+        run("xir-opt", folder, stdin=block.text)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_examples_hold(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        try:
+            check(block, tmp_path, namespace)
+        except Exception as error:
+            pytest.fail(f"{page.relative_to(ROOT)}:{block.line}: {error}")
+
+
+def test_a_wrong_example_is_found(tmp_path: Path) -> None:
+    right, wrong = blocks("```console\n$ echo one two\none ...\n```\n\n```console\n$ echo one\ntwo\n```\n")
+    check(right, tmp_path, {})
+    assert wrong.line == 6
+    with pytest.raises(AssertionError, match="not what the page shows"):
+        check(wrong, tmp_path, {})
+
+
+def test_links_inside_the_project_lead_somewhere() -> None:
+    dead = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages()
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert dead == []

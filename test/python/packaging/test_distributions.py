@@ -1,0 +1,96 @@
+"""What a wheel and an sdist hold. The build directory is the editable install's, so nothing is compiled twice."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    out = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", str(out), ".")
+    (path,) = out.glob("xir-*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> tarfile.TarFile:
+    out = tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(out)!r})")
+    (path,) = out.glob("xir-*.tar.gz")
+    return tarfile.open(path)
+
+
+def committed(*patterns: str) -> set[str]:
+    return set(run("git", "ls-files", *patterns).split())
+
+
+def test_wheel_holds_only_the_package_and_its_data(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    version = next(top for top in tops if top.endswith(".dist-info")).removesuffix(".dist-info")
+    assert tops == {"xir", f"{version}.dist-info", f"{version}.data"}
+
+
+def test_wheel_holds_every_committed_module(wheel: zipfile.ZipFile) -> None:
+    modules = committed("xir/*.py")
+    modules |= {f"xir/{name}" for name in committed("dialects/*.py", "transforms/*.py")}
+    assert len(modules) > 20
+    assert modules - set(wheel.namelist()) == set()
+
+
+def test_linked_packages_are_files_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    for name in ("dialects", "transforms"):
+        assert f'__name__ != "xir.{name}"' in wheel.read(f"xir/{name}/__init__.py").decode()
+
+
+def test_wheel_holds_the_compiled_parts(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    extensions = [name for name in names if name.endswith(".so")]
+    assert len(extensions) == 1, extensions
+    assert extensions[0].startswith("xir/runtime/_native.")
+    runners = [name for name in names if name.endswith(".data/scripts/xnn_executor_runner")]
+    assert len(runners) == 1
+    assert wheel.read(runners[0])[:4] == b"\x7fELF"
+    assert wheel.getinfo(runners[0]).external_attr >> 16 & 0o111, "the runner is not executable"
+
+
+def test_wheel_holds_the_schemas(wheel: zipfile.ZipFile) -> None:
+    schemas = committed("xir/schema/*.fbs")
+    assert schemas
+    assert schemas <= set(wheel.namelist())
+
+
+def test_wheel_declares_its_scripts(wheel: zipfile.ZipFile) -> None:
+    (entry_points,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    text = wheel.read(entry_points).decode()
+    for script in ("xir-opt", "xir-translate", "xir-aot"):
+        assert f"{script} = " in text
+
+
+def test_core_dependencies_leave_torch_out(wheel: zipfile.ZipFile) -> None:
+    (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    lines = wheel.read(metadata).decode().splitlines()
+    required = [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
+    assert {line.split(": ")[1].split("=")[0].split(">")[0] for line in required} == {"xdsl", "numpy", "flatbuffers"}
+
+
+def test_sdist_can_build_the_same_wheel(sdist: tarfile.TarFile) -> None:
+    root = sdist.getnames()[0].split("/")[0]
+    names = {name.removeprefix(f"{root}/") for name in sdist.getnames()}
+    needed = committed("xir/*.py", "xir/schema/*", "backend_cpp/*") | {"pyproject.toml", "CMakeLists.txt", "LICENSE"}
+    needed |= {f"xir/{name}" for name in committed("dialects/*.py", "transforms/*.py")}
+    assert needed - names == set()
+    links = [member.name for member in sdist.getmembers() if member.issym()]
+    assert links == [], "a link may not survive unpacking; the sdist holds files"
