@@ -1,0 +1,1 @@
+"""Measurements beside stock ExecuTorch: `make bench`, or `python -m bench --help`."""

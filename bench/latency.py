@@ -1,0 +1,112 @@
+"""Latency of one model in our runtime and in stock ExecuTorch's, taken in one process, in alternating rounds.
+
+Both run their own `.pte` of the same exported program on the same input through their Python API. Absolute times differ
+between machines and hours; the ratio of two medians taken in alternation is what can be quoted.
+"""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import xir.runtime
+
+WARM_UPS = 10
+ROUNDS = 10
+RUNS_PER_ROUND = 6
+
+Tensors = Sequence[torch.Tensor]
+Execute = Callable[[Tensors], Tensors]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What one runtime needed on one thread count, in milliseconds."""
+
+    runtime: str
+    threads: int
+    load: float
+    first: float
+    median: float
+    minimum: float
+
+
+@dataclass
+class Peer:
+    """A loaded program under measurement."""
+
+    runtime: str
+    execute: Execute
+    load: float
+    first: float
+    times: list[float]
+
+    def run(self, inputs: Tensors, count: int) -> list[float]:
+        """Run `count` times and give each run's milliseconds."""
+        taken: list[float] = []
+        for _ in range(count):
+            start = time.perf_counter()
+            self.execute(inputs)
+            taken.append((time.perf_counter() - start) * 1e3)
+        return taken
+
+    def latency(self, threads: int) -> Latency:
+        """Sum up the measured rounds."""
+        return Latency(
+            self.runtime, threads, self.load, self.first, statistics.median(self.times), min(self.times)
+        )
+
+
+def load_xir(path: Path, threads: int) -> Execute:
+    """Load `path` in our runtime."""
+    program = xir.runtime.Runtime.get().load_program(path, threads=threads)
+    return program.load_method("forward").execute
+
+
+def load_stock(path: Path, threads: int) -> Execute:
+    """Load `path` in stock ExecuTorch, whose thread pool is one for the process and is sized before loading."""
+    from executorch.extension.pybindings import portable_lib
+    from executorch.runtime import Runtime
+
+    portable_lib._unsafe_reset_threadpool(threads)
+    program = Runtime.get().load_program(path)
+    method = program.load_method("forward")
+    assert method is not None
+    # A method of stock's keeps no reference to the program whose bytes it reads.
+    return lambda inputs, _program=program: method.execute(inputs)
+
+
+def start(runtime: str, load: Callable[[Path, int], Execute], path: Path, threads: int, inputs: Tensors) -> Peer:
+    """Load a program and run it until it is warm."""
+    begin = time.perf_counter()
+    execute = load(path, threads)
+    peer = Peer(runtime, execute, (time.perf_counter() - begin) * 1e3, 0.0, [])
+    (peer.first,) = peer.run(inputs, 1)
+    peer.run(inputs, WARM_UPS - 1)
+    return peer
+
+
+def compare(ours: Path, stock: Path, inputs: Tensors, threads: int) -> tuple[Latency, Latency]:
+    """Measure both on `threads` threads, our runtime first in even rounds and stock's in odd ones."""
+    peers = [
+        start("xir", load_xir, ours, threads, inputs),
+        start("ExecuTorch", load_stock, stock, threads, inputs),
+    ]
+    gc.disable()
+    try:
+        for index in range(ROUNDS):
+            for peer in peers if index % 2 == 0 else reversed(peers):
+                peer.times += peer.run(inputs, RUNS_PER_ROUND)
+    finally:
+        gc.enable()
+    return peers[0].latency(threads), peers[1].latency(threads)
+
+
+def largest_difference(ours: Path, stock: Path, inputs: Tensors) -> float:
+    """The largest difference between the two runtimes' outputs, relative to stock's largest magnitude."""
+    pairs = zip(load_xir(ours, 1)(inputs), load_stock(stock, 1)(inputs), strict=True)
+    return max(float((mine - theirs).abs().max() / theirs.abs().max()) for mine, theirs in pairs)
