@@ -78,13 +78,19 @@ format: venv ## Let ruff and clang-format rewrite what they can
 	$(BIN)/ruff format
 	clang-format -i $(CPP_FILES)
 
-##@ Docs
+##@ Generated files
+.PHONY: generate
+generate: build ## Write what follows from op definitions and docstrings: schema, C++ dispatch, reference pages
+	$(BIN)/python scripts/generate_wire.py
+	$(BIN)/python scripts/generate_docs.py
+
 .PHONY: docs
-docs: build ## Write the generated reference pages in docs/reference
+docs: build ## Write the reference pages alone
 	$(BIN)/python scripts/generate_docs.py
 
 .PHONY: docs-check
-docs-check: build ## Fail if a generated page is out of date
+docs-check: build ## Fail if a generated file or page is out of date
+	$(BIN)/python scripts/generate_wire.py --check
 	$(BIN)/python scripts/generate_docs.py --check
 
 ##@ Other

@@ -56,9 +56,7 @@ class Peer:
 
     def latency(self, threads: int) -> Latency:
         """Sum up the measured rounds."""
-        return Latency(
-            self.runtime, threads, self.load, self.first, statistics.median(self.times), min(self.times)
-        )
+        return Latency(self.runtime, threads, self.load, self.first, statistics.median(self.times), min(self.times))
 
 
 def load_xir(path: Path, threads: int) -> Execute:
@@ -108,5 +106,6 @@ def compare(ours: Path, stock: Path, inputs: Tensors, threads: int) -> tuple[Lat
 
 def largest_difference(ours: Path, stock: Path, inputs: Tensors) -> float:
     """The largest difference between the two runtimes' outputs, relative to stock's largest magnitude."""
-    pairs = zip(load_xir(ours, 1)(inputs), load_stock(stock, 1)(inputs), strict=True)
+    run_ours, run_stock = load_xir(ours, 1), load_stock(stock, 1)
+    pairs = zip(run_ours(inputs), run_stock(inputs), strict=True)
     return max(float((mine - theirs).abs().max() / theirs.abs().max()) for mine, theirs in pairs)

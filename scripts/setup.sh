@@ -45,14 +45,16 @@ install_system_packages() {
   if [[ $EUID -ne 0 ]]; then
     as_root=(sudo -n)
   fi
-  if ! has_command apt-get || ! "${as_root[@]}" true 2> /dev/null; then
-    printf 'error: these system packages are missing (Debian and Ubuntu names): %s\n' "$*" >&2
-    printf 'Install them, then run the same command again:\n    sudo apt-get install %s\n' "$*" >&2
-    exit 1
+  if has_command apt-get && "${as_root[@]}" true 2> /dev/null; then
+    say "Installing system packages: $*"
+    if "${as_root[@]}" apt-get update -qq \
+      && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; then
+      return
+    fi
   fi
-  say "Installing system packages: $*"
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+  printf 'error: these system packages are missing (Debian and Ubuntu names): %s\n' "$*" >&2
+  printf 'Install them, then run the same command again:\n    sudo apt-get install %s\n' "$*" >&2
+  exit 1
 }
 
 python=$(find_python)
@@ -69,11 +71,12 @@ fi
 say "Making $venv with $("$python" --version)"
 "$python" -m venv "$venv"
 pip=("$venv/bin/python" -m pip --disable-pip-version-check install)
+[[ -t 1 ]] || pip+=(--quiet)
 
 say 'Installing torch and torchvision (a few minutes the first time)'
 mapfile -t torch_pins < <(grep -E '^(torch|torchvision)==' requirements.txt)
 "${pip[@]}" --no-deps --retries 1 --extra-index-url "$torch_index" "${torch_pins[@]}"
 
 say 'Installing the other pinned packages'
-"${pip[@]}" --quiet -r requirements.txt
-"${pip[@]}" --quiet --no-deps -r requirements-no-deps.txt
+"${pip[@]}" -r requirements.txt
+"${pip[@]}" --no-deps -r requirements-no-deps.txt
