@@ -1,0 +1,70 @@
+"""The edge dialect: ATen operators with value semantics on tensors in ATen's layout (NCHW).
+
+    from xir.dialects import edge
+
+    edge.op("add.Tensor").build_from({"self": a, "other": b}, [a.type], location)
+
+The table of a family of ops lives in the file of that family; `constant.py` holds the two ops without a row.
+"""
+
+from xdsl.ir import Dialect
+
+from . import (
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    matrix,
+    normalization,
+    pooling,
+    quantized,
+    reduction,
+    shape,
+)
+from .attributes import DYNAMIC
+from .base import EdgeOp, Row, op_class
+from .constant import ConstantOp, OpaqueOp
+from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
+
+_FAMILIES = (
+    elementwise,
+    convolution,
+    matrix,
+    reduction,
+    normalization,
+    pooling,
+    shape,
+    indexing,
+    creation,
+    quantized,
+)
+
+OPS: dict[str, type[EdgeOp]] = {
+    row.op_name: op_class(row) for family in _FAMILIES for row in family.ROWS
+}
+"""Op classes by op name (`edge.add.Tensor`), one for each row."""
+
+Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])
+
+
+def op(name: str) -> type[EdgeOp]:
+    """The op class of `add.Tensor` or `quantized_decomposed.quantize_per_tensor`; KeyError if there is no row."""
+    return OPS[f"edge.{name}"]
+
+
+__all__ = [
+    "DYNAMIC",
+    "OPS",
+    "ArgType",
+    "Argument",
+    "ConstantOp",
+    "Edge",
+    "EdgeOp",
+    "OpaqueOp",
+    "Return",
+    "Row",
+    "Schema",
+    "SchemaError",
+    "op",
+    "parse_schema",
+]

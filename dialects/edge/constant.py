@@ -1,0 +1,158 @@
+"""Ops that no ATen schema describes ahead of time: constants, and calls of operators without a row."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    LocationAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.interfaces import HasFolderInterface
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, Row
+from .schema import Schema, SchemaError, parse_schema
+
+ElementsAttr = DenseResourceAttr | DenseIntOrFPElementsAttr
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation, HasFolderInterface):
+    """A tensor known at compile time: `edge.constant dense_resource<fc.weight> : tensor<1000x1280xf32>`.
+
+    The bytes of a `dense_resource` are in the context's blob store. `dense<...>` is for values written by hand.
+    """
+
+    name = "edge.constant"
+
+    value = prop_def(DenseResourceAttr | DenseIntOrFPElementsAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(self, value: ElementsAttr, location: LocationAttr | None = None):
+        super().__init__(properties={"value": value}, result_types=[value.get_type()])
+        if location is not None:
+            self.location = location
+
+    @property
+    def resource(self) -> str | None:
+        """The blob store's key, if the value is there."""
+        return self.value.resource_handle.data if isinstance(self.value, DenseResourceAttr) else None
+
+    def verify_(self) -> None:
+        if self.value.get_type() != self.result.type:
+            raise VerifyException(f"'edge.constant' result has type {self.result.type}, its value {self.value.get_type()}")
+
+    def fold(self) -> Sequence[SSAValue | Attribute]:
+        return (self.value,)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        attributes = parser.parse_optional_attr_dict()
+        pos = parser.pos
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseResourceAttr | DenseIntOrFPElementsAttr) or not isinstance(
+            value.get_type(), TensorType
+        ):
+            parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
+        op = cls(value)
+        op.attributes |= attributes
+        return op
+
+
+@lru_cache(maxsize=1024)
+def _schema(text: str) -> Schema:
+    return parse_schema(text)
+
+
+class OpaqueOp(EdgeOp):
+    """A call of an operator that has no row, carrying its schema:
+
+        %0 = edge.opaque "aten::erfinv(Tensor self) -> Tensor" -> "aten::erfinv.out" (%x)
+               : (tensor<4xf32>) -> tensor<4xf32>
+
+    The second string, if there is one, names ExecuTorch's kernel. Operators that mutate an argument have no such form.
+    """
+
+    name = "edge.opaque"
+    row = Row("edge::opaque() -> ()", __doc__ or "", None, None, pure=False)
+    traits = traits_def()
+
+    SCHEMA = "aten_schema"
+    KERNEL = "aten_kernel"
+    _own_properties = frozenset({SCHEMA, KERNEL})
+
+    @property
+    def schema(self) -> Schema:
+        text = self.properties.get(self.SCHEMA)
+        if not isinstance(text, StringAttr):
+            raise VerifyException(f"'edge.opaque' needs property '{self.SCHEMA}', a string")
+        try:
+            return _schema(text.data)
+        except SchemaError as e:
+            raise VerifyException(f"'edge.opaque': {e}") from None
+
+    @property
+    def out_kernel(self) -> str | None:
+        kernel = self.properties.get(self.KERNEL)
+        return kernel.data if isinstance(kernel, StringAttr) else None
+
+    @classmethod
+    def build_call(
+        cls,
+        schema_text: str,
+        args: Mapping[str, Any],
+        result_types: Sequence[Attribute],
+        out_kernel: str | None = None,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        """Build a call from the operator's schema text; see `EdgeOp.build_from`."""
+        properties: dict[str, Attribute] = {cls.SCHEMA: StringAttr(schema_text)}
+        if out_kernel is not None:
+            properties[cls.KERNEL] = StringAttr(out_kernel)
+        return cls.build_from(args, result_types, location, schema=_schema(schema_text), properties=properties)
+
+    def verify_(self) -> None:
+        if self.schema.mutates:
+            raise VerifyException(f"'edge.opaque' cannot call {self.schema.qualified_name}, which mutates an argument")
+        clash = self._own_properties & self.schema.values.keys()
+        if clash:
+            raise VerifyException(f"'edge.opaque' cannot hold an argument called '{min(clash)}'")
+        super().verify_()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.schema.text)
+        if self.out_kernel is not None:
+            printer.print_string(" -> ")
+            printer.print_string_literal(self.out_kernel)
+        printer.print_string(" ")
+        super().print(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        pos = parser.pos
+        text = parser.parse_str_literal()
+        properties: dict[str, Attribute] = {cls.SCHEMA: StringAttr(text)}
+        try:
+            schema = _schema(text)
+        except SchemaError as e:
+            parser.raise_error(str(e), pos, parser.pos)
+        if parser.parse_optional_punctuation("->"):
+            properties[cls.KERNEL] = StringAttr(parser.parse_str_literal())
+        return cls._parse_call(parser, schema, properties)

@@ -1,0 +1,75 @@
+"""Convolutions. Weights are [out, in / groups, *kernel]; of a transposed one [in, out / groups, *kernel]."""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .types import element_of, known, same_dim, shape_of, shape_text, tensor_type
+
+
+def _spread(values: Sequence[object], count: int) -> list[int]:
+    """One value for every spatial dimension, if only one is given."""
+    sizes = [known(v) for v in values]
+    return sizes * count if len(sizes) == 1 else sizes
+
+
+def _convolution(op: EdgeOp) -> Sequence[Attribute]:
+    input, weight, bias = op.tensor("input"), op.tensor("weight"), op.tensor("bias")
+    shape, kernel = shape_of(input), shape_of(weight)
+    spatial = len(kernel) - 2
+    if spatial < 1 or len(shape) not in (spatial + 1, spatial + 2):
+        raise VerifyException(f"'{op.name}' input {shape_text(shape)} does not fit weight {shape_text(kernel)}")
+    batch, (channels, *sizes) = shape[: len(shape) - spatial - 1], shape[len(shape) - spatial - 1 :]
+    names = op.schema.values
+    transposed = op.value("transposed") if "transposed" in names else "output_padding" in names
+    groups = known(op.value("groups"))
+    stride, padding, dilation = (_spread(op.value(name), spatial) for name in ("stride", "padding", "dilation"))
+    output_padding = _spread(op.value("output_padding"), spatial) if transposed else [0] * spatial
+    for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if len(values) != spatial:
+            raise VerifyException(f"'{op.name}' {name} has {len(values)} values for {spatial} spatial dimensions")
+    if groups < 1 or min(stride) < 1 or min(dilation) < 1:
+        raise VerifyException(f"'{op.name}' groups, stride and dilation are at least 1")
+    expected_in = kernel[0] if transposed else kernel[1] * groups
+    if not same_dim(channels, expected_in):
+        raise VerifyException(
+            f"'{op.name}' input has {channels} channels, weight {shape_text(kernel)} with {groups} groups expects "
+            f"{expected_in}"
+        )
+    out_channels = kernel[1] * groups if transposed else kernel[0]
+    if bias is not None and shape_of(bias) != (out_channels,):
+        raise VerifyException(f"'{op.name}' bias has shape {shape_text(shape_of(bias))}, expected {out_channels}")
+    result: list[int] = []
+    for i, size in enumerate(sizes):
+        reach = dilation[i] * (kernel[i + 2] - 1)
+        if size < 0:
+            result.append(size)
+            continue
+        if transposed:
+            out = (size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i] + 1
+        else:
+            out = (size + 2 * padding[i] - reach - 1) // stride[i] + 1
+        if out < 1:
+            raise VerifyException(f"'{op.name}' kernel {shape_text(kernel[2:])} is larger than the padded input")
+        result.append(out)
+    return (tensor_type(element_of(input), (*batch, out_channels, *result)),)
+
+
+ROWS = [
+    row("aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+        "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+        "Convolution of any number of spatial dimensions, also transposed.", out="convolution.out",
+        infer=_convolution),
+    row("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
+        "SymInt[1] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCL.", infer=_convolution),
+    row("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
+        "SymInt[2] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCHW.", infer=_convolution),
+    row("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, "
+        "SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor",
+        "Transposed convolution of NCL.", infer=_convolution),
+    row("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
+        "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor",
+        "Transposed convolution of NCHW.", infer=_convolution),
+]  # fmt: skip

@@ -1,0 +1,83 @@
+"""Ops that make tensors from numbers, and numbers from tensors."""
+
+from collections.abc import Callable, Sequence
+from math import ceil
+
+from xdsl.dialects.builtin import f32, i64
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .types import element_of, known, scalar_type, shape_of, tensor_type
+
+_OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+
+def _filled(default: Callable[[EdgeOp], Attribute]) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        return (tensor_type(op.value("dtype") or default(op), tuple(known(size) for size in op.value("size"))),)
+
+    return infer
+
+
+def _float(op: EdgeOp) -> Attribute:
+    return f32
+
+
+def _fill_value(op: EdgeOp) -> Attribute:
+    return scalar_type(op.value("fill_value"))
+
+
+def _like(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.tensor("self")
+    return (tensor_type(op.value("dtype") or element_of(value), shape_of(value)),)
+
+
+def _arange(op: EdgeOp) -> Sequence[Attribute]:
+    names = op.schema.values
+    start = op.value("start") if "start" in names else 0
+    step = op.value("step") if "step" in names else 1
+    end = op.value("end")
+    length = ceil((end - start) / step) if step else -1
+    if length < 0:
+        raise VerifyException(f"'{op.name}' does not come from {start} to {end} in steps of {step}")
+    numbers = (start, end, step)
+    default = i64 if all(scalar_type(n) != f32 for n in numbers) else f32
+    return (tensor_type(op.value("dtype") or default, (length,)),)
+
+
+def _scalar_tensor(op: EdgeOp) -> Sequence[Attribute]:
+    return (tensor_type(op.value("dtype") or f32, ()),)
+
+
+def _randperm(op: EdgeOp) -> Sequence[Attribute]:
+    return (tensor_type(op.value("dtype"), (known(op.value("n")),)),)
+
+
+def _size(op: EdgeOp) -> Sequence[Attribute]:
+    return (i64,)
+
+
+ROWS = [
+    row(f"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
+        "start, start + step, ... before end.", out="arange.start_out", infer=_arange),
+    row(f"aten::full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor", "One value everywhere.",
+        out="full.out", infer=_filled(_fill_value)),
+    row(f"aten::full_like(Tensor self, Scalar fill_value, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+        "One value everywhere, in the shape of another tensor.", out="full_like.out", infer=_like),
+    row(f"aten::empty.memory_format(SymInt[] size, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+        "A tensor of unspecified values.", out="empty.out", infer=_filled(_float)),
+    row(f"aten::scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor", "A number as tensor without dimensions.",
+        out="scalar_tensor.out", infer=_scalar_tensor),
+    row(f"aten::rand(SymInt[] size, {_OPTIONS}) -> Tensor", "Random values of [0, 1).", out="rand.out",
+        infer=_filled(_float), pure=False),
+    row(f"aten::randn(SymInt[] size, {_OPTIONS}) -> Tensor", "Normally distributed random values.",
+        out="randn.out", infer=_filled(_float), pure=False),
+    row("aten::randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+        "bool? pin_memory=None) -> Tensor", "A random order of 0 to n - 1.", out="randperm.out", infer=_randperm,
+        pure=False),
+    row("aten::sym_size.int(Tensor self, int dim) -> SymInt", "A dimension's size as number.",
+        out="sym_size.int", infer=_size),
+    row("aten::sym_numel(Tensor self) -> SymInt", "The element count as number.", out="sym_numel", infer=_size),
+    row("aten::_local_scalar_dense(Tensor self) -> Scalar", "The one element as number.", out="_local_scalar_dense"),
+]  # fmt: skip

@@ -1,0 +1,88 @@
+"""Ops that look elements up by position."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .elementwise import same
+from .types import broadcast, element_of, shape_of, shape_text, tensor_type, ui8, wrap_dim
+
+
+def _embedding(op: EdgeOp) -> Sequence[Attribute]:
+    weight, indices = op.tensor("weight"), op.tensor("indices")
+    if len(shape_of(weight)) != 2:
+        raise VerifyException(f"'{op.name}' weight has shape {shape_text(shape_of(weight))}, expected [rows, features]")
+    return (tensor_type(element_of(weight), (*shape_of(indices), shape_of(weight)[1])),)
+
+
+def _gather(op: EdgeOp) -> Sequence[Attribute]:
+    value, index = op.tensor("self"), op.tensor("index")
+    if len(shape_of(value)) != len(shape_of(index)):
+        raise VerifyException(f"'{op.name}' self and index differ in rank")
+    wrap_dim(op.value("dim"), len(shape_of(value)))
+    return (tensor_type(element_of(value), shape_of(index)),)
+
+
+def _index(op: EdgeOp) -> Sequence[Attribute | None]:
+    """The index tensors broadcast; their dimensions take the place of those they index, or go first where something
+    else stands between them."""
+    value, indices = op.tensor("self"), op.tensors("indices")
+    shape = shape_of(value)
+    if len(indices) > len(shape):
+        raise VerifyException(f"'{op.name}' has {len(indices)} indices for {len(shape)} dimensions")
+    places = [i for i, index in enumerate(indices) if index is not None]
+    given = [index for index in indices if index is not None]
+    if not given or any(element_of(index) in (i1, ui8) for index in given):
+        return (None,)  # a mask: as many elements as it has ones
+    looked_up = broadcast(*map(shape_of, given))
+    rest = [size for i, size in enumerate(shape) if i not in places]
+    start = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    return (tensor_type(element_of(value), (*rest[:start], *looked_up, *rest[start:])),)
+
+
+def _index_select(op: EdgeOp) -> Sequence[Attribute]:
+    value, index = op.tensor("self"), shape_of(op.tensor("index"))
+    shape = shape_of(value)
+    dim = wrap_dim(op.value("dim"), len(shape))
+    if len(index) > 1:
+        raise VerifyException(f"'{op.name}' index has rank {len(index)}, expected 1")
+    return (tensor_type(element_of(value), (*shape[:dim], index[0] if index else 1, *shape[dim + 1 :])),)
+
+
+def _scatter(op: EdgeOp) -> Sequence[Attribute]:
+    wrap_dim(op.value("dim"), len(shape_of(op.tensor("self"))))
+    return same(op)
+
+
+def _nonzero(op: EdgeOp) -> Sequence[Attribute]:
+    return (tensor_type(i64, (-1, len(shape_of(op.tensor("self"))))),)
+
+
+ROWS = [
+    row("aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
+        "bool sparse=False) -> Tensor", "Rows of weight.", out="embedding.out", infer=_embedding),
+    row("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+        "Elements whose position along a dimension the index gives.", out="gather.out", infer=_gather),
+    row("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+        "self[indices]; an index that is none stands for the whole dimension.", out="index.Tensor_out", infer=_index),
+    row("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", "Slices of one dimension.",
+        out="index_select.out", infer=_index_select),
+    row("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+        "self with self[indices] replaced, or added to.", out="index_put.out", infer=same),
+    row("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        "self with the elements at the index replaced.", out="scatter.src_out", infer=_scatter),
+    row("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+        "self with the elements at the index replaced by one value.", out="scatter.value_out", infer=_scatter),
+    row("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        "self with src added at the index.", out="scatter_add.out", infer=_scatter),
+    row("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+        "bool include_self=True) -> Tensor", "self combined with src at the index.", out="scatter_reduce.two_out",
+        infer=_scatter),
+    row("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+        "self with the masked elements taken from source in order.", out="masked_scatter.out", infer=same),
+    row("aten::nonzero(Tensor self) -> Tensor", "Positions of the elements that are not zero, [count, rank].",
+        out="nonzero.out", infer=_nonzero),
+]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Matrix products and attention."""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .types import Shape, broadcast, element_of, same_dim, shape_of, shape_text, tensor_type
+
+
+def _ranked(op: EdgeOp, name: str, rank: int) -> tuple[SSAValue, Shape]:
+    value = op.tensor(name)
+    assert value is not None
+    shape = shape_of(value)
+    if len(shape) != rank:
+        raise VerifyException(f"'{op.name}' {name} has rank {len(shape)}, expected {rank}")
+    return value, shape
+
+
+def _inner(op: EdgeOp, a: Shape, b: Shape) -> None:
+    """The last dimension of `a` meets the last but one of `b`."""
+    if not same_dim(a[-1], b[-2]):
+        raise VerifyException(f"'{op.name}' cannot multiply {shape_text(a)} by {shape_text(b)}")
+
+
+def _mm(op: EdgeOp) -> Sequence[Attribute]:
+    (value, a), (_, b) = _ranked(op, "self", 2), _ranked(op, "mat2", 2)
+    _inner(op, a, b)
+    return (tensor_type(element_of(value), (a[0], b[1])),)
+
+
+def _bmm(op: EdgeOp) -> Sequence[Attribute]:
+    (value, a), (_, b) = _ranked(op, "self", 3), _ranked(op, "mat2", 3)
+    _inner(op, a, b)
+    if not same_dim(a[0], b[0]):
+        raise VerifyException(f"'{op.name}' batches of {shape_text(a)} and {shape_text(b)} differ")
+    return (tensor_type(element_of(value), (a[0], a[1], b[2])),)
+
+
+def _added(op: EdgeOp, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]:
+    _inner(op, a, b)
+    added = op.tensor("self")
+    if broadcast(shape_of(added), result) != result:
+        raise VerifyException(f"'{op.name}' self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
+    return (tensor_type(element_of(added), result),)
+
+
+def _addmm(op: EdgeOp) -> Sequence[Attribute]:
+    (_, a), (_, b) = _ranked(op, "mat1", 2), _ranked(op, "mat2", 2)
+    return _added(op, a, b, (a[0], b[1]))
+
+
+def _baddbmm(op: EdgeOp) -> Sequence[Attribute]:
+    (_, a), (_, b) = _ranked(op, "batch1", 3), _ranked(op, "batch2", 3)
+    return _added(op, a, b, (a[0], a[1], b[2]))
+
+
+def _matmul(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.tensor("self")
+    a, b = shape_of(value), shape_of(op.tensor("other"))
+    if not a or not b:
+        raise VerifyException(f"'{op.name}' operands have at least one dimension")
+    left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
+    _inner(op, left, right)
+    result = broadcast(left[:-2], right[:-2])
+    if len(a) > 1:
+        result += (left[-2],)
+    if len(b) > 1:
+        result += (right[-1],)
+    return (tensor_type(element_of(value), result),)
+
+
+def _linear(op: EdgeOp) -> Sequence[Attribute]:
+    input, bias = op.tensor("input"), op.tensor("bias")
+    shape, weight = shape_of(input), shape_of(op.tensor("weight"))
+    if not shape or len(weight) not in (1, 2) or not same_dim(shape[-1], weight[-1]):
+        raise VerifyException(f"'{op.name}' input {shape_text(shape)} does not fit weight {shape_text(weight)}")
+    out = weight[:-1]
+    if bias is not None and broadcast(shape_of(bias), (*shape[:-1], *out)) != (*shape[:-1], *out):
+        raise VerifyException(f"'{op.name}' bias has shape {shape_text(shape_of(bias))}, expected {shape_text(out)}")
+    return (tensor_type(element_of(input), (*shape[:-1], *out)),)
+
+
+def _attention(op: EdgeOp) -> Sequence[Attribute]:
+    query = op.tensor("query")
+    q, k, v = (shape_of(op.tensor(name)) for name in ("query", "key", "value"))
+    if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
+        raise VerifyException(
+            f"'{op.name}' query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit"
+        )
+    batch = q[:-2] if op.value("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
+    return (tensor_type(element_of(query), (*batch, q[-2], v[-1])),)
+
+
+ROWS = [
+    row("aten::mm(Tensor self, Tensor mat2) -> Tensor", "Product of two matrices.", out="mm.out", infer=_mm),
+    row("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        "beta * self + alpha * mat1 @ mat2.", out="addmm.out", infer=_addmm),
+    row("aten::bmm(Tensor self, Tensor mat2) -> Tensor", "Products of matrices, one a batch.", out="bmm.out",
+        infer=_bmm),
+    row("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        "beta * self + alpha * batch1 @ batch2.", out="baddbmm.out", infer=_baddbmm),
+    row("aten::matmul(Tensor self, Tensor other) -> Tensor",
+        "Product of any ranks: leading dimensions broadcast, a vector is a row on the left, a column on the right.",
+        out="matmul.out", infer=_matmul),
+    row("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+        "input @ weight.T + bias, weight [out, in].", out="linear.out", infer=_linear),
+    row("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+        "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+        "softmax(query @ key.T * scale + mask) @ value; [..., length, features].", infer=_attention),
+]  # fmt: skip

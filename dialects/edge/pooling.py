@@ -1,0 +1,156 @@
+"""Pooling, resizing and sampling of [batch, channels, *space], the batch optional."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
+
+
+def _split_space(op: EdgeOp, shape: Shape, spatial: int) -> tuple[Shape, Shape]:
+    if len(shape) not in (spatial + 1, spatial + 2):
+        raise VerifyException(
+            f"'{op.name}' input has shape {shape_text(shape)}, expected {spatial + 1} or {spatial + 2} dimensions"
+        )
+    return shape[:-spatial], shape[-spatial:]
+
+
+def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """One output dimension. With ceil_mode the last window may hang over, but has to start within input or left
+    padding (`at::native::pooling_output_shape`)."""
+    reach = size + 2 * padding - dilation * (kernel - 1) - 1
+    out = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (out - 1) * stride >= size + padding:
+        out -= 1
+    return out
+
+
+def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        value = op.tensor("self")
+        lead, space = _split_space(op, shape_of(value), spatial)
+        kernel, padding = op.value("kernel_size"), op.value("padding")
+        stride = op.value("stride") or kernel
+        dilation = op.value("dilation") if "dilation" in op.schema.values else (1,) * spatial
+        if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
+            raise VerifyException(f"'{op.name}' kernel_size, stride and dilation are at least 1, padding at least 0")
+        if any(2 * p > k for p, k in zip(padding, kernel)):
+            raise VerifyException(f"'{op.name}' padding is at most half the kernel_size")
+        out = tuple(
+            size if size < 0 else pooled_size(size, k, s, p, d, op.value("ceil_mode"))
+            for size, k, s, p, d in zip(space, kernel, stride, padding, dilation)
+        )
+        if any(o < 1 for o, size in zip(out, space) if size >= 0):
+            raise VerifyException(f"'{op.name}' window {shape_text(kernel)} is larger than the padded input")
+        result = tensor_type(element_of(value), (*lead, *out))
+        return (result, tensor_type(i64, (*lead, *out))) if indices else (result,)
+
+    return infer
+
+
+def _adaptive(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        value = op.tensor("self")
+        lead, _ = _split_space(op, shape_of(value), spatial)
+        shape = (*lead, *(known(size) for size in op.value("output_size")))
+        result = tensor_type(element_of(value), shape)
+        return (result, tensor_type(i64, shape)) if indices else (result,)
+
+    return infer
+
+
+def _upsample(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.operands[0]
+    shape = shape_of(value)
+    if len(shape) != 4:
+        raise VerifyException(f"'{op.name}' input has shape {shape_text(shape)}, expected 4 dimensions")
+    size = op.value("output_size")
+    if size is None:
+        factors = op.value("scale_factors")
+        if factors is None or len(factors) != 2:
+            raise VerifyException(f"'{op.name}' needs either output_size or two scale_factors")
+        size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors))
+    if len(size) != 2 or any(known(s) == 0 for s in size):
+        raise VerifyException(f"'{op.name}' output_size has two positive values")
+    return (tensor_type(element_of(value), (*shape[:2], *map(known, size))),)
+
+
+def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
+    value, factor = op.tensor("self"), op.value("upscale_factor")
+    shape = shape_of(value)
+    if len(shape) < 3 or factor < 1 or (shape[-3] > 0 and shape[-3] % factor**2):
+        raise VerifyException(f"'{op.name}' cannot spread the channels of {shape_text(shape)} over {factor}x{factor}")
+    c, h, w = shape[-3:]
+    channels = c // factor**2 if c > 0 else c
+    return (tensor_type(element_of(value), (*shape[:-3], channels, *(d * factor if d > 0 else d for d in (h, w)))),)
+
+
+def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
+    value, factor = op.tensor("self"), op.value("downscale_factor")
+    shape = shape_of(value)
+    if len(shape) < 3 or factor < 1 or any(d > 0 and d % factor for d in shape[-2:]):
+        raise VerifyException(f"'{op.name}' cannot gather {factor}x{factor} blocks of {shape_text(shape)}")
+    c, h, w = shape[-3:]
+    channels = c * factor**2 if c > 0 else c
+    return (tensor_type(element_of(value), (*shape[:-3], channels, *(d // factor if d > 0 else d for d in (h, w)))),)
+
+
+def _grid_sampler(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.tensor("input")
+    shape, grid = shape_of(value), shape_of(op.tensor("grid"))
+    if len(shape) != 4 or len(grid) != 4 or grid[3] != 2:
+        raise VerifyException(f"'{op.name}' takes NCHW and a grid [N, H, W, 2], got {shape_text(grid)}")
+    return (tensor_type(element_of(value), (*shape[:2], *grid[1:3])),)
+
+
+ROWS = [
+    row("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True) -> Tensor", "Mean of windows.", out="avg_pool1d.out",
+        infer=_pool(1)),
+    row("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        "Mean of windows; no stride means the kernel's size.", out="avg_pool2d.out", infer=_pool(2)),
+    row("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        "Mean of windows.", out="avg_pool3d.out", infer=_pool(3)),
+    row("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
+        "bool ceil_mode=False) -> Tensor", "Maximum of windows.", infer=_pool(1)),
+    row("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
+        "bool ceil_mode=False) -> Tensor", "Maximum of windows; no stride means the kernel's size.", infer=_pool(2)),
+    row("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+        "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", "Maximum of windows, and where it is.",
+        out="max_pool2d_with_indices.out", infer=_pool(2, indices=True)),
+    row("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+        "int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", "Maximum of windows, and where it is.",
+        out="max_pool3d_with_indices.out", infer=_pool(3, indices=True)),
+    row("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+        "Mean of as many windows as the output has elements.", out="adaptive_avg_pool1d.out", infer=_adaptive(1)),
+    row("aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+        "Mean of as many windows as the output has elements.", out="adaptive_avg_pool2d.out", infer=_adaptive(2)),
+    row("aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+        "adaptive_avg_pool2d after decomposition.", out="_adaptive_avg_pool2d.out", infer=_adaptive(2)),
+    row("aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+        "adaptive_avg_pool3d after decomposition.", out="_adaptive_avg_pool3d.out", infer=_adaptive(3)),
+    row("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+        "Maximum of as many windows as the output has elements, and where it is.", out="adaptive_max_pool2d.out",
+        infer=_adaptive(2, indices=True)),
+    row("aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+        "float? scales_w=None) -> Tensor", "Bilinear interpolation.", out="upsample_bilinear2d.out", infer=_upsample),
+    row("aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+        "float[]? scale_factors) -> Tensor", "Bilinear interpolation to a size or by factors.",
+        out="upsample_bilinear2d.vec_out", infer=_upsample),
+    row("aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) "
+        "-> Tensor", "Nearest neighbour.", out="upsample_nearest2d.out", infer=_upsample),
+    row("aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+        "Nearest neighbour, to a size or by factors.", out="upsample_nearest2d.vec_out", infer=_upsample),
+    row("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "Channels to blocks of space.",
+        out="pixel_shuffle.out", infer=_pixel_shuffle),
+    row("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", "Blocks of space to channels.",
+        out="pixel_unshuffle.out", infer=_pixel_unshuffle),
+    row("aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+        "bool align_corners) -> Tensor", "Samples of the input at the grid's points (in [-1, 1]).",
+        out="grid_sampler_2d.out", infer=_grid_sampler),
+]  # fmt: skip

@@ -1,0 +1,88 @@
+"""Quantisation in the form that PyTorch's PT2E flow leaves it: explicit conversions around float ops."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .base import EdgeOp, row
+from .types import element_of, shape_of, shape_text, tensor_type, wrap_dim
+
+
+def _check_channels(op: EdgeOp) -> None:
+    """One scale a channel of `axis`."""
+    shape = shape_of(op.tensor("input"))
+    axis = wrap_dim(op.value("axis"), len(shape))
+    scales = shape_of(op.tensor("scales"))
+    if scales != (shape[axis],):
+        raise VerifyException(f"'{op.name}' scales have shape {shape_text(scales)}, expected {shape[axis]}")
+
+
+def _quantize(check: Callable[[EdgeOp], None] | None = None) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        if check is not None:
+            check(op)
+        return (tensor_type(op.value("dtype"), shape_of(op.tensor("input"))),)
+
+    return infer
+
+
+def _dequantize(
+    check: Callable[[EdgeOp], None] | None = None, result: str = "out_dtype"
+) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        if check is not None:
+            check(op)
+        value = op.tensor("input")
+        if element_of(value) != op.value("dtype"):
+            raise VerifyException(f"'{op.name}' input has element type {element_of(value)}, dtype says {op.value('dtype')}")
+        return (tensor_type(op.value(result) or f32, shape_of(value)),)
+
+    return infer
+
+
+_Q = "quantized_decomposed::"
+_RANGE = "int quant_min, int quant_max, ScalarType dtype"
+
+ROWS = [
+    row(f"{_Q}quantize_per_tensor(Tensor input, float scale, int zero_point, {_RANGE}) -> Tensor",
+        "clamp(round(input / scale) + zero_point, quant_min, quant_max).",
+        out=f"{_Q}quantize_per_tensor.out", infer=_quantize()),
+    row(f"{_Q}quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, {_RANGE}) -> Tensor",
+        "quantize_per_tensor, the parameters computed.", out=f"{_Q}quantize_per_tensor.Tensor_out",
+        infer=_quantize()),
+    row(f"{_Q}dequantize_per_tensor(Tensor input, float scale, int zero_point, {_RANGE}, *, "
+        "ScalarType? out_dtype=None) -> Tensor", "(input - zero_point) * scale.",
+        out=f"{_Q}dequantize_per_tensor.out", infer=_dequantize()),
+    row(f"{_Q}dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, {_RANGE}, *, "
+        "ScalarType? out_dtype=None) -> Tensor", "dequantize_per_tensor, the parameters computed.",
+        out=f"{_Q}dequantize_per_tensor.Tensor_out", infer=_dequantize()),
+    row(f"{_Q}quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, {_RANGE}) -> Tensor",
+        "quantize_per_tensor with its own parameters for each channel of axis.",
+        out=f"{_Q}quantize_per_channel.out", infer=_quantize(_check_channels)),
+    row(f"{_Q}dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, {_RANGE}, *, "
+        "ScalarType? out_dtype=None) -> Tensor", "(input - zero_points) * scales by channel of axis.",
+        out=f"{_Q}dequantize_per_channel.out", infer=_dequantize(_check_channels)),
+    row(f"{_Q}quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
+        "int group_size) -> Tensor", "quantize with parameters [channel, group] along the last dimension.",
+        out=f"{_Q}quantize_per_channel_group.out", infer=_quantize()),
+    row(f"{_Q}dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, {_RANGE}, "
+        "int group_size, ScalarType output_dtype) -> Tensor",
+        "dequantize with parameters [channel, group] along the last dimension.",
+        out=f"{_Q}dequantize_per_channel_group.out", infer=_dequantize(result="output_dtype")),
+    row(f"{_Q}quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}) -> Tensor",
+        "quantize with parameters for each vector of the last dimension.", out=f"{_Q}quantize_per_token.out",
+        infer=_quantize()),
+    row(f"{_Q}dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
+        "ScalarType output_dtype) -> Tensor", "dequantize with parameters for each vector of the last dimension.",
+        out=f"{_Q}dequantize_per_token.out", infer=_dequantize(result="output_dtype")),
+    row(f"{_Q}choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) "
+        "-> (Tensor, Tensor)", "Scale and zero point for the input's range.", out=f"{_Q}choose_qparams.Tensor_out"),
+    row(f"{_Q}choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, "
+        "ScalarType dtype) -> (Tensor, Tensor)", "Scale, and a zero point in the middle, for the input's range.",
+        out=f"{_Q}choose_qparams_symmetric.Tensor_out"),
+    row(f"{_Q}choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
+        "Scales and zero points for each vector of the last dimension.",
+        out=f"{_Q}choose_qparams_per_token_asymmetric.out"),
+]  # fmt: skip

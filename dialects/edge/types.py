@@ -1,0 +1,197 @@
+"""Shapes and element types of ATen results: what the tables' inference functions share.
+
+A dimension of -1 (`?`) is known only when the program runs; it agrees with every size.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BFloat16Type,
+    ComplexType,
+    Float16Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+    f32,
+    i1,
+    i16,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+Shape = tuple[int, ...]
+
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+@lru_cache(maxsize=8192)
+def tensor_type(element: Attribute, shape: Shape) -> TensorType:
+    return TensorType(element, shape)
+
+
+def shape_of(value: SSAValue | None) -> Shape:
+    """The shape of a tensor operand."""
+    if value is None or not isinstance(value.type, TensorType):
+        raise VerifyException("expected a tensor")
+    return value.type.get_shape()
+
+
+def element_of(value: SSAValue | None) -> Attribute:
+    """The element type of a tensor operand."""
+    if value is None or not isinstance(value.type, TensorType):
+        raise VerifyException("expected a tensor")
+    return value.type.element_type
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """`1x3x?`, as in a tensor type."""
+    return "x".join("?" if d < 0 else str(d) for d in shape) or "()"
+
+
+# Shapes
+
+
+def same_dim(a: int, b: int) -> bool:
+    return a == b or a == DYNAMIC_INDEX or b == DYNAMIC_INDEX
+
+
+def known(size: Any) -> int:
+    """A size argument as dimension: an SSA value is one that is not known yet."""
+    return size if isinstance(size, int) else DYNAMIC_INDEX
+
+
+def wrap_dim(dim: int, rank: int) -> int:
+    """A dimension argument counted from 0. A scalar takes 0 and -1, as in ATen."""
+    limit = max(rank, 1)
+    if not -limit <= dim < limit:
+        raise VerifyException(f"dim {dim} is out of range for a tensor of rank {rank}")
+    return dim + limit if dim < 0 else dim
+
+
+def wrap_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    wrapped = tuple(wrap_dim(d, rank) for d in dims)
+    if len(set(wrapped)) != len(wrapped):
+        raise VerifyException(f"dims {list(dims)} name a dimension twice")
+    return wrapped
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The common shape, dimensions aligned from the right."""
+    result: list[int] = []
+    for position in range(-max(map(len, shapes), default=0), 0):
+        size = 1
+        for shape in shapes:
+            if len(shape) < -position or (dim := shape[position]) == 1:
+                continue
+            if size == 1 or (size == DYNAMIC_INDEX):
+                size = dim
+            elif not same_dim(size, dim):
+                raise VerifyException("shapes " + " and ".join(map(shape_text, shapes)) + " do not broadcast")
+        result.append(size)
+    return tuple(result)
+
+
+def count(shape: Iterable[int]) -> int:
+    """Number of elements; DYNAMIC_INDEX if a dimension is open."""
+    total = 1
+    for dim in shape:
+        if dim == DYNAMIC_INDEX:
+            return DYNAMIC_INDEX
+        total *= dim
+    return total
+
+
+def replaced(shape: Shape, dim: int, size: int) -> Shape:
+    return (*shape[:dim], size, *shape[dim + 1 :])
+
+
+# Element types
+
+_INTEGER_ORDER = {
+    (8, Signedness.UNSIGNED): 0,
+    (8, Signedness.SIGNLESS): 1,
+    (16, Signedness.SIGNLESS): 2,
+    (32, Signedness.SIGNLESS): 3,
+    (64, Signedness.SIGNLESS): 4,
+}
+
+
+def is_float(element: Attribute | None) -> bool:
+    return isinstance(element, AnyFloat)
+
+
+def is_integral(element: Attribute | None) -> bool:
+    """Integers and bool."""
+    return isinstance(element, IntegerType)
+
+
+def promote(a: Attribute, b: Attribute) -> Attribute:
+    """ATen's lattice for two element types (c10/core/ScalarType.cpp)."""
+    if a == b:
+        return a
+    if isinstance(a, ComplexType) or isinstance(b, ComplexType):
+        return a if isinstance(a, ComplexType) else b
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    if isinstance(a, AnyFloat) and isinstance(b, AnyFloat):
+        if {type(a), type(b)} == {Float16Type, BFloat16Type}:
+            return f32
+        return a if a.bitwidth > b.bitwidth else b
+    assert isinstance(a, IntegerType) and isinstance(b, IntegerType)
+    if a == i1 or b == i1:
+        return b if a == i1 else a
+    orders = [_INTEGER_ORDER.get((t.width.data, t.signedness.data)) for t in (a, b)]
+    if None in orders:
+        raise VerifyException(f"element types {a} and {b} do not promote")
+    if set(orders) == {0, 1}:
+        return i16
+    return a if orders[0] > orders[1] else b  # pyright: ignore[reportOptionalOperand]
+
+
+def _combine(higher: Attribute | None, lower: Attribute | None) -> Attribute | None:
+    """A less significant operand changes the category (bool, integer, float) only, never the width."""
+    if higher is None or lower is None:
+        return higher or lower
+    if is_float(higher) or isinstance(higher, ComplexType):
+        return higher
+    if higher == i1 or not is_integral(lower):
+        return promote(higher, lower)
+    return higher
+
+
+def scalar_type(value: Any) -> Attribute:
+    """The element type that a Python number stands for in promotion."""
+    return i1 if isinstance(value, bool) else i64 if isinstance(value, int) else f32
+
+
+def result_element(tensors: Iterable[SSAValue | None], scalars: Iterable[Any] = ()) -> Attribute:
+    """ATen's result type of an element-wise op: tensors with dimensions count before those without, both before plain
+    numbers (`at::native::result_type`). None operands are passed over."""
+    with_dims: Attribute | None = None
+    without: Attribute | None = None
+    numbers: Attribute | None = None
+    for value in tensors:
+        if value is None:
+            continue
+        element = element_of(value)
+        if shape_of(value):
+            with_dims = element if with_dims is None else promote(with_dims, element)
+        else:
+            without = element if without is None else promote(without, element)
+    for number in scalars:
+        if number is not None:
+            numbers = scalar_type(number) if numbers is None else promote(numbers, scalar_type(number))
+    result = _combine(with_dims, _combine(without, numbers))
+    if result is None:
+        raise VerifyException("expected an operand")
+    return result
+
+
+def to_float(element: Attribute) -> Attribute:
+    """Integers become the default float type, as in true division."""
+    return f32 if is_integral(element) else element
