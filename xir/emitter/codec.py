@@ -1,0 +1,297 @@
+"""FlatBuffers bytes ↔ plain trees, driven by a parsed schema.
+
+A **tree** is what JSON would hold: a table is a dict by field name, a vector a list, a string a str, a `[ubyte]` vector
+bytes (a memoryview of the buffer when read), a number or an enum an int, float or bool, and a union a `Tagged`
+(member name, tree). A field that is absent is missing from the dict, except that reading fills in a scalar's default:
+FlatBuffers does not tell a default from its absence.
+
+`encode` is deterministic: the same tree gives the same bytes. `decode` trusts nothing: every offset and length is
+checked before it is followed, and whatever is wrong is one FormatError.
+The layout of the bytes: https://flatbuffers.dev/internals/.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import flatbuffers
+
+from xir.emitter.errors import FormatError
+from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
+
+Tree: TypeAlias = dict[str, Any]
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class Tagged(NamedTuple):
+    """A union's value: the member's name and its table's tree."""
+
+    member: str
+    value: Tree
+
+
+MAX_DEPTH = 64
+"""Nesting beyond this is refused; real schemas need under ten."""
+
+
+def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
+    """The FlatBuffers bytes of `tree`, a table named `root` (the schema's root type if None).
+
+    The buffer carries the schema's file identifier. Raises FormatError for a field the schema does not have, a missing
+    union member, or a number that does not fit its field.
+    """
+    root = root or schema.root
+    writer = _Writer(schema)
+    try:
+        offset = writer.table(root, tree, root)
+    except RecursionError:
+        raise FormatError("the tree is nested too deeply to be written", path=root) from None
+    builder = writer.builder
+    builder.Finish(offset, file_identifier=schema.identifier.encode() if schema.identifier else None)
+    return bytes(builder.Output())
+
+
+def decode(schema: Schema, buffer: Buffer, root: str | None = None, *, base: int = 0) -> Tree:
+    """The tree in `buffer`, whose root table is `root` (the schema's root type if None).
+
+    Checks the file identifier when the schema has one. `base` is added to the offsets that errors name, for a buffer
+    that is part of a file. `[ubyte]` vectors are memoryviews of `buffer`, not copies.
+    """
+    root = root or schema.root
+    reader = _Reader(schema, memoryview(buffer).toreadonly().cast("B"), base)
+    if len(reader.data) < 8:
+        raise FormatError(f"{len(reader.data)} bytes are too few for a FlatBuffer", offset=base, path=root)
+    identifier = bytes(reader.data[4:8])
+    if schema.identifier and identifier != schema.identifier.encode():
+        raise FormatError(
+            f"the file identifier is {identifier!r}, expected {schema.identifier!r}", offset=base + 4, path=root
+        )
+    return reader.table(root, reader.follow(0, root), root, 0)
+
+
+class _Writer:
+    """Builds depth first: FlatBuffers needs what a table points at to be written before the table."""
+
+    def __init__(self, schema: Schema):
+        self.schema = schema
+        # The library's module is untyped.
+        self.builder = cast(Any, flatbuffers.Builder(1024))
+
+    def table(self, name: str, tree: Mapping[str, Any], path: str) -> int:
+        table = self.schema.tables[name]
+        unknown = tree.keys() - {item.name for item in table.fields}
+        if unknown:
+            raise FormatError(f"{name} has no field named {', '.join(sorted(unknown))}", path=path)
+        pending: list[tuple[Field, Any]] = []
+        for item in table.fields:
+            value = tree.get(item.name)
+            if value is None or item.deprecated:
+                continue
+            pending.append((item, self.referenced(item, value, f"{path}.{item.name}")))
+        builder = self.builder
+        builder.StartObject(table.slots)
+        for item, value in pending:
+            scalar = self.scalar(item)
+            if item.vector or scalar is None:
+                self.slot(item, value)
+            elif value != item.default or value != value:
+                self.prepend_scalar(scalar, value, f"{path}.{item.name}")
+                builder.Slot(item.slot)
+        return builder.EndObject()
+
+    def scalar(self, item: Field) -> Scalar | None:
+        enum = self.schema.enums.get(item.type)
+        return enum.scalar if enum else SCALARS.get(item.type)
+
+    def referenced(self, item: Field, value: Any, path: str) -> Any:
+        """Write what the field points at and return its offset; a scalar is returned as it is."""
+        if item.type in self.schema.unions:
+            member, content = cast(Tagged, value)
+            found = self.schema.unions[item.type].members.get(member)
+            if found is None:
+                raise FormatError(f"{item.type} has no member {member}", path=path)
+            return found[0], self.table(found[1], content, path)
+        scalar = self.scalar(item)
+        if item.vector:
+            return self.vector(item, scalar, value, path)
+        if scalar is not None:
+            return value
+        if item.type == "string":
+            return self.builder.CreateString(value)
+        return self.table(item.type, value, path)
+
+    def slot(self, item: Field, value: Any) -> None:
+        if isinstance(value, tuple):
+            tag, offset = cast(tuple[int, int], value)
+            self.builder.PrependUint8(tag)
+            self.builder.Slot(item.slot)
+            self.builder.PrependUOffsetTRelative(offset)
+            self.builder.Slot(item.slot + 1)
+            return
+        self.builder.PrependUOffsetTRelative(value)
+        self.builder.Slot(item.slot)
+
+    def prepend_scalar(self, scalar: Scalar, value: Any, path: str) -> None:
+        data = _pack(scalar, (value,), path)
+        self.builder.Prep(scalar.size, 0)
+        self.raw(data)
+
+    def raw(self, data: Buffer) -> None:
+        # The builder has no bulk write for this; it grows downwards and `Prep` has made room.
+        builder = self.builder
+        builder.head -= len(data)
+        builder.Bytes[builder.head : builder.head + len(data)] = data
+
+    def vector(self, item: Field, scalar: Scalar | None, values: Any, path: str) -> int:
+        builder = self.builder
+        if scalar is not None:
+            raw = isinstance(values, bytes | bytearray | memoryview) and scalar.code == "B"
+            data = memoryview(values).cast("B") if raw else _pack(scalar, values, path)
+            builder.StartVector(scalar.size, len(data) // scalar.size, max(item.force_align, scalar.size))
+            self.raw(data)
+            return builder.EndVector()
+        if item.type == "string":
+            offsets = [builder.CreateString(value) for value in values]
+        else:
+            offsets = [self.table(item.type, value, f"{path}[{i}]") for i, value in enumerate(values)]
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        return builder.EndVector()
+
+
+def _pack(scalar: Scalar, values: Sequence[Any], path: str) -> bytes:
+    try:
+        return struct.pack(f"<{len(values)}{scalar.code}", *values)
+    except (struct.error, OverflowError, TypeError) as error:
+        raise FormatError(f"a value does not fit its field: {error}", path=path) from None
+
+
+class _Reader:
+    """Reads depth first with every access inside the buffer.
+
+    Offsets may point anywhere, so a small buffer can describe a huge tree by naming one table many times. `budget`
+    bounds the work by the size of the buffer: honest files share at most a few strings.
+    """
+
+    def __init__(self, schema: Schema, data: memoryview, base: int):
+        self.schema = schema
+        self.data = data
+        self.base = base
+        self.budget = 16 * len(data) + 1024
+
+    def error(self, message: str, at: int, path: str) -> FormatError:
+        return FormatError(message, offset=self.base + at, path=path)
+
+    def take(self, at: int, size: int, path: str) -> memoryview:
+        if at < 0 or at + size > len(self.data):
+            raise self.error(f"{size} bytes are needed, the data ends at byte {self.base + len(self.data)}", at, path)
+        return self.data[at : at + size]
+
+    def spend(self, amount: int, at: int, path: str) -> None:
+        self.budget -= amount
+        if self.budget < 0:
+            raise self.error("the data refers to itself more often than a sound file does", at, path)
+
+    def number(self, scalar: Scalar, at: int, path: str) -> Any:
+        return struct.unpack("<" + scalar.code, self.take(at, scalar.size, path))[0]
+
+    def follow(self, at: int, path: str) -> int:
+        """The position that the unsigned offset stored at `at` points to."""
+        target = at + self.number(SCALARS["uint"], at, path)
+        if target == at or target >= len(self.data):
+            raise self.error("an offset points outside the data", at, path)
+        return target
+
+    def table(self, name: str, at: int, path: str, depth: int) -> Tree:
+        if depth > MAX_DEPTH:
+            raise self.error(f"tables are nested more than {MAX_DEPTH} deep", at, path)
+        table = self.schema.tables[name]
+        vtable = at - self.number(SCALARS["int"], at, path)
+        vtable_size = self.number(SCALARS["ushort"], vtable, path)
+        table_size = self.number(SCALARS["ushort"], vtable + 2, path)
+        if vtable_size < 4 or vtable_size % 2:
+            raise self.error(f"a vtable of {vtable_size} bytes is not valid", vtable, path)
+        entries = struct.unpack(f"<{vtable_size // 2 - 2}H", self.take(vtable + 4, vtable_size - 4, path))
+        self.take(at, table_size, path)
+        self.spend(table_size + 4, at, path)
+        tree: Tree = {}
+        for item in table.fields:
+            if not item.deprecated:
+                self.field(table, item, entries, at, table_size, tree, f"{path}.{item.name}", depth)
+        return tree
+
+    def field(
+        self,
+        table: Table,
+        item: Field,
+        entries: tuple[int, ...],
+        at: int,
+        table_size: int,
+        tree: Tree,
+        path: str,
+        depth: int,
+    ) -> None:
+        def position(slot: int, size: int) -> int | None:
+            entry = entries[slot] if slot < len(entries) else 0
+            if entry and not 4 <= entry <= table_size - size:
+                raise self.error(f"the field lies outside its table ({table.name})", at, path)
+            return at + entry if entry else None
+
+        if item.type in self.schema.unions:
+            tag_at, value_at = position(item.slot, 1), position(item.slot + 1, 4)
+            tag = self.data[tag_at] if tag_at is not None else 0
+            if tag == 0 or value_at is None:
+                if tag:
+                    raise self.error(f"{item.type} has the tag {tag} and no value", at, path)
+                return
+            found = self.schema.unions[item.type].by_tag(tag)
+            if found is None:
+                raise self.error(f"{item.type} has no member with the tag {tag}", at, path)
+            tree[item.name] = Tagged(found[0], self.table(found[1], self.follow(value_at, path), path, depth + 1))
+            return
+        enum = self.schema.enums.get(item.type)
+        scalar = enum.scalar if enum else SCALARS.get(item.type)
+        if scalar is not None and not item.vector:
+            value_at = position(item.slot, scalar.size)
+            tree[item.name] = item.default if value_at is None else self.number(scalar, value_at, path)
+            return
+        value_at = position(item.slot, 4)
+        if value_at is None:
+            return
+        target = self.follow(value_at, path)
+        if item.vector:
+            tree[item.name] = self.vector(item, scalar, target, path, depth)
+        elif item.type == "string":
+            tree[item.name] = self.string(target, path)
+        else:
+            tree[item.name] = self.table(item.type, target, path, depth + 1)
+
+    def length(self, at: int, size: int, path: str) -> int:
+        """The element count stored at `at`, after checking that so many elements of `size` bytes follow."""
+        count = self.number(SCALARS["uint"], at, path)
+        if count * size > len(self.data) - at - 4:
+            raise self.error(f"a length of {count} reaches beyond the data", at, path)
+        self.spend(count * size + 4, at, path)
+        return count
+
+    def string(self, at: int, path: str) -> str:
+        count = self.length(at, 1, path)
+        try:
+            return str(self.data[at + 4 : at + 4 + count], "utf-8")
+        except UnicodeDecodeError:
+            raise self.error("a string is not valid UTF-8", at + 4, path) from None
+
+    def vector(self, item: Field, scalar: Scalar | None, at: int, path: str, depth: int) -> Any:
+        size = scalar.size if scalar else 4
+        count = self.length(at, size, path)
+        start = at + 4
+        if scalar is not None:
+            content = self.data[start : start + count * size]
+            return content if scalar.code == "B" else list(struct.unpack(f"<{count}{scalar.code}", content))
+        places = [self.follow(start + 4 * i, path) for i in range(count)]
+        if item.type == "string":
+            return [self.string(place, f"{path}[{i}]") for i, place in enumerate(places)]
+        return [self.table(item.type, place, f"{path}[{i}]", depth + 1) for i, place in enumerate(places)]

@@ -1,0 +1,23 @@
+"""The one error that unreadable or unwritable bytes raise."""
+
+from __future__ import annotations
+
+
+class FormatError(ValueError):
+    """Bytes that are not a valid file of their format, or a tree that its schema cannot hold.
+
+    `offset` is the byte where the trouble is (None when a tree is being written), `path` the field that was being
+    read, such as `Program.execution_plan[0].values[3]`.
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None, path: str = ""):
+        self.message = message
+        self.offset = offset
+        self.path = path
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        where = "".join(
+            [f" at byte {self.offset}" if self.offset is not None else "", f" in {self.path}" if self.path else ""]
+        )
+        return self.message + where
