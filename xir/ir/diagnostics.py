@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TextIO
 
 from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Operation
 
 from xir.ir.location import Locatable, format_location, location_of
 
@@ -45,6 +46,12 @@ class Diagnostic:
 def note(where: Locatable, message: str) -> Diagnostic:
     """A note to attach to another diagnostic."""
     return Diagnostic(Severity.NOTE, location_of(where), message)
+
+
+def op_name(op: Operation) -> str:
+    """The name in the text: `op.name`, except that an unregistered op's class has no name of its own."""
+    name = op.attributes.get("op_name__")
+    return op.name if name is None else str(getattr(name, "data", op.name))
 
 
 class DiagnosticError(Exception):
@@ -85,7 +92,7 @@ class DiagnosticEngine:
             if handler(diagnostic):
                 return
         if diagnostic.severity is not Severity.REMARK:
-            print(diagnostic, file=sys.stderr)
+            sys.stderr.write(f"{diagnostic}\n")
 
     def error(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()) -> None:
         """Emit an error and go on, to report several at once; the pass that did so fails when it returns."""
@@ -125,7 +132,7 @@ def stream_handler(stream: TextIO) -> Handler:
     """A handler that prints everything to `stream`."""
 
     def handle(diagnostic: Diagnostic) -> bool:
-        print(diagnostic, file=stream)
+        stream.write(f"{diagnostic}\n")
         return True
 
     return handle

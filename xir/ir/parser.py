@@ -164,7 +164,8 @@ class XirParser(Parser):
                 parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
                 return FusedLoc(ArrayAttr(parts), metadata)
             case _:
-                self.raise_error("expected a location", token.span)
+                pass
+        self.raise_error("expected a location", token.span)
 
     def _resolve_alias(self, name: str, span: Span) -> Attribute:
         """The attribute of a `#name`, parsed ahead of its place if it is defined further down."""

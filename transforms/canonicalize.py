@@ -1,0 +1,53 @@
+"""`canonicalize`: every op's own simplifications, until none applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.traits import HasCanonicalizationPatternsTrait
+
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import rewrite_patterns
+
+
+def canonicalization_patterns(root: Operation) -> list[RewritePattern]:
+    """The patterns of the op types that occur in `root`, each once, in the order of first occurrence."""
+    op_types = dict.fromkeys(type(op) for op in root.walk())
+    traits = {
+        trait: None
+        for op_type in op_types
+        if op_type.has_trait(HasCanonicalizationPatternsTrait, value_if_unregistered=False)
+        for trait in op_type.get_traits_of_type(HasCanonicalizationPatternsTrait)
+    }
+    return [pattern for trait in traits for pattern in trait.get_canonicalization_patterns()]
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(XirPass):
+    """Simplify each op by its own rules and erase ops without effect whose results are unused.
+
+    The rules belong to the ops (the dialects declare them), so this pass knows none:
+
+    ```mlir
+    // before
+    %0 = edge.permute(%x) {dims = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %1 = edge.exp(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    func.return %0 : tensor<2x3xf32>
+    // after
+    func.return %x : tensor<2x3xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite until nothing changes."""
+        patterns = canonicalization_patterns(op)
+        while rewrite_patterns(op, patterns):
+            # A rewrite may have brought in op types with rules of their own.
+            following = canonicalization_patterns(op)
+            if {type(pattern) for pattern in following} <= {type(pattern) for pattern in patterns}:
+                return
+            patterns = following

@@ -1,0 +1,73 @@
+"""`cse`: one op where several compute the same."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import IsolatedFromAbove, is_side_effect_free
+
+from xir.ir.context import XirContext
+from xir.ir.dominance import immediate_dominators
+from xir.ir.passes import XirPass
+
+_Known = ChainMap[object, Operation]
+"""Key of an op -> the op that computes it, in the blocks and regions around the current one."""
+
+
+@dataclass(frozen=True)
+class CsePass(XirPass):
+    """Replace an op by an equal one that dominates it.
+
+    Only ops without effect and without regions are looked at; equal means the same op type, operands, properties,
+    attributes and result types.
+
+    ```mlir
+    // before
+    %0 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = edge.mul.Tensor(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // after
+    %0 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = edge.mul.Tensor(%0, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """One walk, each block after the blocks that dominate it."""
+        for region in op.regions:
+            _simplify_region(region, _Known())
+
+
+def _simplify_region(region: Region, known: _Known) -> None:
+    known_at: dict[Block, _Known] = {}
+    for block, dominator in immediate_dominators(region).items():
+        known_at[block] = (known if dominator is None else known_at[dominator]).new_child()
+        _simplify_block(block, known_at[block])
+
+
+def _simplify_block(block: Block, known: _Known) -> None:
+    for op in list(block.ops):
+        if op.regions:
+            isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+            for region in op.regions:
+                _simplify_region(region, _Known() if isolated else known)
+            continue
+        if not op.results or not is_side_effect_free(op):
+            continue
+        first = known.setdefault(_key(op), op)
+        if first is op:
+            continue
+        for result, replacement in zip(op.results, first.results, strict=True):
+            result.replace_all_uses_with(replacement)
+        op.detach()
+        op.erase()
+
+
+def _key(op: Operation) -> object:
+    operands = tuple(map(id, op.operands))
+    properties = frozenset(op.properties.items())
+    attributes = frozenset(op.attributes.items())
+    return type(op), operands, properties, attributes, tuple(op.result_types)

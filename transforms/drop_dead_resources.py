@@ -1,0 +1,55 @@
+"""`drop-dead-resources`: forget the constant data that nothing refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute, ParametrizedAttribute
+
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+
+
+@dataclass(frozen=True)
+class DropDeadResourcesPass(XirPass):
+    """Drop the resources that no op of the module refers to.
+
+    Folding leaves the weights that it read behind; without this pass they would stay in memory, and in the text under
+    `--print-resources`.
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Keep the blobs of the keys found in attributes and properties, at any depth."""
+        live = set(referenced_resources(op))
+        ctx.blobs.drop([key for key in ctx.blobs if key not in live])
+
+
+def referenced_resources(module: ModuleOp) -> dict[str, None]:
+    """The resource keys that ops refer to, in the order of first use."""
+    keys: dict[str, None] = {}
+    seen: set[int] = set()
+    for op in module.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            if id(attribute) not in seen:
+                seen.add(id(attribute))
+                keys.update(dict.fromkeys(_resource_keys(attribute)))
+    return keys
+
+
+def _resource_keys(attribute: Attribute) -> Iterator[str]:
+    match attribute:
+        case DenseResourceAttr(resource_handle=handle):
+            yield handle.data
+        case ArrayAttr(data=elements):
+            for element in elements:
+                yield from _resource_keys(element)
+        case DictionaryAttr(data=entries):
+            for entry in entries.values():
+                yield from _resource_keys(entry)
+        case ParametrizedAttribute():
+            for parameter in attribute.parameters:
+                yield from _resource_keys(parameter)
+        case _:
+            pass

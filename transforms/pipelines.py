@@ -1,0 +1,6 @@
+"""The named pipelines, as data: each is a flag of `xir-opt` and a name that another pipeline may use."""
+
+PIPELINES: dict[str, str] = {
+    "cleanup": "canonicalize,cse,drop-dead-resources",
+}
+"""Name -> textual pipeline."""

@@ -1,0 +1,169 @@
+"""Passes and the pass manager.
+
+A pass is a frozen dataclass: its fields are its options, its docstring is its help, its name comes from its class
+(`FuseConvReluPass` is `fuse-conv-relu`), and `apply` does the work on a module in place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, note
+from xir.ir.verifier import verify
+
+
+@dataclass(frozen=True)
+class XirPass(ModulePass):
+    """Base of every pass. Subclasses are `@dataclass(frozen=True)`, named `<Words>Pass`, and define `apply`.
+
+    Option types: `bool`, `int`, `float`, `str`, `Literal["a", "b"]`, `tuple[<one of these>, ...]`, and `... | None`.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = pass_name(cls.__name__)
+
+    @abstractmethod
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Transform the module in place. DiagnosticError if the user's program is at fault."""
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Self:
+        """The pass with its options given as text, by field name or with dashes. ValueError names what is wrong."""
+        types = get_type_hints(cls)
+        known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
+        values: dict[str, Any] = {}
+        for option, text in options.items():
+            if (known_field := known.get(option.replace("_", "-"))) is None:
+                choices = f"its options are {', '.join(sorted(known))}" if known else "it has none"
+                raise ValueError(f"'{cls.name}' has no option '{option}': {choices}")
+            try:
+                values[known_field.name] = _convert(text, types[known_field.name])
+            except ValueError as error:
+                raise ValueError(f"option '{option}' of '{cls.name}': {error}") from error
+        required = {f.name for f in known.values() if _has_no_default(f)}
+        if missing := sorted(required - values.keys()):
+            raise ValueError(f"'{cls.name}' needs the option '{missing[0].replace('_', '-')}'")
+        return cls(**values)
+
+    def __str__(self) -> str:
+        """The pass as it is written in a pipeline, with the options that differ from their defaults."""
+        options = [
+            f"{f.name.replace('_', '-')}={_option_text(getattr(self, f.name))}"
+            for f in dataclasses.fields(self)
+            if _has_no_default(f) or getattr(self, f.name) != f.default
+        ]
+        return f"{self.name}{{{' '.join(options)}}}" if options else self.name
+
+
+def pass_name(class_name: str) -> str:
+    """`FuseConvReluPass` -> `fuse-conv-relu`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", class_name.removesuffix("Pass")).lower()
+
+
+def _has_no_default(option: dataclasses.Field[Any]) -> bool:
+    return option.default is dataclasses.MISSING and option.default_factory is dataclasses.MISSING
+
+
+def _convert(text: str, type: Any) -> Any:
+    """An option's text as a value of its field's type. ValueError says what was expected."""
+    origin = get_origin(type)
+    if origin in (Union, UnionType):
+        inner = [t for t in get_args(type) if t is not NoneType]
+        return None if text == "none" else _convert(text, inner[0])
+    if origin is tuple:
+        return tuple(_convert(part.strip(), get_args(type)[0]) for part in text.split(",") if part.strip())
+    if origin is Literal:
+        if text not in get_args(type):
+            raise ValueError(f"expected {' or '.join(map(str, get_args(type)))}, got '{text}'")
+        return text
+    if type is bool:
+        value = {"": True, "true": True, "1": True, "false": False, "0": False}.get(text)
+        if value is None:
+            raise ValueError(f"expected true or false, got '{text}'")
+        return value
+    if type is int or type is float:
+        try:
+            return type(text)
+        except ValueError:
+            raise ValueError(f"expected {'an integer' if type is int else 'a number'}, got '{text}'") from None
+    if type is str:
+        return text
+    raise TypeError(f"a pass option cannot be {type}")
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(_option_text, value))  # pyright: ignore[reportUnknownArgumentType]
+    return "none" if value is None else str(value)
+
+
+PassHook = Callable[[XirPass, ModuleOp], None]
+
+
+@dataclass
+class PassManager:
+    """Runs passes over a module, in order, verifying in between."""
+
+    ctx: XirContext
+    passes: Iterable[XirPass]
+    verify_each: bool = True
+    """Verify before the first pass and after each one. A pass that breaks the module is found at once."""
+    before_pass: list[PassHook] = field(default_factory=list[PassHook])
+    after_pass: list[PassHook] = field(default_factory=list[PassHook])
+    timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    """Name and wall-clock seconds of each pass and verification so far, in order."""
+
+    def run(self, module: ModuleOp) -> None:
+        """Run the passes on `module` in place.
+
+        DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned.
+        """
+        if self.verify_each:
+            self._timed("verifier", verify, module)
+        for each in self.passes:
+            for hook in self.before_pass:
+                hook(each, module)
+            errors_before = self.ctx.diagnostics.error_count
+            try:
+                self._timed(each.name, each.apply, self.ctx, module)
+            except PassFailedException as error:
+                raise DiagnosticError(module, f"{each.name}: {error}") from error
+            if self.ctx.diagnostics.error_count > errors_before:
+                raise AlreadyReportedError(each.name)
+            for hook in self.after_pass:
+                hook(each, module)
+            if self.verify_each:
+                self._verify_after(each, module)
+
+    def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
+        try:
+            self._timed("verifier", verify, module)
+        except DiagnosticError as error:
+            found = error.diagnostic
+            notes = (*found.notes, note(found.location, f"the module does not verify after {each.name}"))
+            raise DiagnosticError(found.location, found.message, notes) from error
+
+    def _timed(self, name: str, function: Callable[..., None], *arguments: Context | ModuleOp) -> None:
+        start = time.perf_counter()
+        try:
+            function(*arguments)
+        finally:
+            self.timings.append((name, time.perf_counter() - start))

@@ -1,0 +1,47 @@
+"""Verifying a module, with every failure a located diagnostic.
+
+xDSL's own `verify()` prints the whole module into the exception, names no location and checks no dominance.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from xir.ir.diagnostics import DiagnosticError, op_name
+from xir.ir.dominance import verify_dominance
+
+
+def verify(root: Operation) -> None:
+    """Verify `root` and everything in it: structure, each op's own rules, dominance. DiagnosticError if one fails."""
+    for op in root.walk():
+        if op.regions:
+            _verify_terminators(op)
+        if op.successors:
+            _verify_successors(op)
+        try:
+            op.verify_()
+        except VerifyException as error:
+            raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
+    verify_dominance(root)
+
+
+def _verify_terminators(op: Operation) -> None:
+    if op.has_trait(NoTerminator):
+        return
+    for region in op.regions:
+        for block in region.blocks:
+            last = block.last_op
+            if last is None:
+                raise DiagnosticError(op, f"'{op_name(op)}' op has an empty block, which needs a terminator")
+            if not last.has_trait(IsTerminator):
+                raise DiagnosticError(last, f"'{op_name(last)}' op ends a block but is no terminator")
+
+
+def _verify_successors(op: Operation) -> None:
+    block = op.parent
+    if block is None or block.last_op is not op:
+        raise DiagnosticError(op, f"'{op_name(op)}' op has successors, so it must end its block")
+    if any(successor.parent is not block.parent for successor in op.successors):
+        raise DiagnosticError(op, f"'{op_name(op)}' op branches to a block of another region")
