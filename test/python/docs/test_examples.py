@@ -6,7 +6,8 @@
 - ```` ```python ````: the page's Python blocks run one after the other in one namespace, in that folder.
 - ```` ```mlir ````: xir-opt reads it and prints it.
 
-Blocks in other languages (`sh`, `text`, …) are for the reader alone.
+Blocks in other languages (`sh`, `text`, …) are for the reader alone, and the generated pages of docs/reference show
+fragments from docstrings, whose whole programs are the lit tests.
 """
 
 import os
@@ -33,7 +34,8 @@ class Block:
 
 @cache
 def pages() -> tuple[Path, ...]:
-    return (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+    written = (page for page in sorted((ROOT / "docs").rglob("*.md")) if "reference" not in page.parts)
+    return (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *written)
 
 
 def blocks(page: str) -> list[Block]:

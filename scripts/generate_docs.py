@@ -1,0 +1,200 @@
+"""Write the reference pages, docs/reference/, from docstrings and definitions.
+
+python scripts/generate_docs.py           rewrite the pages
+python scripts/generate_docs.py --check   exit 1 and name the pages that are not up to date
+"""
+
+import argparse
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from xdsl.ir import Dialect
+from xdsl.irdl import (
+    AttrConstraint,
+    IRDLOperation,
+    OpDef,
+    OptOperandDef,
+    OptPropertyDef,
+    OptResultDef,
+    RangeConstraint,
+    VarOperandDef,
+    VarResultDef,
+)
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.registry import DIALECTS
+from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES, describe
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs/reference"
+HEADER = (
+    "<!-- Written by scripts/generate_docs.py: change the docstrings and definitions, then run `make docs`. -->\n\n"
+)
+OWN_DIALECTS = ("pte", "quant", "xnnpack")
+KINDS = {xnnpack.UnaryOp: UNARY, xnnpack.BinaryOp: BINARY}
+COMMANDS = ("xir.tools.xir_opt", "xir.tools.xir_translate", "xir.aot_compiler")
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A markdown table; nothing if there is no row."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    heads = list(heads)
+    return "\n".join(["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", *lines, "\n"]) if lines else ""
+
+
+def docstring(thing: type) -> str:
+    """The class's own docstring; one that it inherits is its base's to show."""
+    return inspect.cleandoc(thing.__doc__ or "") + "\n\n"
+
+
+def passes_page() -> str:
+    """The passes, each with its options, and the named pipelines."""
+    text = "# Passes\n\nEach is a flag of `xir-opt`, `--<pass>[=option=value …]`, and a name in `--pass-pipeline`.\n\n"
+    for name in PASSES:
+        info = describe(name)
+        text += f"## `{name}`\n\n{info.summary}\n\n"
+        text += f"{info.description}\n\n" if info.description else ""
+        text += table(
+            ("option", "type", "default", "meaning"),
+            ((f"`{o.name}`", f"`{o.type}`", f"`{o.default}`" if o.default else "", o.help) for o in info.options),
+        )
+    rows = ((f"`{name}`", f"`{pipeline}`") for name, pipeline in PIPELINES.items())
+    return f"{text}# Named pipelines\n\nA pipeline's name is a flag too.\n\n{table(('name', 'pipeline'), rows)}"
+
+
+def edge_page() -> str:
+    """The edge dialect: one row an op, because an op is its schema."""
+    rows = (
+        (f"`{name}`", op.row.doc, f"`{op.row.text}`", f"`{op.row.out}`" if op.row.out else "")
+        for name, op in edge.OPS.items()
+    )
+    others = "".join(op_section(op) for op in (edge.ConstantOp, edge.OpaqueOp))
+    return (
+        "# The `edge` dialect\n\n"
+        f"{module_docstring(edge)}\n\n## Ops\n\n{table(('op', 'meaning', 'schema', 'kernel'), rows)}{others}"
+    )
+
+
+def dialect_page(name: str) -> str:
+    """A dialect whose ops are classes: a section each."""
+    dialect: Dialect = DIALECTS[name]()
+    text = f"# The `{name}` dialect\n\n{module_docstring(sys.modules[f'xir.dialects.{name}'])}\n\n"
+    text += "## Ops\n\n" if dialect.operations else ""
+    text += "".join(op_section(op) for op in dialect.operations if issubclass(op, IRDLOperation))
+    text += "## Types and attributes\n\n" if dialect.attributes else ""
+    for attribute in sorted(dialect.attributes, key=lambda attribute: attribute.name):
+        text += f"### `{attribute.name}`\n\n{docstring(attribute)}"
+    return text
+
+
+def module_docstring(module: object) -> str:
+    """The docstring of a dialect's module."""
+    return inspect.getdoc(module) or ""
+
+
+def op_section(op: type[IRDLOperation]) -> str:
+    """An op: what it is, its syntax, its fields, and how it is written to a file."""
+    definition = op.get_irdl_definition()
+    text = f"### `{op.name}`\n\n{docstring(op)}"
+    if definition.assembly_format:
+        text += f"Syntax: `` {op.name} {definition.assembly_format} ``\n\n"
+    text += table(("field", "is", "of"), fields(definition))
+    if issubclass(op, xnnpack.NodeOp):
+        text += f"On the wire: table `{op.WIRE.table}`, {wire_members(op)}\n\n"
+    return text
+
+
+def wire_members(op: type[xnnpack.NodeOp]) -> str:
+    """The union members that an op can be, and for the elementwise ops what each kind of them computes."""
+    if op not in KINDS:
+        return "; ".join(f"union member `{member.name}`, tag {member.tag}" for member in op.WIRE.members.values()) + "."
+    rows = (
+        (f"`{row.kind}`", row.summary, ", ".join(f"`{name}`" for name in row.edge), f"`{row.member}`", str(row.tag))
+        for row in KINDS[op]
+    )
+    heads = ("kind", "computes", "is exactly", "union member", "tag")
+    return "one union member for each kind:\n\n" + table(heads, rows).rstrip()
+
+
+def fields(definition: OpDef) -> Iterator[tuple[str, str, str]]:
+    """Name, role and type of everything an op has."""
+    for name, operand in definition.operands:
+        yield f"`{name}`", counted("operand", operand, OptOperandDef, VarOperandDef), accepted(operand.constr)
+    for name, prop in definition.properties.items():
+        role = "optional property" if isinstance(prop, OptPropertyDef) else "property"
+        yield f"`{name}`", role, accepted(prop.constr)
+    for name, _ in definition.regions:
+        yield f"`{name}`", "region", ""
+    for name, result in definition.results:
+        yield f"`{name}`", counted("result", result, OptResultDef, VarResultDef), accepted(result.constr)
+
+
+def counted(role: str, field: object, optional: type, variadic: type) -> str:
+    """The role with how many there may be; an optional definition is a special variadic one."""
+    if isinstance(field, optional):
+        return f"optional {role}"
+    return f"any number of {role}s" if isinstance(field, variadic) else role
+
+
+def accepted(constraint: AttrConstraint | RangeConstraint) -> str:
+    """The classes that a constraint admits, where it names them."""
+    if isinstance(constraint, RangeConstraint):
+        constraint = getattr(constraint, "constr", constraint)
+    bases = constraint.get_bases() if isinstance(constraint, AttrConstraint) else None
+    return ", ".join(sorted(f"`{base.name}`" for base in bases)) if bases else ""
+
+
+def commands_page() -> str:
+    """What `--help` of each command prints, on a terminal of 100 columns."""
+    text = "# Commands\n\n"
+    for module in COMMANDS:
+        command = [sys.executable, "-m", module, "--help"]
+        printed = subprocess.run(
+            command, cwd=ROOT, env=os.environ | {"COLUMNS": "100"}, capture_output=True, text=True, check=True
+        ).stdout
+        name = printed.split(maxsplit=2)[1]
+        text += f"## `{name}`\n\n```text\n{printed.rstrip()}\n```\n\n"
+    return text
+
+
+def pages() -> dict[Path, str]:
+    """Path -> text of every page."""
+    makers: dict[str, Callable[[], str]] = {
+        "commands.md": commands_page,
+        "passes.md": passes_page,
+        "dialects/edge.md": edge_page,
+    }
+    makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}
+    return {FOLDER / name: HEADER + make().rstrip() + "\n" for name, make in makers.items()}
+
+
+def main() -> int:
+    """Write or check the pages; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    check = parser.parse_args().check
+    made = pages()
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    left_over = [path for path in FOLDER.rglob("*.md") if path not in made]
+    for path in [*stale, *left_over]:
+        name = path.relative_to(ROOT)
+        if check:
+            print(f"{name} is not up to date: run `make docs`", file=sys.stderr)
+        elif path in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[path], encoding="utf-8")
+            print(f"wrote {name}")
+        else:
+            path.unlink()
+            print(f"removed {name}")
+    return 1 if check and (stale or left_over) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
