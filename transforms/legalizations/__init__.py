@@ -1,0 +1,6 @@
+"""The rules that turn edge ops into xnnpack ops, a file a family; importing the package fills `RULES`."""
+
+from xir.transforms.legalizations import convolution, elementwise, matrix, pooling, shape
+from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
+
+__all__ = ["RULES", "NodeBuilder", "RefusalError", "Rule", "convolution", "elementwise", "matrix", "pooling", "shape"]

@@ -1,0 +1,161 @@
+"""What a legalisation rule is, and what it builds with.
+
+A rule takes one edge op and returns the values that replace its results, having built xnnpack ops for them; or it
+raises `RefusalError` and says why XNNPACK cannot compute the op. Rules build over the edge op's own operands, so the
+types they see and return are the edge types: NCHW, with an explicit transpose on either side of a node that wants
+NHWC. `propagate-layout` removes the transposes that meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, LocationAttr, TensorType, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import broadcast, element_type, shape_of, u32s
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+
+OpT = TypeVar("OpT", bound=Operation)
+
+NCHW_TO_NHWC = (0, 2, 3, 1)
+NHWC_TO_NCHW = (0, 3, 1, 2)
+
+
+class RefusalError(Exception):
+    """XNNPACK cannot compute the op. `reason` completes "not delegated: …"; `hint` is the change that would help."""
+
+    def __init__(self, reason: str, hint: str | None = None):
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class NodeBuilder:
+    """Collects the ops that a rule builds, each with the location of the op it comes from."""
+
+    def __init__(self, ctx: XirContext, target: str, location: LocationAttr):
+        self.ctx = ctx
+        self.target = target
+        self.location = location
+        self.ops: list[Operation] = []
+
+    def insert(self, op: OpT) -> OpT:
+        """Add `op` behind the ops built so far."""
+        op.location = self.location
+        self.ops.append(op)
+        return op
+
+    def node(
+        self,
+        op_class: type[xnnpack.NodeOp],
+        operands: Sequence[SSAValue],
+        shape: Sequence[int],
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """Build a node with one result of `shape` and the first operand's element type; an absent bias is left out."""
+        result = TensorType(element_type(operands[0]), shape)
+        return self.insert(
+            op_class.create(operands=operands, result_types=[result], properties=properties or {})
+        ).results[0]
+
+    def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
+        """Permute dimensions; nothing is built for the identity."""
+        if list(perm) == list(range(len(perm))):
+            return value
+        shape = shape_of(value)
+        return self.node(xnnpack.StaticTransposeOp, [value], [shape[p] for p in perm], {"perm": u32s(perm)})
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """Give the elements a static `shape`; nothing is built when it is the shape already."""
+        if tuple(shape) == shape_of(value):
+            return value
+        return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(shape)})
+
+    def unary(self, kind: str, value: SSAValue) -> SSAValue:
+        """Apply an elementwise operator."""
+        return self.node(xnnpack.UnaryOp, [value], shape_of(value), {"kind": xnnpack.UnaryKindAttr(kind)})
+
+    def binary(
+        self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
+    ) -> SSAValue:
+        """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
+        shape = broadcast(shape_of(lhs), shape_of(rhs))
+        properties = {"kind": xnnpack.BinaryKindAttr(kind), **bounds(low, high)}
+        return self.node(xnnpack.BinaryOp, [lhs, rhs], shape, properties)
+
+    def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
+        """Clamp to [low, high], an absent bound being infinite."""
+        return self.node(xnnpack.ClampOp, [value], shape_of(value), bounds(low, high))
+
+    def constant(self, array: np.ndarray, name: str) -> SSAValue:
+        """A static tensor; `array` may be a strided view, its bytes are laid out when the file is written."""
+        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name))).output
+
+    def scalar(self, value: float) -> SSAValue:
+        """A static fp32 tensor of one element that broadcasts to anything."""
+        return self.constant(np.array([value], dtype=np.float32), "scalar")
+
+    def weight(self, value: SSAValue, what: str) -> np.ndarray:
+        """The elements of a static operand; RefusalError if it is computed at run time."""
+        return static_array(value, what, self.ctx)
+
+
+def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
+    """The elements of a static value; RefusalError, naming it as `what`, if it is computed at run time."""
+    if not isinstance(value.owner, edge.ConstantOp):
+        raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
+    return constant_array(value.owner.value, ctx, value.owner)
+
+
+def static_name(value: SSAValue) -> str:
+    """The name of a static value, to derive the names of its rewritten forms from."""
+    return (isinstance(value.owner, edge.ConstantOp) and value.owner.resource) or "constant"
+
+
+Rule = Callable[[edge.EdgeOp, NodeBuilder], SSAValue | Sequence[SSAValue]]
+
+RULES: dict[str, Rule] = {}
+"""Edge op name -> its rule."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register a rule for the edge ops of these names."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            if name in RULES:
+                raise ValueError(f"two rules for {name}")
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def operand(op: edge.EdgeOp, name: str) -> SSAValue:
+    """A tensor argument that the schema requires."""
+    value = op.tensor(name)
+    assert value is not None, f"{op.name} has no operand '{name}'"
+    return value
+
+
+def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
+    """The properties of an output clamped to [low, high]; an absent or infinite bound adds none."""
+    properties: dict[str, Attribute] = {}
+    if low is not None and low != float("-inf"):
+        properties["output_min"] = FloatAttr(low, f32)
+    if high is not None and high != float("inf"):
+        properties["output_max"] = FloatAttr(high, f32)
+    return properties
+
+
+def static_shape(value: SSAValue, what: str) -> tuple[int, ...]:
+    """The shape of `value`; RefusalError if a dimension is dynamic."""
+    shape = shape_of(value)
+    if -1 in shape:
+        raise RefusalError(f"its {what} has a dynamic dimension")
+    return shape

@@ -1,0 +1,360 @@
+"""Choose the layout of every value, and transpose only where layouts meet.
+
+Rules lower each op on its own, so a subgraph starts with a transpose before and after every node that wants NHWC. Most
+of the ops in between do not care: an elementwise node computes the same in any order of the dimensions. Such flexible
+ops that are joined by values, directly or through transposes, form an *island*, which takes one layout as a whole. Each
+transpose at an island's border says what layout would make it go away; the island takes the one with the least data
+left to transpose. The cost of a transpose is the number of elements it moves, a transpose of a constant is free (its
+bytes are reordered when the file is written), and one that moves only dimensions of size 1 is a reshape.
+
+A layout is a permutation q: dimension i of the physical tensor is dimension q[i] of the value as the rules see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    DenseResourceAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, u32s
+from xir.ir.constants import make_dense, storage_array
+from xir.ir.context import XirContext
+from xir.ir.location import location_of
+from xir.ir.passes import XirPass
+
+Layout = tuple[int, ...]
+
+FLEXIBLE = (
+    xnnpack.UnaryOp,
+    xnnpack.ClampOp,
+    xnnpack.EluOp,
+    xnnpack.LeakyReluOp,
+    xnnpack.ConvertOp,
+    xnnpack.CopyOp,
+    xnnpack.BinaryOp,
+    xnnpack.ConcatenateOp,
+    xnnpack.StaticConstantPadOp,
+    xnnpack.StaticSliceOp,
+)
+"""Nodes that compute the same in any layout, once the properties that name dimensions are permuted along."""
+
+DYNAMIC_SIZE = 64
+"""What a dimension of unknown size counts as."""
+
+BY_DIMENSION = ("offsets", "sizes", "pre_paddings", "post_paddings")
+"""Properties with an element for each dimension."""
+
+
+def identity(rank: int) -> Layout:
+    """The layout of a value as it is."""
+    return tuple(range(rank))
+
+
+def compose(p: Layout, q: Layout) -> Layout:
+    """The layout of T_q(T_p(x)): first p, then q."""
+    return tuple(p[i] for i in q)
+
+
+def inverse(p: Layout) -> Layout:
+    """The layout that undoes p."""
+    result = [0] * len(p)
+    for i, axis in enumerate(p):
+        result[axis] = i
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class PropagateLayoutPass(XirPass):
+    """Let flexible nodes take the layout of their neighbours, so that transposes meet and cancel.
+
+    Before:
+    ```mlir
+    %1 = xnnpack.conv2d %0, %w : (tensor<1x8x8x3xf32>, tensor<4x1x1x3xf32>) -> tensor<1x8x8x4xf32>
+    %2 = xnnpack.static_transpose %1 {perm = array<i32: 0, 3, 1, 2>} : tensor<1x8x8x4xf32> -> tensor<1x4x8x8xf32>
+    %3 = xnnpack.unary hardswish %2 : tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+    %4 = xnnpack.static_transpose %3 {perm = array<i32: 0, 2, 3, 1>} : tensor<1x4x8x8xf32> -> tensor<1x8x8x4xf32>
+    ```
+    After:
+    ```mlir
+    %1 = xnnpack.conv2d %0, %w : (tensor<1x8x8x3xf32>, tensor<4x1x1x3xf32>) -> tensor<1x8x8x4xf32>
+    %2 = xnnpack.unary hardswish %1 : tensor<1x8x8x4xf32> -> tensor<1x8x8x4xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Lay out every subgraph of the module."""
+        for subgraph in list(op.walk()):
+            if isinstance(subgraph, xnnpack.SubgraphOp):
+                Layouter(ctx, subgraph.body.block).run()
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A value seen through the transposes that make it: it is `root` in layout `perm`."""
+
+    root: SSAValue
+    perm: Layout
+
+
+@dataclass
+class Island:
+    """Flexible ops that share one layout, each with the permutation of its frame against the first op's."""
+
+    frames: dict[Operation, Layout] = field(default_factory=dict[Operation, Layout])
+
+
+class Layouter:
+    """Lays out one block."""
+
+    def __init__(self, ctx: XirContext, block: Block):
+        self.ctx = ctx
+        self.block = block
+        self.traced: dict[SSAValue, Traced] = {}
+        self.layouts: dict[Operation, Layout] = {}
+        """The layout chosen for each flexible op."""
+        self.physical: dict[SSAValue, Traced] = {}
+        """Old value -> what holds its elements now, and in which layout."""
+        self.made: dict[tuple[SSAValue, Layout], SSAValue] = {}
+        """Transposes that were written already."""
+
+    def run(self) -> None:
+        """Choose the layouts, then rewrite the block."""
+        ops = list(self.block.ops)
+        if not any(isinstance(op, xnnpack.StaticTransposeOp) for op in ops):
+            return
+        for op in ops:
+            for value in op.results:
+                self.traced[value] = self.trace(value)
+        for island in self.islands(ops):
+            self.choose(island)
+        for op in ops:
+            self.rewrite(op)
+        for op in reversed(ops):
+            if op.results and all(result.first_use is None for result in op.results):
+                op.detach()
+                op.erase()
+
+    def trace(self, value: SSAValue) -> Traced:
+        """`value` through the transpose that makes it, if one does; operands are traced already."""
+        if not isinstance(value.owner, xnnpack.StaticTransposeOp):
+            return Traced(value, identity(rank_of(value)))
+        before = self.seen(value.owner.input)
+        return Traced(before.root, compose(before.perm, ints(value.owner.perm)))
+
+    def seen(self, value: SSAValue) -> Traced:
+        """What `trace` found; block arguments are themselves."""
+        return self.traced.get(value) or Traced(value, identity(rank_of(value)))
+
+    def islands(self, ops: Sequence[Operation]) -> list[Island]:
+        """Group flexible ops that exchange values, by a walk over their neighbours."""
+        neighbours: dict[Operation, list[tuple[Operation, Layout]]] = {}
+        for op in ops:
+            if not is_flexible(op):
+                continue
+            neighbours.setdefault(op, [])
+            for value in op.operands:
+                seen = self.seen(value)
+                producer = seen.root.owner
+                if isinstance(producer, Operation) and is_flexible(producer):
+                    # op's frame is producer's permuted by perm: op in layout q is producer in layout perm∘q.
+                    neighbours[producer].append((op, inverse(seen.perm)))
+                    neighbours[op].append((producer, seen.perm))
+        islands: list[Island] = []
+        placed: set[Operation] = set()
+        for start in neighbours:
+            if start in placed:
+                continue
+            island = Island({start: identity(rank_of(start.results[0]))})
+            placed.add(start)
+            pending = [start]
+            while pending:
+                op = pending.pop()
+                for other, relation in neighbours[op]:
+                    if other not in placed:
+                        placed.add(other)
+                        island.frames[other] = compose(relation, island.frames[op])
+                        pending.append(other)
+            islands.append(island)
+        return islands
+
+    def choose(self, island: Island) -> None:
+        """Give the island the layout with the least data to transpose at its borders.
+
+        An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
+        """
+        wanted: dict[Layout, None] = {identity(len(next(iter(island.frames.values())))): None}
+        for op, frame in island.frames.items():
+            for layout in self.wishes(op, island):
+                wanted[compose(inverse(frame), layout)] = None
+        best = min(wanted, key=lambda q: self.cost(island, q))
+        for op, frame in island.frames.items():
+            self.layouts[op] = compose(frame, best)
+
+    def wishes(self, op: Operation, island: Island) -> list[Layout]:
+        """The layouts of `op` that would make a transpose at one of its borders go away."""
+        wishes = [inverse(seen.perm) for value in op.operands if self.is_border(seen := self.seen(value), island)]
+        for result in op.results:
+            wishes += [perm for perm, _ in self.demands(result, island)]
+        return wishes
+
+    def is_border(self, seen: Traced, island: Island) -> bool:
+        """Whether a value comes into the island from outside, and is not a constant, which fits in anywhere."""
+        return seen.root.owner not in island.frames and not isinstance(seen.root.owner, xnnpack.ConstantOp)
+
+    def demands(self, value: SSAValue, island: Island) -> list[tuple[Layout, SSAValue]]:
+        """(perm, value) for each form in which `value` leaves the island."""
+        found: list[tuple[Layout, SSAValue]] = []
+        pending = [(value, identity(rank_of(value)))]
+        while pending:
+            current, perm = pending.pop()
+            for use in current.uses:
+                user = use.operation
+                if isinstance(user, xnnpack.StaticTransposeOp):
+                    pending.append((user.output, compose(perm, ints(user.perm))))
+                elif user not in island.frames:
+                    found.append((perm, value))
+        return found
+
+    def cost(self, island: Island, q: Layout) -> int:
+        """Elements that must be moved at the island's borders when its first op takes layout q."""
+        moved: dict[tuple[SSAValue, Layout], int] = {}
+        for op, frame in island.frames.items():
+            layout = compose(frame, q)
+            for value in op.operands:
+                seen = self.seen(value)
+                producer = seen.root.owner
+                if isinstance(producer, xnnpack.ConstantOp):
+                    continue
+                held = (
+                    compose(island.frames[producer], q)
+                    if isinstance(producer, Operation) and producer in island.frames
+                    else identity(len(layout))
+                )
+                # The producer holds root in layout `held`; the op wants root in layout perm∘layout.
+                step = compose(inverse(held), compose(seen.perm, layout))
+                moved[seen.root, step] = transpose_cost([shape_of(seen.root)[i] for i in held], step)
+            for result in op.results:
+                for perm, _ in self.demands(result, island):
+                    step = compose(inverse(layout), perm)
+                    moved[result, step] = transpose_cost([shape_of(result)[i] for i in layout], step)
+        return sum(moved.values())
+
+    def rewrite(self, op: Operation) -> None:
+        """Write one op in its layout."""
+        if isinstance(op, xnnpack.StaticTransposeOp):
+            # op is T_perm of its operand, which `held` holds in layout x; so it holds op in layout perm⁻¹∘x.
+            held = self.holder(op.input)
+            self.physical[op.output] = Traced(held.root, compose(inverse(ints(op.perm)), held.perm))
+            return
+        layout = self.layouts.get(op)
+        if layout is None:
+            op.operands = [self.get(value, identity(rank_of(value)), op) for value in op.operands]
+            return
+        op.operands = [self.get(value, layout, op) for value in op.operands]
+        if layout == identity(len(layout)):
+            return
+        moved = relaid(op, layout)
+        moved.location = op.location
+        self.block.insert_op_before(moved, op)
+        for old, new in zip(op.results, moved.results, strict=True):
+            new.name_hint = old.name_hint
+            self.physical[old] = Traced(new, layout)
+
+    def holder(self, value: SSAValue) -> Traced:
+        """What holds the elements of an old value now."""
+        return self.physical.get(value) or Traced(value, identity(rank_of(value)))
+
+    def get(self, value: SSAValue, layout: Layout, user: Operation) -> SSAValue:
+        """The old `value` in `layout`, for a use by `user`; writes a transpose if nothing holds it so."""
+        held = self.holder(value)
+        if len(layout) > rank_of(held.root):
+            return self.get_constant(held.root, layout, user)
+        step = compose(inverse(held.perm), layout)
+        if step == identity(len(step)):
+            return held.root
+        if (held.root, step) not in self.made:
+            self.made[held.root, step] = self.transposed(held.root, step, user)
+        return self.made[held.root, step]
+
+    def get_constant(self, value: SSAValue, layout: Layout, user: Operation) -> SSAValue:
+        """A constant of lower rank, widened with leading 1s as broadcasting would and then permuted."""
+        assert isinstance(value.owner, xnnpack.ConstantOp)
+        if prod(shape_of(value)) == 1:
+            return value
+        if (value, layout) not in self.made:
+            array = storage_array(value.owner.value, self.ctx, value.owner)
+            array = array.reshape((1,) * (len(layout) - array.ndim) + array.shape)
+            self.made[value, layout] = self.constant(value.owner, array.transpose(layout), user)
+        return self.made[value, layout]
+
+    def transposed(self, value: SSAValue, step: Layout, user: Operation) -> SSAValue:
+        """T_step(value), written before `user`."""
+        if isinstance(value.owner, xnnpack.ConstantOp):
+            array = storage_array(value.owner.value, self.ctx, value.owner)
+            return self.constant(value.owner, array.transpose(step), user)
+        shape = [shape_of(value)[i] for i in step]
+        result_type = TensorType(element_type(value), shape)
+        if transpose_cost(shape_of(value), step) == 0 and DYNAMIC_INDEX not in shape:
+            properties: dict[str, Attribute] = {"new_shape": u32s(shape)}
+            op = xnnpack.StaticReshapeOp.create(operands=[value], result_types=[result_type], properties=properties)
+        else:
+            op = xnnpack.StaticTransposeOp.create(
+                operands=[value], result_types=[result_type], properties={"perm": u32s(step)}
+            )
+        op.location = location_of(user)
+        self.block.insert_op_before(op, user)
+        return op.results[0]
+
+    def constant(self, old: xnnpack.ConstantOp, array: np.ndarray, user: Operation) -> SSAValue:
+        """The constant `old` with its elements reordered to `array`, a view; written before `user`."""
+        elements, stored = old.elements, old.elements.get_type()
+        assert isinstance(stored, TensorType)
+        name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
+        value = make_dense(array, self.ctx, name, stored.get_element_type())
+        op = xnnpack.ConstantOp(value, TensorType(element_type(old.output), array.shape))
+        op.location = old.location
+        self.block.insert_op_before(op, user)
+        return op.output
+
+
+def is_flexible(op: Operation) -> bool:
+    """Whether the op may run in any layout: all of its operands have the result's rank, or are constants."""
+    if not isinstance(op, FLEXIBLE):
+        return False
+    rank = rank_of(op.results[0])
+    return all(rank_of(v) == rank or isinstance(v.owner, xnnpack.ConstantOp) for v in op.operands)
+
+
+def transpose_cost(shape: Sequence[int], perm: Layout) -> int:
+    """Elements that a transpose moves: none if only dimensions of size 1 change places."""
+    kept = [axis for axis in perm if shape[axis] != 1]
+    if kept == sorted(kept):
+        return 0
+    return prod(DYNAMIC_SIZE if size == DYNAMIC_INDEX else size for size in shape)
+
+
+def relaid(op: Operation, layout: Layout) -> Operation:
+    """A copy of a flexible op whose operands are in `layout` already."""
+    properties = dict(op.properties)
+    for name in BY_DIMENSION:
+        if (values := properties.get(name)) is not None:
+            assert isinstance(values, DenseArrayBase)
+            properties[name] = u32s([ints(values)[axis] for axis in layout])
+    if isinstance(op, xnnpack.ConcatenateOp):
+        properties["axis"] = IntegerAttr(layout.index(op.axis.value.data), i32)
+    result = op.results[0]
+    result_type = TensorType(element_type(result), [shape_of(result)[axis] for axis in layout])
+    return type(op).create(operands=list(op.operands), result_types=[result_type], properties=properties)
