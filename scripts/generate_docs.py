@@ -21,6 +21,8 @@ from xdsl.irdl import (
     OptPropertyDef,
     OptResultDef,
     RangeConstraint,
+    RangeLengthConstraint,
+    RangeOf,
     VarOperandDef,
     VarResultDef,
 )
@@ -143,9 +145,11 @@ def counted(role: str, field: object, optional: type, variadic: type) -> str:
 
 
 def accepted(constraint: AttrConstraint | RangeConstraint) -> str:
-    """The classes that a constraint admits, where it names them."""
-    if isinstance(constraint, RangeConstraint):
-        constraint = getattr(constraint, "constr", constraint)
+    """The types or attributes that a constraint admits, where it names them."""
+    if isinstance(constraint, RangeLengthConstraint):
+        constraint = constraint.constraint
+    if isinstance(constraint, RangeOf):
+        constraint = constraint.constr
     bases = constraint.get_bases() if isinstance(constraint, AttrConstraint) else None
     return ", ".join(sorted(f"`{base.name}`" for base in bases)) if bases else ""
 

@@ -1,6 +1,8 @@
 """Where torch may be imported, and what starting a tool costs. Times vary between machines; module counts do not."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,3 +46,27 @@ def test_torch_is_imported_only_at_the_edges(module: str) -> None:
         return
     found = HEAVY & set(imports(tree, top_level_only=module.startswith(LAZY_TORCH_PLACES)))
     assert not found, f"{module} imports {sorted(found)}"
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after running `code`."""
+    program = f"import sys\n{code}\nprint('\\n' + ' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_help_loads_only_the_standard_library() -> None:
+    loaded = modules_after("from xir.tools.xir_opt import main; main(['--help'])") - modules_after("pass")
+    assert {name.split(".")[0] for name in loaded} - sys.stdlib_module_names == {"xir"}
+
+
+def test_xir_opt_loads_only_the_dialects_it_meets(tmp_path: Path) -> None:
+    source = tmp_path / "in.mlir"
+    source.write_text("func.func @forward() {\n  func.return\n}\n", encoding="utf-8")
+    loaded = modules_after(f"from xir.tools.xir_opt import main; assert main([{str(source)!r}]) == 0")
+    assert not HEAVY & {name.split(".")[0] for name in loaded}
+    assert not {"xir.dialects.edge", "xir.dialects.xnnpack", "xir.dialects.pte"} & loaded
+
+
+def test_torch_waits_for_the_importer() -> None:
+    assert "torch" not in modules_after("import xir, xir.tools.xir_translate, xir.aot_compiler, xir.runtime")
