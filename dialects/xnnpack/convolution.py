@@ -154,7 +154,9 @@ class DepthwiseConv2dOp(ConvolutionOp):
 
     name = "xnnpack.depthwise_conv2d"
 
-    WIRE: ClassVar[Wire] = Wire("XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional")
+    WIRE: ClassVar[Wire] = Wire(
+        "XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional"
+    )
 
     @property
     def group_input_channels(self) -> int:

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
@@ -21,6 +22,7 @@ from xir.dialects.xnnpack.base import (
     expect_shape,
     shape_of,
 )
+from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
 from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, UNARY, Kind
 from xir.dialects.xnnpack.wire import FlagsSlot, FloatSlot, Member, ValueSlot, Wire, one
 
@@ -117,6 +119,8 @@ class ClampOp(SameShapeOp, BoundedOp):
 
     name = "xnnpack.clamp"
 
+    traits = traits_def(Pure(), ClampPatterns())
+
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNClamp", 6), UNARY_SLOTS, bounds="required")
 
 
@@ -155,6 +159,8 @@ class ConvertOp(NodeOp):
     """Convert the elements to the result's type: quantise, dequantise, requantise or cast (`xnn_define_convert`)."""
 
     name = "xnnpack.convert"
+
+    traits = traits_def(Pure(), ConvertPatterns())
 
     input = operand_def(Tensor)
     output = result_def(Tensor)

@@ -6,7 +6,8 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerAttr, UnitAttr, f32, i32
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
@@ -22,6 +23,7 @@ from xir.dialects.xnnpack.base import (
     shape_of,
     shape_text,
 )
+from xir.dialects.xnnpack.canonicalization import ReshapePatterns, TransposePatterns
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, FloatSlot, Member, UIntSlot, UIntsSlot, ValueSlot, Wire, one
 
 IN_OUT = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), FlagsSlot({}))
@@ -57,6 +59,8 @@ class StaticTransposeOp(MoveOp):
 
     perm = prop_def(DenseArrayBase.constr(i32))
 
+    traits = traits_def(Pure(), TransposePatterns())
+
     WIRE: ClassVar[Wire] = Wire(
         "XNNStaticTranspose",
         one("XNNStaticTranspose", 5),
@@ -82,6 +86,8 @@ class StaticReshapeOp(MoveOp):
     name = "xnnpack.static_reshape"
 
     new_shape = prop_def(DenseArrayBase.constr(i32))
+
+    traits = traits_def(Pure(), ReshapePatterns())
 
     WIRE: ClassVar[Wire] = Wire(
         "XNNStaticReshape",
