@@ -79,5 +79,11 @@ ROWS = [
     row("aten::sym_size.int(Tensor self, int dim) -> SymInt", "A dimension's size as number.",
         out="sym_size.int", infer=_size),
     row("aten::sym_numel(Tensor self) -> SymInt", "The element count as number.", out="sym_numel", infer=_size),
+    *(
+        row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> SymInt", doc,
+            out=f"executorch_prim::{name}.Scalar", infer=_size)
+        for name, doc in (("add", "a + b, of sizes."), ("sub", "a - b, of sizes."), ("mul", "a * b, of sizes."),
+                          ("floordiv", "a // b, of sizes."), ("mod", "a % b, of sizes."))
+    ),
     row("aten::_local_scalar_dense(Tensor self) -> Scalar", "The one element as number.", out="_local_scalar_dense"),
 ]  # fmt: skip

@@ -258,6 +258,12 @@ def _converted(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(op.value("dtype") or element_of(value), shape_of(value)),)
 
 
+def _dropout(op: EdgeOp) -> Sequence[Attribute]:
+    if op.value("train") and op.value("p") > 0:
+        raise VerifyException(f"'{op.name}' is for inference: train = false")
+    return same(op)
+
+
 def _copy(op: EdgeOp) -> Sequence[Attribute]:
     shape, source = shape_of(op.tensor("self")), shape_of(op.tensor("src"))
     if broadcast(shape, source) != shape:
@@ -274,7 +280,7 @@ COPIES = [
         "The same value.", infer=same),
     row("aten::lift_fresh_copy(Tensor self) -> Tensor", "The same value.", out="lift_fresh_copy.out", infer=same),
     row("aten::dropout(Tensor input, float p, bool train) -> Tensor",
-        "The same value, since programs are compiled for inference (train = false).", infer=same),
+        "The same value, since programs are compiled for inference (train = false).", infer=_dropout),
     row("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
         "src, expanded and converted to the type of self.", out="copy.out", infer=_copy),
     row("aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "

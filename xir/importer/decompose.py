@@ -1,0 +1,103 @@
+"""Operators without a row of their own, as calls of those that have one.
+
+Tracing the whole program again (`ExportedProgram.run_decompositions`) costs a second; here one operator is traced at a
+time, on the shapes it has in the program, and the graph is kept for the next call like it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from xir.dialects import edge
+
+from .aliasing import Operator, is_composite
+
+
+def row_of(target: Any) -> type[edge.EdgeOp] | None:
+    """The edge op of an operator, if it has a row."""
+    if not isinstance(target, Operator):
+        return None
+    name = target._schema.name.removeprefix("aten::").replace("::", ".")
+    overload = target._schema.overload_name
+    return edge.OPS.get(f"edge.{name}.{overload}" if overload else f"edge.{name}")
+
+
+@cache
+def _table() -> dict[Operator, Callable[..., Any]]:
+    """torch's core ATen decompositions, less those of operators that the edge dialect keeps whole."""
+    table = torch._decomp.core_aten_decompositions()
+    return {op: rule for op, rule in table.items() if row_of(op) is None}
+
+
+def functionalize(program: ExportedProgram) -> ExportedProgram:
+    """The program without side effects between its operators, decomposed as far as rows require."""
+    table = torch.export.default_decompositions()
+    for op in list(table):
+        if row_of(op) is not None:
+            del table[op]
+    return program.run_decompositions(table)
+
+
+def can_decompose(target: Operator) -> bool:
+    return target in _table() or is_composite(target)
+
+
+class Decomposer:
+    """Traces decompositions, one for every operator and argument shapes."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[Any, GraphModule | None] = {}
+
+    def graph(self, node: Node) -> tuple[GraphModule, list[Node]] | None:
+        """A graph that computes the node, and the nodes to feed to its placeholders. None if it does not trace.
+
+        Only nodes are placeholders; other arguments are part of the graph.
+        """
+        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
+        inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
+        key = _key(node.target, leaves, inputs)
+        graph = self._graphs.get(key) if key is not None else None
+        if graph is None:
+            graph = _trace(node.target, leaves, spec, inputs)
+            if key is not None:
+                self._graphs[key] = graph
+        return None if graph is None else (graph, inputs)
+
+
+def _key(target: Any, leaves: list[Any], inputs: list[Node]) -> Any:
+    """Hashable description of a call, the order of its nodes included; None if sizes are symbolic."""
+    key: list[Any] = [target]
+    for leaf in leaves:
+        if not isinstance(leaf, Node):
+            key.append((type(leaf), leaf))
+            continue
+        value = leaf.meta.get("val")
+        if not isinstance(value, torch.Tensor) or not all(isinstance(s, int) for s in (*value.shape, *value.stride())):
+            return None
+        key.append((inputs.index(leaf), value.dtype, tuple(value.shape), value.stride(), value.requires_grad))
+    return tuple(key)
+
+
+def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
+    places = {node: index for index, node in enumerate(inputs)}
+
+    def call(*values: Any) -> Any:
+        filled = [values[places[leaf]] if isinstance(leaf, Node) else leaf for leaf in leaves]
+        args, kwargs = pytree.tree_unflatten(filled, spec)
+        rule = _table().get(target)
+        return rule(*args, **kwargs) if rule is not None else target(*args, **kwargs)
+
+    with torch.no_grad():
+        graph = make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and (
+            node.target is target or (isinstance(node.target, Operator) and node.target._schema.is_mutable)
+        ):
+            return None
+    return graph

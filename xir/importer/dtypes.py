@@ -1,0 +1,76 @@
+"""torch's dtypes and the IR's element types."""
+
+import numpy as np
+import torch
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    IntegerType,
+    Signedness,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute
+
+ELEMENT_TYPES: dict[torch.dtype, Attribute] = {
+    torch.bool: i1,
+    torch.int8: i8,
+    torch.int16: i16,
+    torch.int32: i32,
+    torch.int64: i64,
+    torch.uint8: IntegerType(8, Signedness.UNSIGNED),
+    torch.uint16: IntegerType(16, Signedness.UNSIGNED),
+    torch.uint32: IntegerType(32, Signedness.UNSIGNED),
+    torch.uint64: IntegerType(64, Signedness.UNSIGNED),
+    torch.float16: f16,
+    torch.bfloat16: bf16,
+    torch.float32: f32,
+    torch.float64: f64,
+    torch.complex64: ComplexType(f32),
+    torch.complex128: ComplexType(f64),
+    torch.float8_e4m3fn: Float8E4M3FNType(),
+    torch.float8_e4m3fnuz: Float8E4M3FNUZType(),
+    torch.float8_e5m2: Float8E5M2Type(),
+    torch.float8_e5m2fnuz: Float8E5M2FNUZType(),
+}
+
+DTYPES: dict[Attribute, torch.dtype] = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+
+_RAW: dict[torch.dtype, torch.dtype] = {
+    torch.bfloat16: torch.uint16,
+    torch.float8_e4m3fn: torch.uint8,
+    torch.float8_e4m3fnuz: torch.uint8,
+    torch.float8_e5m2: torch.uint8,
+    torch.float8_e5m2fnuz: torch.uint8,
+}
+"""numpy has no such types: their bits travel as unsigned integers."""
+
+
+def numpy_view(tensor: torch.Tensor) -> np.ndarray:
+    """The tensor's memory as an array, strides and all, which keeps the tensor alive. No copy for a CPU tensor."""
+    tensor = tensor.detach().cpu()
+    raw = _RAW.get(tensor.dtype)
+    return (tensor.resolve_conj().resolve_neg() if raw is None else tensor.view(raw)).numpy()
+
+
+def torch_view(array: np.ndarray, element: Attribute, shape: tuple[int, ...]) -> torch.Tensor:
+    """The tensor of a blob: the inverse of `numpy_view`, also for raw bytes."""
+    dtype = DTYPES[element]
+    if array.dtype == np.uint8 and dtype != torch.uint8 or array.shape != shape:
+        array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        if not array.flags.writeable:
+            array = array.copy()  # torch has no read-only tensors
+        return torch.from_numpy(array).view(dtype).reshape(shape)
+    tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
+    return tensor.view(dtype) if isinstance(element, BFloat16Type) else tensor

@@ -1,0 +1,391 @@
+"""An `ExportedProgram` as a module of edge ops.
+
+There is no code per operator: an operator's arguments are matched by name with its schema. Operators with a row in the
+edge dialect stay whole, others are decomposed (`decompose.py`), and what then has no row is `edge.opaque`.
+"""
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    DictionaryAttr,
+    IntegerType,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects import edge
+from xir.dialects.edge.attributes import int_array
+from xir.dialects.edge.types import scalar_type, tensor_type
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import name_location
+
+from .aliasing import Operator, functional_form, mutated_argument, needs_functionalization
+from .decompose import Decomposer, can_decompose, functionalize, row_of
+from .dtypes import ELEMENT_TYPES, numpy_view
+from .signature import ConstantArgument, InputKind, check_kinds, constant_tensor, mutation_error, tree_text
+from .source import node_location
+
+_SYMBOLIC = {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.floordiv: "floordiv",
+    operator.mod: "mod",
+}
+"""Arithmetic on sizes, by the name of ExecuTorch's kernel (`executorch_prim::add.Scalar`)."""
+
+
+def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: str = "forward") -> ModuleOp:
+    """Import a program as `func.func @entry`, its weights into the context's blob store without copying them.
+
+    DiagnosticError, at the line of the user's Python, where the program changes state, has shapes that depend on data,
+    or calls what has no form in the IR.
+    """
+    if _has_higher_order(program.graph) or needs_functionalization(program.graph):
+        program = functionalize(program)
+    return _Importer(program, ctx).run(entry)
+
+
+def _has_higher_order(graph: Graph) -> bool:
+    return any(isinstance(n.target, torch._ops.HigherOrderOperator) for n in graph.nodes)
+
+
+class _Importer:
+    def __init__(self, program: ExportedProgram, ctx: XirContext):
+        self.program = program
+        self.ctx = ctx
+        self.block = Block()
+        self.values: dict[Node, Any] = {}
+        """The SSA value of each node, a list of them for several results, None for an absent tensor."""
+        self.constants: dict[Node, tuple[str, str]] = {}
+        """Kind and name of the parameters, buffers and inputs, which may not change."""
+        self.renamed: dict[Node, Node] = {}
+        """In-place results, each to the node that it has overwritten."""
+        self.decomposer = Decomposer()
+
+    def run(self, entry: str) -> ModuleOp:
+        nodes = {node.name: node for node in self.program.graph.nodes}
+        check_kinds(self.program, lambda name: node_location(nodes[name]))
+        arg_attrs = self._import_inputs()
+        for node in self.program.graph.nodes:
+            self._import_node(node)
+        results = self._import_outputs(nodes)
+        self.block.add_op(ReturnOp(*results))
+        func = FuncOp(
+            entry,
+            ([a.type for a in self.block.args], [r.type for r in results]),
+            Region(self.block),
+            arg_attrs=ArrayAttr(arg_attrs) if any(a.data for a in arg_attrs) else None,
+        )
+        func.attributes["xir.in_spec"] = StringAttr(tree_text(self.program.call_spec.in_spec))
+        func.attributes["xir.out_spec"] = StringAttr(tree_text(self.program.call_spec.out_spec))
+        return ModuleOp([func])
+
+    # Inputs and outputs
+
+    def _import_inputs(self) -> list[DictionaryAttr]:
+        """Constants for weights, block arguments for the user's inputs; the arguments' attributes."""
+        attributes: list[DictionaryAttr] = []
+        placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
+        for node, spec in zip(placeholders, self.program.graph_signature.input_specs):
+            if spec.kind is not InputKind.USER_INPUT:
+                self.constants[node] = (spec.kind.name, spec.target or node.name)
+                if node.users or any(o.arg.name == node.name for o in self.program.graph_signature.output_specs):
+                    self.values[node] = self._constant(constant_tensor(self.program, spec), spec.target or node.name)
+                continue
+            self.constants[node] = (spec.kind.name, node.name)
+            if isinstance(spec.arg, ConstantArgument):
+                continue  # baked into the graph by export
+            value = node.meta["val"]
+            location = name_location(node.name)
+            argument = self.block.insert_arg(self._type(value, location), len(self.block.args))
+            argument.location = location
+            argument.name_hint = _hint(node.name)
+            self.values[node] = argument
+            attributes.append(self._bounds(node.name, value, location))
+        return attributes
+
+    def _bounds(self, name: str, value: Any, location: LocationAttr) -> DictionaryAttr:
+        """`xir.max_shape` for an input with open dimensions: memory is planned for it."""
+        if not isinstance(value, torch.Tensor) or all(isinstance(size, int) for size in value.shape):
+            return DictionaryAttr({})
+        shape: list[int] = []
+        for dim, size in enumerate(value.shape):
+            if not isinstance(size, int):
+                upper = self.program.range_constraints[size.node.expr].upper
+                if not upper.is_Integer or int(upper) >= 2**31:
+                    raise DiagnosticError(
+                        location,
+                        f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...)",
+                    )
+                size = int(upper)
+            shape.append(size)
+        return DictionaryAttr({"xir.max_shape": int_array(tuple(shape))})
+
+    def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
+        results: list[SSAValue] = []
+        for index, spec in enumerate(self.program.graph_signature.output_specs):
+            if isinstance(spec.arg, ConstantArgument):
+                if spec.arg.value is None:
+                    continue
+                raise DiagnosticError(
+                    name_location(spec.arg.name),
+                    f"output #{index} is the constant {spec.arg.value!r}: return tensors only",
+                )
+            results.append(self.values[nodes[spec.arg.name]])
+        return results
+
+    def _constant(self, tensor: torch.Tensor, name: str) -> SSAValue:
+        location = name_location(name)
+        if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
+            raise DiagnosticError(location, f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here")
+        key = self.ctx.blobs.add(name, numpy_view(tensor))
+        type = tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape))
+        return self._add(edge.ConstantOp(DenseResourceAttr(StringAttr(key), type), location)).results[0]
+
+    def _add(self, op: Operation) -> Operation:
+        self.block.add_op(op)
+        return op
+
+    # Types
+
+    def _type(self, value: Any, location: LocationAttr) -> Attribute:
+        match value:
+            case torch.Tensor():
+                if value.dtype not in ELEMENT_TYPES:
+                    raise DiagnosticError(location, f"element type {value.dtype} has no form here")
+                shape = tuple(s if isinstance(s, int) else self._open_dim(s, location) for s in value.shape)
+                return tensor_type(ELEMENT_TYPES[value.dtype], shape)
+            case bool() | torch.SymBool():
+                return i1
+            case int() | torch.SymInt():
+                if isinstance(value, torch.SymInt):
+                    self._open_dim(value, location)
+                return i64
+            case float() | torch.SymFloat():
+                return f64
+            case _:
+                raise DiagnosticError(location, f"a value of type {type(value).__name__} has no form here")
+
+    @staticmethod
+    def _open_dim(size: torch.SymInt, location: LocationAttr) -> int:
+        if free_unbacked_symbols(size):
+            raise DiagnosticError(
+                location,
+                "the size of this result depends on the data: make it static (torch.where or a mask instead of "
+                "selecting elements, a constant instead of .item())",
+            )
+        return -1
+
+    # Nodes
+
+    def _import_node(self, node: Node) -> None:
+        match node.op:
+            case "placeholder" | "output":
+                return
+            case "get_attr":
+                value = operator.attrgetter(str(node.target))(self.program.graph_module)
+                if isinstance(value, torch.Tensor):
+                    self.values[node] = self._constant(value, str(node.target))
+                return
+            case "call_function":
+                if isinstance(node.target, Operator):
+                    self._import_call(node)
+                else:
+                    self._import_python(node)
+            case _:
+                if node.users:
+                    raise DiagnosticError(node_location(node), f"a {node.op} of '{node.target}' has no form here")
+
+    def _import_python(self, node: Node) -> None:
+        """Results of an operator by index, and arithmetic on sizes."""
+        if node.target is operator.getitem:
+            source, index = node.args
+            assert isinstance(source, Node)
+            self.values[node] = self.values[source][index]
+            return
+        location = node_location(node)
+        name = _SYMBOLIC.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        if name is None:
+            raise DiagnosticError(location, f"'{getattr(node.target, '__name__', node.target)}' has no form here")
+        a, b = (self._value(arg) for arg in node.args)
+        op_class = edge.op(f"executorch_prim.{name}.Scalar")
+        op = self._add(op_class.build_from({"a": a, "b": b}, [self._type(node.meta["val"], location)], location))
+        self.values[node] = op.results[0]
+
+    def _import_call(self, node: Node) -> None:
+        target = node.target
+        assert isinstance(target, Operator)
+        if not target._schema.returns:
+            if target._schema.is_mutable:
+                raise self._mutation(node)
+            return  # an assertion about its operands, which export has checked
+        if target._schema.is_mutable:
+            target = self._overwrite(node, target)
+        self._import_operator(node, target, node.meta["val"], node_location(node), self.values)
+        if node in self.renamed:
+            base = self.renamed[node]
+            self._rename(base, self.values[node])
+
+    def _overwrite(self, node: Node, target: Operator) -> Operator:
+        """The functional form of an in-place operator, whose result takes the operand's place."""
+        written, form = mutated_argument(node), functional_form(target)
+        if written is None or form is None:
+            raise self._mutation(node)
+        base = self.renamed.get(written, written)
+        if base in self.constants:
+            raise self._mutation(node)
+        self.renamed[node] = base
+        return form
+
+    def _mutation(self, node: Node) -> DiagnosticError:
+        written = mutated_argument(node)
+        base = written and self.renamed.get(written, written)
+        kind, name = self.constants.get(base, ("value", base.name)) if base is not None else ("value", "?")
+        return mutation_error(node_location(node), kind, name, str(node.target))
+
+    def _rename(self, base: Node, value: SSAValue) -> None:
+        self.values[base] = value
+        for node, other in self.renamed.items():
+            if other is base:
+                self.values[node] = value
+
+    def _import_operator(
+        self, node: Node, target: Operator, result: Any, location: LocationAttr, values: dict[Node, Any]
+    ) -> None:
+        """Import one call, into `values[node]`; `values` also has its operands."""
+        op_class = row_of(target)
+        if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
+            return
+        schema = target._schema
+        args = {name: self._value(value, values) for name, value in _arguments(node, target).items()}
+        if op_class is not None:
+            op_class, args = self._replace_numbers(op_class, args, location)
+        types = [self._type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
+        try:
+            if op_class is None:
+                op = edge.OpaqueOp.build_call(str(schema), args, types, _out_kernel(target), location)
+            else:
+                op = op_class.build_from(args, types, location)
+            op.verify_()
+        except (ValueError, VerifyException) as e:
+            raise DiagnosticError(location, f"{target}: {e}") from None
+        self._add(op)
+        if isinstance(result, list | tuple):
+            values[node] = list(op.results)
+        else:
+            values[node] = op.results[0]
+            op.results[0].name_hint = _hint(node.name)
+
+    def _import_decomposed(
+        self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]
+    ) -> bool:
+        call = node
+        if target is not node.target:
+            call = Node(node.graph, node.name, "call_function", target, node.args, node.kwargs)  # of an in-place call
+        found = self.decomposer.graph(call)
+        if found is None:
+            return False
+        graph, inputs = found
+        inner: dict[Node, Any] = {}
+        feeds = iter(inputs)
+        for step in graph.graph.nodes:
+            match step.op:
+                case "placeholder":
+                    inner[step] = values[next(feeds)]
+                case "get_attr":
+                    inner[step] = self._constant(getattr(graph, str(step.target)), f"{node.name}.{step.target}")
+                case "output":
+                    output = step.args[0]
+                    if isinstance(output, list | tuple):
+                        values[node] = [None if o is None else inner[o] for o in output]
+                    else:
+                        values[node] = inner[output]
+                case _ if step.target is operator.getitem:
+                    inner[step] = inner[step.args[0]][step.args[1]]
+                case _:
+                    self._import_operator(step, step.target, step.meta["val"], location, inner)
+        return True
+
+    # Arguments
+
+    def _value(self, value: Any, values: dict[Node, Any] | None = None) -> Any:
+        """An fx argument as SSA value or as the Python value that `EdgeOp.build_from` takes."""
+        match value:
+            case Node():
+                return (self.values if values is None else values)[value]
+            case torch.dtype():
+                return ELEMENT_TYPES.get(value)
+            case torch.memory_format() | torch.layout():
+                return str(value).removeprefix("torch.")
+            case torch.device():
+                return str(value)
+            case list() | tuple():
+                return [self._value(v, values) for v in value]
+            case _:
+                return value
+
+    def _replace_numbers(
+        self, op_class: type[edge.EdgeOp], args: dict[str, Any], location: LocationAttr
+    ) -> tuple[type[edge.EdgeOp], dict[str, Any]]:
+        """`aten.mul.Tensor(x, 2)`: the overload that takes a number there, or a constant for the number."""
+        schema = op_class.row.schema
+        numbers = [n for n in schema.tensors if isinstance(args.get(n), int | float)]
+        if not numbers:
+            return op_class, args
+        other = edge.OPS.get(op_class.name.replace("Tensor", "Scalar"))
+        if other is not None and all(n in other.row.schema.values for n in numbers):
+            return other, args
+        args = dict(args)
+        for name in numbers:
+            type = tensor_type(scalar_type(args[name]), ())
+            assert isinstance(type, TensorType)
+            value = args[name] if isinstance(type.element_type, IntegerType) else float(args[name])
+            constant = edge.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [value]), location)
+            args[name] = self._add(constant).results[0]
+        return op_class, args
+
+
+def _arguments(node: Node, target: Operator) -> dict[str, Any]:
+    """The node's arguments by their names in `target`, which is the node's own or the functional form of that."""
+    assert isinstance(node.target, Operator)
+    names = [a.name for a in target._schema.arguments]
+    own = dict(zip((a.name for a in node.target._schema.arguments), names))
+    return {**dict(zip(names, node.args)), **{own[name]: value for name, value in node.kwargs.items()}}
+
+
+def _out_kernel(target: Operator) -> str | None:
+    """The out variant with the same arguments, as in `aten::erfinv.out`."""
+    packet = getattr(getattr(torch.ops, target.namespace), target._schema.name.split("::")[1])
+    wanted = [(a.name, str(a.type)) for a in target._schema.arguments]
+    for overload in packet.overloads():
+        schema = getattr(packet, overload)._schema
+        inputs = [a for a in schema.arguments if a.alias_info is None or not a.alias_info.is_write]
+        if len(inputs) < len(schema.arguments) and [(a.name, str(a.type)) for a in inputs] == wanted:
+            return f"{schema.name}.{schema.overload_name}"
+    return None
+
+
+def _hint(name: str) -> str | None:
+    """The fx name as SSA name hint, if xDSL takes it."""
+    return name if SSAValue.is_valid_name(name) else None
+
+

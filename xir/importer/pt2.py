@@ -1,0 +1,35 @@
+"""`.pt2` files: programs saved by `torch.export.save`."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import torch
+from torch.export import ExportedProgram
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import file_location
+
+from .importer import import_exported_program
+
+
+def load_pt2(path: str | os.PathLike[str]) -> ExportedProgram:
+    """Read a `.pt2` file. DiagnosticError if it is not there, is none, or this torch cannot read it."""
+    path = Path(path)
+    where = file_location(str(path), 1)
+    if not path.is_file():
+        raise DiagnosticError(where, "no such file")
+    if not zipfile.is_zipfile(path):
+        raise DiagnosticError(where, "not a .pt2 file: write one with torch.export.save(program, path)")
+    try:
+        return torch.export.load(path)
+    except Exception as e:  # torch raises anything from KeyError to RuntimeError on a malformed archive
+        reason = str(e).strip().split("\n")[0] or type(e).__name__
+        raise DiagnosticError(where, f"torch {torch.__version__} cannot load this .pt2 file: {reason}") from e
+
+
+def import_pt2(path: str | os.PathLike[str], ctx: XirContext) -> ModuleOp:
+    """Import the program of a `.pt2` file; see `import_exported_program`."""
+    return import_exported_program(load_pt2(path), ctx)

@@ -1,0 +1,76 @@
+"""What the inputs and outputs of an exported program are."""
+
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
+from torch.utils._pytree import TreeSpec
+from xdsl.dialects.builtin import LocationAttr
+
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import name_location
+
+
+def constant_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
+    """The parameter, buffer or lifted constant that an input stands for."""
+    target = spec.target
+    assert target is not None
+    value = program.state_dict.get(target)
+    if value is None:
+        value = program.constants.get(target)
+    if not isinstance(value, torch.Tensor):
+        raise DiagnosticError(
+            name_location(target), f"input '{target}' is a {type(value).__name__}; only tensors can be constants"
+        )
+    return value
+
+
+def check_kinds(program: ExportedProgram, locate: Any) -> None:
+    """Refuse what a compiled program has no place for: state that changes, tokens, custom objects.
+
+    `locate` gives the location of the node of a name.
+    """
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in (InputKind.TOKEN, InputKind.CUSTOM_OBJ):
+            raise DiagnosticError(
+                locate(spec.arg.name), f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported"
+            )
+    for spec in program.graph_signature.output_specs:
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION):
+            raise mutation_error(locate(spec.arg.name), spec.kind.name.split("_MUTATION")[0], spec.target or "")
+        if spec.kind is not OutputKind.USER_OUTPUT:
+            raise DiagnosticError(locate(spec.arg.name), f"output '{spec.arg.name}' is a {spec.kind.name.lower()}")
+
+
+def mutation_error(location: LocationAttr, kind: str, name: str, operator: str | None = None) -> DiagnosticError:
+    """The program would have to change its own state or its input."""
+    what = {"USER_INPUT": "input"}.get(kind, kind.lower().replace("_", " "))
+    subject = f"'{operator}'" if operator else "this operation"
+    remedy = (
+        "work on a copy (x.clone())" if what == "input" else "pass it in as an input and return its new value as an output"
+    )
+    return DiagnosticError(
+        location, f"{subject} changes {what} '{name}' in place, and a compiled program has no state: {remedy}"
+    )
+
+
+def tree_text(spec: TreeSpec) -> str:
+    """A pytree in ExecuTorch's notation (extension/pytree/pytree.h): `T2#1#0(T1#1($),D0())`; `$` is a leaf.
+
+    Each container is its letter, its child count, and each child's leaf count. Containers of other types are shown as
+    tuples.
+    """
+    if spec.is_leaf():
+        return "$"
+    children = spec.children()
+    letter = {tuple: "T", list: "L", dict: "D"}.get(spec.type, "T")
+    counts = "".join(f"#{child.num_leaves}" for child in children)
+    texts = [tree_text(child) for child in children]
+    if letter == "D":
+        keys = [f"'{key}'" if isinstance(key, str) else str(key) for key in spec.context]
+        texts = [f"{key}:{text}" for key, text in zip(keys, texts)]
+    return f"{letter}{len(children)}{counts}({','.join(texts)})"
+
+
+__all__ = ["ConstantArgument", "InputKind", "check_kinds", "constant_tensor", "mutation_error", "tree_text"]
