@@ -84,7 +84,7 @@ def instantiate(
     if name in pipelines:
         if options:
             raise _error(f"'{name}' is a pipeline and takes no options", column)
-        return parse_pipeline(pipelines[name], passes)
+        return parse_pipeline(pipelines[name], passes, pipelines)
     if (factory := passes.get(name)) is None:
         close = difflib.get_close_matches(name, [*passes, *pipelines], n=1)
         raise _error(f"unknown pass '{name}'{f', did you mean {close[0]!r}?' if close else ''}", column)
