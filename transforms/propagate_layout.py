@@ -228,8 +228,8 @@ class Layouter:
                     found.append((perm, value))
         return found
 
-    def cost(self, island: Island, q: Layout) -> int:
-        """Elements that must be moved at the island's borders when its first op takes layout q."""
+    def cost(self, island: Island, q: Layout) -> tuple[int, int]:
+        """(elements moved, nodes needed to move them) at the island's borders when its first op takes layout q."""
         moved: dict[tuple[SSAValue, Layout], int] = {}
         for op, frame in island.frames.items():
             layout = compose(frame, q)
@@ -250,7 +250,7 @@ class Layouter:
                 for perm, _ in self.demands(result, island):
                     step = compose(inverse(layout), perm)
                     moved[result, step] = transpose_cost([shape_of(result)[i] for i in layout], step)
-        return sum(moved.values())
+        return sum(moved.values()), sum(step != identity(len(step)) for _, step in moved)
 
     def rewrite(self, op: Operation) -> None:
         """Write one op in its layout."""
