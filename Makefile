@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find backend_cpp -type f 2>/dev/null) $(wildcard xir/schema/*.fbs)
-CPP_FILES = $(shell git ls-files 'backend_cpp/*.cc' 'backend_cpp/*.h')
+CPP_FILES = $(shell find backend_cpp -name '*.cc' -o -name '*.h')
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
