@@ -112,7 +112,8 @@ class PartitionXnnpackPass(XirPass):
         """Run the op's rule and verify what it built."""
         if (rule := RULES.get(op.name)) is None:
             return RefusalError("no rule lowers it to XNNPACK")
-        for value in (*op.operands, *op.results):
+        computed = [value for value in op.operands if not isinstance(value.owner, edge.ConstantOp)]
+        for value in (*computed, *op.results):
             if isinstance(value.type, TensorType) and not isinstance(value.type.element_type, Float32Type):
                 return RefusalError(f"XNNPACK does not compute it on {value.type.element_type}")
         builder = NodeBuilder(ctx, self.target, op.location)

@@ -1,6 +1,17 @@
 """The rules that turn edge ops into xnnpack ops, a file a family; importing the package fills `RULES`."""
 
-from xir.transforms.legalizations import convolution, elementwise, matrix, pooling, shape
+from xir.transforms.legalizations import convolution, elementwise, matrix, pooling, reduction, shape
 from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
 
-__all__ = ["RULES", "NodeBuilder", "RefusalError", "Rule", "convolution", "elementwise", "matrix", "pooling", "shape"]
+__all__ = [
+    "RULES",
+    "NodeBuilder",
+    "RefusalError",
+    "Rule",
+    "convolution",
+    "elementwise",
+    "matrix",
+    "pooling",
+    "reduction",
+    "shape",
+]

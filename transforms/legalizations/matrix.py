@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import UnitAttr
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of
+from xir.dialects.xnnpack.base import broadcast, element_type, rank_of, shape_of
 from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_name
+from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_name, static_shape
 
 
 @rule("edge.linear")
@@ -55,6 +58,38 @@ def fully_connected(
         operands.append(b.constant(b.weight(bias, "bias"), static_name(bias)))
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
     return b.node(xnnpack.FullyConnectedOp, operands, shape_of(op.results[0]), properties)
+
+
+@rule("edge.scaled_dot_product_attention")
+def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E]; the mask is added, boolean ones are folded."""
+    if op.value("dropout_p"):
+        raise RefusalError("it drops elements at random", "export the module in eval() mode")
+    if op.value("enable_gqa"):
+        raise RefusalError("its key and value heads are shared by groups of query heads")
+    query, key, value = operand(op, "query"), operand(op, "key"), operand(op, "value")
+    length, features = static_shape(query, "query")[-2:]
+    keys = static_shape(key, "key")[-2]
+    scale = op.value("scale")
+    scaled_query = scaled(b, query, 1 / math.sqrt(features) if scale is None else scale)
+    shape = (*broadcast(shape_of(query)[:-2], shape_of(key)[:-2]), length, keys)
+    scores = b.node(xnnpack.BatchMatrixMultiplyOp, [scaled_query, key], shape, {"transpose_b": UnitAttr()})
+    mask = op.tensor("attn_mask")
+    if op.value("is_causal"):
+        above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
+        scores = b.binary("add", scores, b.constant(above, "causal_mask"))
+    elif mask is not None:
+        scores = b.binary("add", scores, additive_mask(b, mask))
+    weights = b.node(xnnpack.SoftmaxOp, [scores], shape)
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], shape_of(op.results[0]))
+
+
+def additive_mask(b: NodeBuilder, mask: SSAValue) -> SSAValue:
+    """A mask to add: a float one as it is, a static boolean one as 0 where True and −∞ elsewhere."""
+    if element_type(mask) == f32:
+        return mask
+    allowed = b.weight(mask, "boolean mask")
+    return b.constant(np.where(allowed, 0.0, -np.inf).astype(np.float32), "mask")
 
 
 @rule("edge._softmax", "edge.softmax.int")

@@ -1,13 +1,13 @@
-"""Pooling and the mean over an image."""
+"""Pooling over windows."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
 from xir.transforms.legalizations.convolution import pair
+from xir.transforms.legalizations.reduction import image_mean
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -65,7 +65,7 @@ def adaptive_avg_pool2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if rank_of(value) != 4:
         raise RefusalError(f"its input has rank {rank_of(value)}; XNNPACK pools batches of images")
     if tuple(op.value("output_size")) == (1, 1):
-        return global_average(b, value, keep_dims=True)
+        return image_mean(b, value, keepdim=True)
     _, _, height, width = static_shape(value, "input")
     out_height, out_width = op.value("output_size")
     if height % out_height or width % out_width:
@@ -79,28 +79,6 @@ def adaptive_avg_pool2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         nhwc_shape(op.results[0]),
         {"kernel": u32s(kernel), "stride": u32s(kernel)},
     )
-    return b.transpose(result, NHWC_TO_NCHW)
-
-
-@rule("edge.mean.dim")
-def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """The mean over both dimensions of an image."""
-    value = operand(op, "self")
-    rank, dims = rank_of(value), op.value("dim") or tuple(range(rank_of(value)))
-    if rank != 4 or {d % rank for d in dims} != {2, 3}:
-        raise RefusalError(
-            f"it reduces dimensions {list(dims)} of {rank}; ExecuTorch's node reduces the last two of four"
-        )
-    return global_average(b, value, keep_dims=op.value("keepdim"))
-
-
-def global_average(b: NodeBuilder, value: SSAValue, *, keep_dims: bool) -> SSAValue:
-    """The mean over H and W of an NCHW value."""
-    batch, channels, _, _ = shape_of(value)
-    image = b.transpose(value, NCHW_TO_NHWC)
-    if not keep_dims:
-        return b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, channels))
-    result = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, 1, 1, channels), {"keep_dims": UnitAttr()})
     return b.transpose(result, NHWC_TO_NCHW)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr, f32, i32
 from xdsl.ir import SSAValue
 
@@ -39,6 +40,18 @@ def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""
     static_shape(op.operands[0], "input")
     return b.reshape(op.operands[0], static_shape(op.results[0], "result"))
+
+
+@rule("edge.expand", "edge.expand_copy")
+def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Repeat dimensions of size 1; stock ExecuTorch has no broadcast, so a product with ones spreads the value."""
+    value, shape = operand(op, "self"), static_shape(op.results[0], "result")
+    before = (1,) * (len(shape) - rank_of(value)) + static_shape(value, "input")
+    aligned = b.reshape(value, before)
+    if before == shape:
+        return aligned
+    spread = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
+    return b.binary("multiply", aligned, b.constant(np.ones(spread, dtype=np.float32), "ones"))
 
 
 @rule("edge.permute", "edge.permute_copy")

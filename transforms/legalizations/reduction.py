@@ -1,0 +1,151 @@
+"""Means, sums and extremes over any dimensions, and the normalisations built from them.
+
+Stock ExecuTorch has one reduction, over two dimensions of an image. Any block of neighbouring dimensions becomes one by
+a reshape to [outer, reduced, 1, inner], which costs nothing; dimensions that are not neighbours are moved together
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
+from xir.transforms.legalizations.elementwise import scaled
+from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, operand, rule, static_shape
+
+
+def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
+    """ATen's dimension list as sorted, non-negative numbers; None and [] are all dimensions."""
+    if dims is None or dims == ():
+        return list(range(rank))
+    return sorted({d % rank for d in ((dims,) if isinstance(dims, int) else dims)})
+
+
+def as_image(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
+    """`value` as [outer, reduced, 1, inner], the dimensions `dims` in the second place."""
+    shape = static_shape(value, "input")
+    first, last = dims[0], dims[-1]
+    if last - first + 1 != len(dims):
+        rest = [d for d in range(len(shape)) if d not in dims]
+        value = b.transpose(value, (*rest, *dims))
+        shape, first, last = shape_of(value), len(rest), len(shape) - 1
+    return b.reshape(value, (prod(shape[:first]), prod(shape[first : last + 1]), 1, prod(shape[last + 1 :])))
+
+
+def kept_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+    """The shape of a reduction's result."""
+    if keepdim:
+        return [1 if d in dims else size for d, size in enumerate(shape)]
+    return [size for d, size in enumerate(shape) if d not in dims]
+
+
+def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The mean over `dims`, sorted and not empty."""
+    rank, shape = rank_of(value), shape_of(value)
+    if rank == 4 and list(dims) == [2, 3]:
+        return image_mean(b, value, keepdim=keepdim)
+    image = as_image(b, value, dims)
+    outer, _, _, inner = shape_of(image)
+    mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (outer, inner))
+    return b.reshape(mean, kept_shape(shape, dims, keepdim))
+
+
+def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
+    """The mean over H and W of an NCHW value, whatever its size."""
+    batch, channels, _, _ = shape_of(value)
+    image = b.transpose(value, NCHW_TO_NHWC)
+    if not keepdim:
+        return b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, channels))
+    result = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, 1, 1, channels), {"keep_dims": UnitAttr()})
+    return b.transpose(result, NHWC_TO_NCHW)
+
+
+def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The largest element over `dims`, sorted and not empty: a pooling window as large as the dimension."""
+    shape = static_shape(value, "input")
+    image = as_image(b, value, dims)
+    outer, reduced, _, inner = shape_of(image)
+    if reduced > 1:
+        window = {"kernel": u32s((reduced, 1)), "stride": u32s((reduced, 1))}
+        image = b.node(xnnpack.MaxPooling2dOp, [image], (outer, 1, 1, inner), {**window})
+    return b.reshape(image, kept_shape(shape, dims, keepdim))
+
+
+@rule("edge.mean", "edge.mean.dim")
+def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The mean over `dim`, or over everything."""
+    value = operand(op, "self")
+    if op.name == "edge.mean":
+        return mean_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
+    return mean_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+
+
+@rule("edge.sum.dim_IntList")
+def sum_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The sum over `dim`: the mean times the number of elements."""
+    value = operand(op, "self")
+    dims = normalized_dims(op.value("dim"), rank_of(value))
+    count = prod(static_shape(value, "input")[d] for d in dims)
+    return scaled(b, mean_over(b, value, dims, keepdim=op.value("keepdim")), count)
+
+
+@rule("edge.amax")
+def amax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The largest element over `dim`."""
+    value = operand(op, "self")
+    return max_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+
+
+@rule("edge.amin")
+def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The smallest element over `dim`: what is largest of the negatives."""
+    value = operand(op, "self")
+    dims = normalized_dims(op.value("dim"), rank_of(value))
+    return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=op.value("keepdim")))
+
+
+def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
+    """(value − mean, mean of its squares) over `dims`, the second with the dimensions kept."""
+    difference = b.binary("subtract", value, mean_over(b, value, dims, keepdim=True))
+    return difference, mean_over(b, b.unary("square", difference), dims, keepdim=True)
+
+
+def standardized(b: NodeBuilder, value: SSAValue, dims: Sequence[int], eps: float) -> SSAValue:
+    """(value − mean) / √(variance + eps) over `dims`."""
+    difference, variance = centered(b, value, dims)
+    inverse = b.unary("reciprocal_square_root", b.binary("add", variance, b.scalar(eps)))
+    return b.binary("multiply", difference, inverse)
+
+
+def affine(
+    b: NodeBuilder, value: SSAValue, weight: SSAValue | None, bias: SSAValue | None, shape: Sequence[int]
+) -> SSAValue:
+    """value · weight + bias, each there or not, both first given `shape`."""
+    if weight is not None:
+        value = b.binary("multiply", value, b.reshape(weight, shape))
+    if bias is not None:
+        value = b.binary("add", value, b.reshape(bias, shape))
+    return value
+
+
+@rule("edge.layer_norm")
+def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Standardise over the last dimensions, then scale and shift elementwise."""
+    value, shape = operand(op, "input"), op.value("normalized_shape")
+    dims = list(range(rank_of(value) - len(shape), rank_of(value)))
+    return affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)
+
+
+@rule("edge.group_norm")
+def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Standardise each group of channels, then scale and shift by channel."""
+    value, groups = operand(op, "input"), op.value("num_groups")
+    batch, channels, *space = static_shape(value, "input")
+    grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
+    result = b.reshape(standardized(b, grouped, [2], op.value("eps")), (batch, channels, *space))
+    return affine(b, result, op.tensor("weight"), op.tensor("bias"), (channels, *(1 for _ in space)))
