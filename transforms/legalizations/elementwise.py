@@ -66,12 +66,6 @@ def relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.clamp(operand(op, "self"), 0.0, None)
 
 
-@rule("edge.relu6")
-def relu6(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """clamp(self, 0, 6)."""
-    return b.clamp(operand(op, "self"), 0.0, 6.0)
-
-
 @rule("edge.hardtanh")
 def hardtanh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min_val, max_val)."""
@@ -135,7 +129,7 @@ def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.node(xnnpack.LeakyReluOp, [value], shape_of(value), {"negative_slope": slope})
 
 
-@rule("edge.dropout", "edge.native_dropout")
+@rule("edge.dropout")
 def dropout(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Nothing: a program for inference drops nothing out."""
     if op.value("train"):

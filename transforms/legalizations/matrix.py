@@ -92,7 +92,7 @@ def additive_mask(b: NodeBuilder, mask: SSAValue) -> SSAValue:
     return b.constant(np.where(allowed, 0.0, -np.inf).astype(np.float32), "mask")
 
 
-@rule("edge._softmax", "edge.softmax.int")
+@rule("edge._softmax")
 def softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Softmax over `dim`, which is moved to the end where it is not."""
     value = operand(op, "self")

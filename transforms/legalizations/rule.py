@@ -128,8 +128,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
     def register(function: Rule) -> Rule:
         for name in names:
-            if name in RULES:
-                raise ValueError(f"two rules for {name}")
+            if name in RULES or name not in edge.OPS:
+                raise ValueError(f"{name} is not an edge op, or has a rule already")
             RULES[name] = function
         return function
 

@@ -26,15 +26,10 @@ MAX_CONCATENATE = 5
 
 @rule(
     "edge.view",
-    "edge.view_copy",
     "edge._unsafe_view",
-    "edge.reshape",
-    "edge.flatten.using_ints",
     "edge.squeeze.dim",
     "edge.squeeze.dims",
-    "edge.squeeze_copy.dims",
     "edge.unsqueeze",
-    "edge.unsqueeze_copy",
 )
 def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""
@@ -42,7 +37,7 @@ def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(op.operands[0], static_shape(op.results[0], "result"))
 
 
-@rule("edge.expand", "edge.expand_copy")
+@rule("edge.expand")
 def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Repeat dimensions of size 1; stock ExecuTorch has no broadcast, so a product with ones spreads the value."""
     value, shape = operand(op, "self"), static_shape(op.results[0], "result")
@@ -54,21 +49,21 @@ def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("multiply", aligned, b.constant(np.ones(spread, dtype=np.float32), "ones"))
 
 
-@rule("edge.permute", "edge.permute_copy")
+@rule("edge.permute")
 def permute(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Permute dimensions."""
     value = operand(op, "self")
     return b.transpose(value, [d % rank_of(value) for d in op.value("dims")])
 
 
-@rule("edge.transpose.int", "edge.transpose_copy.int")
+@rule("edge.transpose.int")
 def transpose(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Exchange two dimensions."""
     value = operand(op, "self")
     return b.transpose(value, exchanged(rank_of(value), op.value("dim0"), op.value("dim1")))
 
 
-@rule("edge.t", "edge.t_copy")
+@rule("edge.t")
 def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A matrix's transpose."""
     value = operand(op, "self")
@@ -104,7 +99,7 @@ def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAVal
     return b.node(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
 
 
-@rule("edge.slice.Tensor", "edge.slice_copy.Tensor")
+@rule("edge.slice.Tensor")
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension."""
     value = operand(op, "self")
@@ -121,7 +116,7 @@ def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return box(b, value, offsets, sizes)
 
 
-@rule("edge.select.int", "edge.select_copy.int")
+@rule("edge.select.int")
 def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
     value = operand(op, "self")
