@@ -260,18 +260,18 @@ class EdgeOp(IRDLOperation):
             attribute = self.properties.get(name)
             if attribute is None:
                 if argument.default is REQUIRED and not argument.type.optional:
-                    raise VerifyException(f"'{self.name}' needs argument '{name}' ({argument.type})")
+                    raise VerifyException(f"needs argument '{name}' ({argument.type})")
                 continue
             try:
                 value = to_python(argument.type, attribute)
             except VerifyException as e:
-                raise VerifyException(f"'{self.name}' argument '{name}': {e}") from None
+                raise VerifyException(f"argument '{name}': {e}") from None
             length = argument.type.length
             if length and length > 1 and len(value) != length and not (len(value) == 0 and argument.default == ()):
-                raise VerifyException(f"'{self.name}' argument '{name}': expected {length} values, got {len(value)}")
+                raise VerifyException(f"argument '{name}': expected {length} values, got {len(value)}")
         allowed = {SEGMENTS} | {t + PRESENT_SUFFIX for t, a in schema.tensors.items() if a.type.optional_element}
         for name in self.properties.keys() - schema.values.keys() - allowed - self._own_properties:
-            raise VerifyException(f"'{self.name}' has no argument '{name}'")
+            raise VerifyException(f"has no argument '{name}'")
 
     _own_properties: ClassVar[frozenset[str]] = frozenset()
     """Properties that are not arguments of the schema."""
@@ -286,7 +286,7 @@ class EdgeOp(IRDLOperation):
         ) or sum(sizes) + symbols != len(self._operands):
             expected = ", ".join(f"{a.type} {a.name}" for a in schema.tensors.values())
             raise VerifyException(
-                f"'{self.name}' has {len(self._operands)} operands, which do not fit ({expected})"
+                f"has {len(self._operands)} operands, which do not fit ({expected})"
                 + (f" and {symbols} run-time sizes" if symbols else "")
             )
         for name, argument in schema.tensors.items():
@@ -296,13 +296,13 @@ class EdgeOp(IRDLOperation):
                     or present.elt_type != i1
                     or sum(map(bool, present.get_values())) != counts[name]
                 ):
-                    raise VerifyException(f"'{self.name}': {name + PRESENT_SUFFIX} does not fit its operands")
+                    raise VerifyException(f"{name + PRESENT_SUFFIX} does not fit its operands")
         tensor_count = len(self._operands) - symbols
         for index, operand in enumerate(self._operands):
             if index < tensor_count and not isinstance(operand.type, TensorType):
-                raise VerifyException(f"'{self.name}' operand #{index} has type {operand.type}, expected a tensor")
+                raise VerifyException(f"operand #{index} has type {operand.type}, expected a tensor")
             if index >= tensor_count and operand.type != i64:
-                raise VerifyException(f"'{self.name}' operand #{index} has type {operand.type}, expected i64, a size")
+                raise VerifyException(f"operand #{index} has type {operand.type}, expected i64, a size")
 
     def _verify_results(self, schema: Schema) -> None:
         returns = schema.returns
@@ -311,17 +311,17 @@ class EdgeOp(IRDLOperation):
         elif len(returns) == len(self.results):
             kinds = [r.type.base for r in returns]
         else:
-            raise VerifyException(f"'{self.name}' has {len(self.results)} results, its schema {len(returns)}")
+            raise VerifyException(f"has {len(self.results)} results, its schema {len(returns)}")
         for index, (kind, result) in enumerate(zip(kinds, self.results)):
             if not _fits(kind, result.type):
-                raise VerifyException(f"'{self.name}' result #{index} has type {result.type}, expected a {kind}")
+                raise VerifyException(f"result #{index} has type {result.type}, expected a {kind}")
 
     def _verify_inferred(self, expected: Sequence[Attribute | None]) -> None:
         if len(expected) != len(self.results):
-            raise VerifyException(f"'{self.name}' has {len(self.results)} results, expected {len(expected)}")
+            raise VerifyException(f"has {len(self.results)} results, expected {len(expected)}")
         for index, (wanted, result) in enumerate(zip(expected, self.results)):
             if wanted is not None and wanted != result.type and not _compatible(wanted, result.type):
-                raise VerifyException(f"'{self.name}' result #{index} has type {result.type}, expected {wanted}")
+                raise VerifyException(f"result #{index} has type {result.type}, expected {wanted}")
 
     # Text: edge.name(%a, none, [%b, %c])[%size] {property = ...} : (types) -> types
 

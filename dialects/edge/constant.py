@@ -51,7 +51,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
 
     def verify_(self) -> None:
         if self.value.get_type() != self.result.type:
-            raise VerifyException(f"'edge.constant' result has type {self.result.type}, its value {self.value.get_type()}")
+            raise VerifyException(f"result has type {self.result.type}, its value {self.value.get_type()}")
 
     def fold(self) -> Sequence[SSAValue | Attribute]:
         return (self.value,)
@@ -101,11 +101,11 @@ class OpaqueOp(EdgeOp):
     def schema(self) -> Schema:
         text = self.properties.get(self.SCHEMA)
         if not isinstance(text, StringAttr):
-            raise VerifyException(f"'edge.opaque' needs property '{self.SCHEMA}', a string")
+            raise VerifyException(f"needs property '{self.SCHEMA}', a string")
         try:
             return _schema(text.data)
         except SchemaError as e:
-            raise VerifyException(f"'edge.opaque': {e}") from None
+            raise VerifyException(f"{e}") from None
 
     @property
     def out_kernel(self) -> str | None:
@@ -129,10 +129,10 @@ class OpaqueOp(EdgeOp):
 
     def verify_(self) -> None:
         if self.schema.mutates:
-            raise VerifyException(f"'edge.opaque' cannot call {self.schema.qualified_name}, which mutates an argument")
+            raise VerifyException(f"cannot call {self.schema.qualified_name}, which mutates an argument")
         clash = self._own_properties & self.schema.values.keys()
         if clash:
-            raise VerifyException(f"'edge.opaque' cannot hold an argument called '{min(clash)}'")
+            raise VerifyException(f"cannot hold an argument called '{min(clash)}'")
         super().verify_()
 
     def print(self, printer: Printer) -> None:

@@ -20,7 +20,7 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute]:
     shape, kernel = shape_of(input), shape_of(weight)
     spatial = len(kernel) - 2
     if spatial < 1 or len(shape) not in (spatial + 1, spatial + 2):
-        raise VerifyException(f"'{op.name}' input {shape_text(shape)} does not fit weight {shape_text(kernel)}")
+        raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(kernel)}")
     batch, (channels, *sizes) = shape[: len(shape) - spatial - 1], shape[len(shape) - spatial - 1 :]
     names = op.schema.values
     transposed = op.value("transposed") if "transposed" in names else "output_padding" in names
@@ -29,18 +29,18 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute]:
     output_padding = _spread(op.value("output_padding"), spatial) if transposed else [0] * spatial
     for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation)):
         if len(values) != spatial:
-            raise VerifyException(f"'{op.name}' {name} has {len(values)} values for {spatial} spatial dimensions")
+            raise VerifyException(f"{name} has {len(values)} values for {spatial} spatial dimensions")
     if groups < 1 or min(stride) < 1 or min(dilation) < 1:
-        raise VerifyException(f"'{op.name}' groups, stride and dilation are at least 1")
+        raise VerifyException(f"groups, stride and dilation are at least 1")
     expected_in = kernel[0] if transposed else kernel[1] * groups
     if not same_dim(channels, expected_in):
         raise VerifyException(
-            f"'{op.name}' input has {channels} channels, weight {shape_text(kernel)} with {groups} groups expects "
+            f"input has {channels} channels, weight {shape_text(kernel)} with {groups} groups expects "
             f"{expected_in}"
         )
     out_channels = kernel[1] * groups if transposed else kernel[0]
     if bias is not None and shape_of(bias) != (out_channels,):
-        raise VerifyException(f"'{op.name}' bias has shape {shape_text(shape_of(bias))}, expected {out_channels}")
+        raise VerifyException(f"bias has shape {shape_text(shape_of(bias))}, expected {out_channels}")
     result: list[int] = []
     for i, size in enumerate(sizes):
         reach = dilation[i] * (kernel[i + 2] - 1)
@@ -52,7 +52,7 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute]:
         else:
             out = (size + 2 * padding[i] - reach - 1) // stride[i] + 1
         if out < 1:
-            raise VerifyException(f"'{op.name}' kernel {shape_text(kernel[2:])} is larger than the padded input")
+            raise VerifyException(f"kernel {shape_text(kernel[2:])} is larger than the padded input")
         result.append(out)
     return (tensor_type(element_of(input), (*batch, out_channels, *result)),)
 

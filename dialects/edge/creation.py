@@ -40,7 +40,7 @@ def _arange(op: EdgeOp) -> Sequence[Attribute]:
     end = op.value("end")
     length = ceil((end - start) / step) if step else -1
     if length < 0:
-        raise VerifyException(f"'{op.name}' does not come from {start} to {end} in steps of {step}")
+        raise VerifyException(f"does not come from {start} to {end} in steps of {step}")
     numbers = (start, end, step)
     default = i64 if all(scalar_type(n) != f32 for n in numbers) else f32
     return (tensor_type(op.value("dtype") or default, (length,)),)

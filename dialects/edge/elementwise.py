@@ -48,7 +48,7 @@ def _same_bool(op: EdgeOp) -> Sequence[Attribute]:
 def _where(op: EdgeOp) -> Sequence[Attribute]:
     condition, a, b = op.operands
     if element_of(condition) != i1:
-        raise VerifyException(f"'{op.name}' condition has element type {element_of(condition)}, expected i1")
+        raise VerifyException(f"condition has element type {element_of(condition)}, expected i1")
     return (tensor_type(result_element((a, b)), broadcast(*map(shape_of, op.operands))),)
 
 
@@ -61,7 +61,7 @@ def _prelu(op: EdgeOp) -> Sequence[Attribute]:
     shape, weight = shape_of(op.tensor("self")), shape_of(op.tensor("weight"))
     channels = shape[1] if len(shape) > 1 else 1
     if len(weight) > 1 or (weight and weight[0] not in (1, channels, -1) and channels != -1):
-        raise VerifyException(f"'{op.name}' weight has shape {shape_text(weight)}, expected 1 or {channels} values")
+        raise VerifyException(f"weight has shape {shape_text(weight)}, expected 1 or {channels} values")
     return same(op)
 
 

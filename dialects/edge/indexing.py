@@ -14,14 +14,14 @@ from .types import broadcast, element_of, shape_of, shape_text, tensor_type, ui8
 def _embedding(op: EdgeOp) -> Sequence[Attribute]:
     weight, indices = op.tensor("weight"), op.tensor("indices")
     if len(shape_of(weight)) != 2:
-        raise VerifyException(f"'{op.name}' weight has shape {shape_text(shape_of(weight))}, expected [rows, features]")
+        raise VerifyException(f"weight has shape {shape_text(shape_of(weight))}, expected [rows, features]")
     return (tensor_type(element_of(weight), (*shape_of(indices), shape_of(weight)[1])),)
 
 
 def _gather(op: EdgeOp) -> Sequence[Attribute]:
     value, index = op.tensor("self"), op.tensor("index")
     if len(shape_of(value)) != len(shape_of(index)):
-        raise VerifyException(f"'{op.name}' self and index differ in rank")
+        raise VerifyException(f"self and index differ in rank")
     wrap_dim(op.value("dim"), len(shape_of(value)))
     return (tensor_type(element_of(value), shape_of(index)),)
 
@@ -32,7 +32,7 @@ def _index(op: EdgeOp) -> Sequence[Attribute | None]:
     value, indices = op.tensor("self"), op.tensors("indices")
     shape = shape_of(value)
     if len(indices) > len(shape):
-        raise VerifyException(f"'{op.name}' has {len(indices)} indices for {len(shape)} dimensions")
+        raise VerifyException(f"has {len(indices)} indices for {len(shape)} dimensions")
     places = [i for i, index in enumerate(indices) if index is not None]
     given = [index for index in indices if index is not None]
     if not given or any(element_of(index) in (i1, ui8) for index in given):
@@ -48,7 +48,7 @@ def _index_select(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(value)
     dim = wrap_dim(op.value("dim"), len(shape))
     if len(index) > 1:
-        raise VerifyException(f"'{op.name}' index has rank {len(index)}, expected 1")
+        raise VerifyException(f"index has rank {len(index)}, expected 1")
     return (tensor_type(element_of(value), (*shape[:dim], index[0] if index else 1, *shape[dim + 1 :])),)
 
 

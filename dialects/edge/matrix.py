@@ -14,14 +14,14 @@ def _ranked(op: EdgeOp, name: str, rank: int) -> tuple[SSAValue, Shape]:
     assert value is not None
     shape = shape_of(value)
     if len(shape) != rank:
-        raise VerifyException(f"'{op.name}' {name} has rank {len(shape)}, expected {rank}")
+        raise VerifyException(f"{name} has rank {len(shape)}, expected {rank}")
     return value, shape
 
 
 def _inner(op: EdgeOp, a: Shape, b: Shape) -> None:
     """The last dimension of `a` meets the last but one of `b`."""
     if not same_dim(a[-1], b[-2]):
-        raise VerifyException(f"'{op.name}' cannot multiply {shape_text(a)} by {shape_text(b)}")
+        raise VerifyException(f"cannot multiply {shape_text(a)} by {shape_text(b)}")
 
 
 def _mm(op: EdgeOp) -> Sequence[Attribute]:
@@ -34,7 +34,7 @@ def _bmm(op: EdgeOp) -> Sequence[Attribute]:
     (value, a), (_, b) = _ranked(op, "self", 3), _ranked(op, "mat2", 3)
     _inner(op, a, b)
     if not same_dim(a[0], b[0]):
-        raise VerifyException(f"'{op.name}' batches of {shape_text(a)} and {shape_text(b)} differ")
+        raise VerifyException(f"batches of {shape_text(a)} and {shape_text(b)} differ")
     return (tensor_type(element_of(value), (a[0], a[1], b[2])),)
 
 
@@ -42,7 +42,7 @@ def _added(op: EdgeOp, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]
     _inner(op, a, b)
     added = op.tensor("self")
     if broadcast(shape_of(added), result) != result:
-        raise VerifyException(f"'{op.name}' self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
+        raise VerifyException(f"self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
     return (tensor_type(element_of(added), result),)
 
 
@@ -60,7 +60,7 @@ def _matmul(op: EdgeOp) -> Sequence[Attribute]:
     value = op.tensor("self")
     a, b = shape_of(value), shape_of(op.tensor("other"))
     if not a or not b:
-        raise VerifyException(f"'{op.name}' operands have at least one dimension")
+        raise VerifyException(f"operands have at least one dimension")
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
     _inner(op, left, right)
     result = broadcast(left[:-2], right[:-2])
@@ -75,10 +75,10 @@ def _linear(op: EdgeOp) -> Sequence[Attribute]:
     input, bias = op.tensor("input"), op.tensor("bias")
     shape, weight = shape_of(input), shape_of(op.tensor("weight"))
     if not shape or len(weight) not in (1, 2) or not same_dim(shape[-1], weight[-1]):
-        raise VerifyException(f"'{op.name}' input {shape_text(shape)} does not fit weight {shape_text(weight)}")
+        raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(weight)}")
     out = weight[:-1]
     if bias is not None and broadcast(shape_of(bias), (*shape[:-1], *out)) != (*shape[:-1], *out):
-        raise VerifyException(f"'{op.name}' bias has shape {shape_text(shape_of(bias))}, expected {shape_text(out)}")
+        raise VerifyException(f"bias has shape {shape_text(shape_of(bias))}, expected {shape_text(out)}")
     return (tensor_type(element_of(input), (*shape[:-1], *out)),)
 
 
@@ -87,7 +87,7 @@ def _attention(op: EdgeOp) -> Sequence[Attribute]:
     q, k, v = (shape_of(op.tensor(name)) for name in ("query", "key", "value"))
     if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
         raise VerifyException(
-            f"'{op.name}' query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit"
+            f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit"
         )
     batch = q[:-2] if op.value("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
     return (tensor_type(element_of(query), (*batch, q[-2], v[-1])),)

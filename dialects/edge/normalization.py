@@ -14,21 +14,21 @@ def _per_channel(op: EdgeOp) -> int:
     """Check that weight, bias and statistics have one value a channel (dim 1); the channel count."""
     shape = shape_of(op.tensor("input"))
     if len(shape) < 2:
-        raise VerifyException(f"'{op.name}' input has shape {shape_text(shape)}, expected at least two dimensions")
+        raise VerifyException(f"input has shape {shape_text(shape)}, expected at least two dimensions")
     for name in op.schema.tensors:
         value = op.tensor(name)
         if name == "input" or value is None:
             continue
         parameter = shape_of(value)
         if len(parameter) != 1 or not same_dim(parameter[0], shape[1]):
-            raise VerifyException(f"'{op.name}' {name} has shape {shape_text(parameter)}, expected {shape[1]}")
+            raise VerifyException(f"{name} has shape {shape_text(parameter)}, expected {shape[1]}")
     return shape[1]
 
 
 def _batch_norm(op: EdgeOp) -> Sequence[Attribute]:
     _per_channel(op)
     if op.schema.values.get("training") and op.value("training"):
-        raise VerifyException(f"'{op.name}' is for inference: training = false")
+        raise VerifyException(f"is for inference: training = false")
     return same(op)
 
 
@@ -52,7 +52,7 @@ def _normalized_dims(op: EdgeOp) -> int:
         map(same_dim, shape[len(shape) - len(normalized) :], normalized)
     ):
         raise VerifyException(
-            f"'{op.name}' normalized_shape {shape_text(normalized)} are not the last dimensions of {shape_text(shape)}"
+            f"normalized_shape {shape_text(normalized)} are not the last dimensions of {shape_text(shape)}"
         )
     for name in ("weight", "bias"):
         value = op.tensor(name) if name in op.schema.tensors else None
@@ -60,7 +60,7 @@ def _normalized_dims(op: EdgeOp) -> int:
             len(shape_of(value)) == len(normalized) and all(map(same_dim, shape_of(value), normalized))
         ):
             raise VerifyException(
-                f"'{op.name}' {name} has shape {shape_text(shape_of(value))}, expected {shape_text(normalized)}"
+                f"{name} has shape {shape_text(shape_of(value))}, expected {shape_text(normalized)}"
             )
     return len(normalized)
 
@@ -81,7 +81,7 @@ def _native_layer_norm(op: EdgeOp) -> Sequence[Attribute]:
 def _groups(op: EdgeOp, name: str) -> int:
     channels, groups = _per_channel(op), op.value(name)
     if groups < 1 or (channels > 0 and channels % groups):
-        raise VerifyException(f"'{op.name}' {channels} channels do not divide into {groups} groups")
+        raise VerifyException(f"{channels} channels do not divide into {groups} groups")
     return groups
 
 

@@ -13,7 +13,7 @@ from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
 def _split_space(op: EdgeOp, shape: Shape, spatial: int) -> tuple[Shape, Shape]:
     if len(shape) not in (spatial + 1, spatial + 2):
         raise VerifyException(
-            f"'{op.name}' input has shape {shape_text(shape)}, expected {spatial + 1} or {spatial + 2} dimensions"
+            f"input has shape {shape_text(shape)}, expected {spatial + 1} or {spatial + 2} dimensions"
         )
     return shape[:-spatial], shape[-spatial:]
 
@@ -36,15 +36,15 @@ def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[At
         stride = op.value("stride") or kernel
         dilation = op.value("dilation") if "dilation" in op.schema.values else (1,) * spatial
         if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
-            raise VerifyException(f"'{op.name}' kernel_size, stride and dilation are at least 1, padding at least 0")
+            raise VerifyException(f"kernel_size, stride and dilation are at least 1, padding at least 0")
         if any(2 * p > k for p, k in zip(padding, kernel)):
-            raise VerifyException(f"'{op.name}' padding is at most half the kernel_size")
+            raise VerifyException(f"padding is at most half the kernel_size")
         out = tuple(
             size if size < 0 else pooled_size(size, k, s, p, d, op.value("ceil_mode"))
             for size, k, s, p, d in zip(space, kernel, stride, padding, dilation)
         )
         if any(o < 1 for o, size in zip(out, space) if size >= 0):
-            raise VerifyException(f"'{op.name}' window {shape_text(kernel)} is larger than the padded input")
+            raise VerifyException(f"window {shape_text(kernel)} is larger than the padded input")
         result = tensor_type(element_of(value), (*lead, *out))
         return (result, tensor_type(i64, (*lead, *out))) if indices else (result,)
 
@@ -66,15 +66,15 @@ def _upsample(op: EdgeOp) -> Sequence[Attribute]:
     value = op.operands[0]
     shape = shape_of(value)
     if len(shape) != 4:
-        raise VerifyException(f"'{op.name}' input has shape {shape_text(shape)}, expected 4 dimensions")
+        raise VerifyException(f"input has shape {shape_text(shape)}, expected 4 dimensions")
     size = op.value("output_size")
     if size is None:
         factors = op.value("scale_factors")
         if factors is None or len(factors) != 2:
-            raise VerifyException(f"'{op.name}' needs either output_size or two scale_factors")
+            raise VerifyException(f"needs either output_size or two scale_factors")
         size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors))
     if len(size) != 2 or any(known(s) == 0 for s in size):
-        raise VerifyException(f"'{op.name}' output_size has two positive values")
+        raise VerifyException(f"output_size has two positive values")
     return (tensor_type(element_of(value), (*shape[:2], *map(known, size))),)
 
 
@@ -82,7 +82,7 @@ def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
     value, factor = op.tensor("self"), op.value("upscale_factor")
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or (shape[-3] > 0 and shape[-3] % factor**2):
-        raise VerifyException(f"'{op.name}' cannot spread the channels of {shape_text(shape)} over {factor}x{factor}")
+        raise VerifyException(f"cannot spread the channels of {shape_text(shape)} over {factor}x{factor}")
     c, h, w = shape[-3:]
     channels = c // factor**2 if c > 0 else c
     return (tensor_type(element_of(value), (*shape[:-3], channels, *(d * factor if d > 0 else d for d in (h, w)))),)
@@ -92,7 +92,7 @@ def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
     value, factor = op.tensor("self"), op.value("downscale_factor")
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or any(d > 0 and d % factor for d in shape[-2:]):
-        raise VerifyException(f"'{op.name}' cannot gather {factor}x{factor} blocks of {shape_text(shape)}")
+        raise VerifyException(f"cannot gather {factor}x{factor} blocks of {shape_text(shape)}")
     c, h, w = shape[-3:]
     channels = c * factor**2 if c > 0 else c
     return (tensor_type(element_of(value), (*shape[:-3], channels, *(d // factor if d > 0 else d for d in (h, w)))),)
@@ -102,7 +102,7 @@ def _grid_sampler(op: EdgeOp) -> Sequence[Attribute]:
     value = op.tensor("input")
     shape, grid = shape_of(value), shape_of(op.tensor("grid"))
     if len(shape) != 4 or len(grid) != 4 or grid[3] != 2:
-        raise VerifyException(f"'{op.name}' takes NCHW and a grid [N, H, W, 2], got {shape_text(grid)}")
+        raise VerifyException(f"takes NCHW and a grid [N, H, W, 2], got {shape_text(grid)}")
     return (tensor_type(element_of(value), (*shape[:2], *grid[1:3])),)
 
 

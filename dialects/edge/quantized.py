@@ -16,7 +16,7 @@ def _check_channels(op: EdgeOp) -> None:
     axis = wrap_dim(op.value("axis"), len(shape))
     scales = shape_of(op.tensor("scales"))
     if scales != (shape[axis],):
-        raise VerifyException(f"'{op.name}' scales have shape {shape_text(scales)}, expected {shape[axis]}")
+        raise VerifyException(f"scales have shape {shape_text(scales)}, expected {shape[axis]}")
 
 
 def _quantize(check: Callable[[EdgeOp], None] | None = None) -> Callable[[EdgeOp], Sequence[Attribute]]:
@@ -36,7 +36,7 @@ def _dequantize(
             check(op)
         value = op.tensor("input")
         if element_of(value) != op.value("dtype"):
-            raise VerifyException(f"'{op.name}' input has element type {element_of(value)}, dtype says {op.value('dtype')}")
+            raise VerifyException(f"input has element type {element_of(value)}, dtype says {op.value('dtype')}")
         return (tensor_type(op.value(result) or f32, shape_of(value)),)
 
     return infer

@@ -73,7 +73,7 @@ def _topk(op: EdgeOp) -> Sequence[Attribute]:
     shape, k = shape_of(op.tensor("self")), known(op.value("k"))
     dim = wrap_dim(op.value("dim"), len(shape))
     if shape and 0 <= shape[dim] < k:
-        raise VerifyException(f"'{op.name}' k is {k}, larger than dimension {dim} ({shape[dim]})")
+        raise VerifyException(f"k is {k}, larger than dimension {dim} ({shape[dim]})")
     shape = replaced(shape, dim, k) if shape else shape
     return (tensor_type(_self(op), shape), tensor_type(i64, shape))
 

@@ -35,16 +35,16 @@ def _view(op: EdgeOp) -> Sequence[Attribute]:
     sizes = tuple(known(size) for size in target)
     total = count(shape)
     if len(inferred) > 1:
-        raise VerifyException(f"'{op.name}' size has more than one -1")
+        raise VerifyException(f"size has more than one -1")
     if inferred and total >= 0:
         rest = count(size for i, size in enumerate(sizes) if i not in inferred)
         if rest > 0 and total % rest == 0:
             sizes = replaced(sizes, inferred[0], total // rest)
     if total >= 0 and count(sizes) >= 0 and count(sizes) != total:
-        raise VerifyException(f"'{op.name}' cannot view {shape_text(shape)} as {shape_text(sizes)}")
+        raise VerifyException(f"cannot view {shape_text(shape)} as {shape_text(sizes)}")
     if inferred and total >= 0 and -1 not in (known(s) for i, s in enumerate(target) if i not in inferred):
         if sizes[inferred[0]] < 0:
-            raise VerifyException(f"'{op.name}' cannot view {shape_text(shape)} as {shape_text(sizes)}")
+            raise VerifyException(f"cannot view {shape_text(shape)} as {shape_text(sizes)}")
     return _reshaped(op, sizes)
 
 
@@ -65,7 +65,7 @@ def _permute(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     dims = wrap_dims(op.value("dims"), len(shape))
     if len(dims) != len(shape):
-        raise VerifyException(f"'{op.name}' dims {list(dims)} do not order {len(shape)} dimensions")
+        raise VerifyException(f"dims {list(dims)} do not order {len(shape)} dimensions")
     return _reshaped(op, tuple(shape[d] for d in dims))
 
 
@@ -80,7 +80,7 @@ def _transpose(op: EdgeOp) -> Sequence[Attribute]:
 def _t(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     if len(shape) > 2:
-        raise VerifyException(f"'{op.name}' takes at most two dimensions")
+        raise VerifyException(f"takes at most two dimensions")
     return _reshaped(op, shape[::-1])
 
 
@@ -88,12 +88,12 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
     shape, size = shape_of(op.tensor("self")), op.value("size")
     lead = len(size) - len(shape)
     if lead < 0 or any(isinstance(s, int) and s == -1 for s in size[:lead]):
-        raise VerifyException(f"'{op.name}' cannot expand {shape_text(shape)} to {len(size)} dimensions")
+        raise VerifyException(f"cannot expand {shape_text(shape)} to {len(size)} dimensions")
     result = list(map(known, size[:lead]))
     for old, new in zip(shape, size[lead:]):
         wanted = old if isinstance(new, int) and new == -1 else known(new)
         if old != 1 and not same_dim(old, wanted):
-            raise VerifyException(f"'{op.name}' cannot expand {shape_text(shape)} to {shape_text(map(known, size))}")
+            raise VerifyException(f"cannot expand {shape_text(shape)} to {shape_text(map(known, size))}")
         result.append(wanted)
     return _reshaped(op, tuple(result))
 
@@ -101,7 +101,7 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
 def _repeat(op: EdgeOp) -> Sequence[Attribute]:
     shape, repeats = shape_of(op.tensor("self")), [known(r) for r in op.value("repeats")]
     if len(repeats) < len(shape):
-        raise VerifyException(f"'{op.name}' has {len(repeats)} repeats for {len(shape)} dimensions")
+        raise VerifyException(f"has {len(repeats)} repeats for {len(shape)} dimensions")
     shape = (1,) * (len(repeats) - len(shape)) + shape
     return _reshaped(op, tuple(-1 if d < 0 or r < 0 else d * r for d, r in zip(shape, repeats)))
 
@@ -109,7 +109,7 @@ def _repeat(op: EdgeOp) -> Sequence[Attribute]:
 def _cat(op: EdgeOp) -> Sequence[Attribute]:
     values = op.tensors("tensors")
     if not values:
-        raise VerifyException(f"'{op.name}' needs at least one tensor")
+        raise VerifyException(f"needs at least one tensor")
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
@@ -121,7 +121,7 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     for shape in shapes[1:]:
         if len(shape) != len(first) or not all(same_dim(a, b) for i, (a, b) in enumerate(zip(first, shape)) if i != dim):
             raise VerifyException(
-                f"'{op.name}' {shape_text(first)} and {shape_text(shape)} differ outside dimension {dim}"
+                f"{shape_text(first)} and {shape_text(shape)} differ outside dimension {dim}"
             )
     sizes = [shape[dim] for shape in shapes]
     return (tensor_type(element, replaced(first, dim, -1 if min(sizes) < 0 else sum(sizes))),)
@@ -130,10 +130,10 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
 def _stack(op: EdgeOp) -> Sequence[Attribute]:
     values = op.tensors("tensors")
     if not values:
-        raise VerifyException(f"'{op.name}' needs at least one tensor")
+        raise VerifyException(f"needs at least one tensor")
     shape = shape_of(values[0])
     if any(len(shape_of(v)) != len(shape) or not all(map(same_dim, shape_of(v), shape)) for v in values):
-        raise VerifyException(f"'{op.name}' tensors differ in shape")
+        raise VerifyException(f"tensors differ in shape")
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
@@ -156,14 +156,14 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     if total < 0 or size < 0:
         return None
     if size == 0:
-        raise VerifyException(f"'{op.name}' split_size is at least 1")
+        raise VerifyException(f"split_size is at least 1")
     return [min(size, total - start) for start in range(0, total, size)]
 
 
 def _given_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     sizes = [known(size) for size in op.value("split_sizes")]
     if total >= 0 and count(sizes) >= 0 and sum(sizes) != total:
-        raise VerifyException(f"'{op.name}' split_sizes add up to {sum(sizes)}, the dimension has {total}")
+        raise VerifyException(f"split_sizes add up to {sum(sizes)}, the dimension has {total}")
     return sizes
 
 
@@ -195,10 +195,10 @@ def sliced_size(size: int, start: Any, end: Any, step: Any) -> int:
 def _slice(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     if not shape:
-        raise VerifyException(f"'{op.name}' cannot slice a scalar")
+        raise VerifyException(f"cannot slice a scalar")
     dim, step = wrap_dim(op.value("dim"), len(shape)), op.value("step")
     if isinstance(step, int) and step < 1:
-        raise VerifyException(f"'{op.name}' step is at least 1")
+        raise VerifyException(f"step is at least 1")
     return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.value("start"), op.value("end"), step)))
 
 
@@ -206,7 +206,7 @@ def _select(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     dim, index = wrap_dim(op.value("dim"), len(shape)), op.value("index")
     if not shape or (isinstance(index, int) and shape[dim] >= 0 and not -shape[dim] <= index < shape[dim]):
-        raise VerifyException(f"'{op.name}' index {index} is out of range for dimension {dim} of {shape_text(shape)}")
+        raise VerifyException(f"index {index} is out of range for dimension {dim} of {shape_text(shape)}")
     return _reshaped(op, shape[:dim] + shape[dim + 1 :])
 
 
@@ -232,7 +232,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
     def infer(op: EdgeOp) -> Sequence[Attribute]:
         shape, padding = list(shape_of(op.tensor("self"))), op.value(name)
         if len(padding) % 2 or len(padding) > 2 * len(shape):
-            raise VerifyException(f"'{op.name}' {name} has {len(padding)} values for {len(shape)} dimensions")
+            raise VerifyException(f"{name} has {len(padding)} values for {len(shape)} dimensions")
         for i in range(len(padding) // 2):
             before, after = padding[2 * i : 2 * i + 2]
             dim = len(shape) - 1 - i
@@ -241,7 +241,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
                 continue
             shape[dim] += before + after
             if shape[dim] < 0:
-                raise VerifyException(f"'{op.name}' {name} cuts off more than dimension {dim} has")
+                raise VerifyException(f"{name} cuts off more than dimension {dim} has")
         return _reshaped(op, tuple(shape))
 
     return infer
@@ -249,7 +249,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
 
 def _as_strided(op: EdgeOp) -> Sequence[Attribute]:
     if len(op.value("size")) != len(op.value("stride")):
-        raise VerifyException(f"'{op.name}' size and stride differ in length")
+        raise VerifyException(f"size and stride differ in length")
     return _reshaped(op, tuple(known(size) for size in op.value("size")))
 
 
@@ -260,14 +260,14 @@ def _converted(op: EdgeOp) -> Sequence[Attribute]:
 
 def _dropout(op: EdgeOp) -> Sequence[Attribute]:
     if op.value("train") and op.value("p") > 0:
-        raise VerifyException(f"'{op.name}' is for inference: train = false")
+        raise VerifyException(f"is for inference: train = false")
     return same(op)
 
 
 def _copy(op: EdgeOp) -> Sequence[Attribute]:
     shape, source = shape_of(op.tensor("self")), shape_of(op.tensor("src"))
     if broadcast(shape, source) != shape:
-        raise VerifyException(f"'{op.name}' src {shape_text(source)} does not expand to {shape_text(shape)}")
+        raise VerifyException(f"src {shape_text(source)} does not expand to {shape_text(shape)}")
     return same(op)
 
 

@@ -1,0 +1,101 @@
+"""The meaning of an edge module, by running it op by op through ATen.
+
+This is the oracle that importer and passes are tested against, and a way to look at a module's intermediate values.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue, TypeAttribute
+
+from xir.dialects import edge
+from xir.ir.constants import storage_array
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+from .dtypes import DTYPES, torch_view
+
+_SIZES: dict[str, Callable[[int, int], int]] = {
+    f"edge.executorch_prim.{name}.Scalar": getattr(operator, name) for name in ("add", "sub", "mul", "floordiv", "mod")
+}
+
+
+def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: str = "forward") -> list[Any]:
+    """Run `func.func @entry` on torch tensors (and ints for sizes); the results, flat.
+
+    DiagnosticError at an op that is no edge op, or at which ATen fails.
+    """
+    func = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == entry)
+    values: dict[SSAValue, Any] = dict(zip(func.body.block.args, inputs, strict=True))
+    for op in func.body.block.ops:
+        if isinstance(op, ReturnOp):
+            return [values[operand] for operand in op.operands]
+        values.update(zip(op.results, run_op(op, values, ctx), strict=True))
+    raise AssertionError("a function ends with func.return")
+
+
+def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Sequence[Any]:
+    """Run one op on the `values` of its operands; its results."""
+    if isinstance(op, edge.ConstantOp):
+        return (_constant(op, ctx),)
+    if not isinstance(op, edge.EdgeOp):
+        raise DiagnosticError(op, f"'{op.name}' is no edge op, so ATen cannot run it")
+    args = {name: _value(op.value(name), values) for name in op.schema.values}
+    for name, argument in op.schema.tensors.items():
+        if argument.type.is_list:
+            args[name] = [None if v is None else values[v] for v in op.tensors(name)]
+        else:
+            tensor = op.tensor(name)
+            args[name] = None if tensor is None else values[tensor]
+    if op.name in _SIZES:
+        return (_SIZES[op.name](args["a"], args["b"]),)
+    args = {name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()}
+    try:
+        result = _aten(op.schema)(**_named(op.schema, args))
+    except (RuntimeError, TypeError, AttributeError) as e:
+        raise DiagnosticError(op, f"{op.schema.qualified_name}: {e}") from e
+    return result if isinstance(result, list | tuple) else (result,)
+
+
+def _aten(schema: edge.Schema) -> Any:
+    packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
+    return getattr(packet, schema.overload or "default")
+
+
+def _named(schema: edge.Schema, args: dict[str, Any]) -> dict[str, Any]:
+    """Arguments to pass by name; those at a None default are left to it."""
+    defaults = {a.name: a.default for a in schema.arguments}
+    return {name: value for name, value in args.items() if not (value is None and defaults[name] is None)}
+
+
+def _constant(op: edge.ConstantOp, ctx: XirContext) -> torch.Tensor:
+    type = op.result.type
+    assert isinstance(type, TensorType)
+    return torch_view(storage_array(op.value, ctx, op), type.element_type, type.get_shape())
+
+
+def _value(value: Any, values: dict[SSAValue, Any]) -> Any:
+    match value:
+        case SSAValue():
+            return values[value]
+        case tuple():
+            return [_value(v, values) for v in value]
+        case TypeAttribute():
+            return DTYPES[value]
+        case _:
+            return value
+
+
+def _restore(type: edge.ArgType, value: Any) -> Any:
+    """Enumerators, which the IR names."""
+    match type.base:
+        case "MemoryFormat" | "Layout" if value is not None:
+            return getattr(torch, value)
+        case "Device" if value is not None:
+            return torch.device(value)
+        case _:
+            return value

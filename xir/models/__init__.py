@@ -1,0 +1,8 @@
+"""The model zoo: `load_model("mv2")` gives a module in evaluation mode and inputs for it.
+
+Looking names up needs no torch; building a model does.
+"""
+
+from .zoo import MODELS, ModelError, load_model
+
+__all__ = ["MODELS", "ModelError", "load_model"]

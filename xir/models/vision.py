@@ -1,0 +1,73 @@
+"""Image models, from torchvision."""
+
+import sys
+import warnings
+from types import ModuleType
+
+import torch
+
+_DECLARED: list[torch.library.Library] = []
+"""A library's declarations live as long as the object does."""
+
+
+def torchvision_models() -> ModuleType:
+    """`torchvision.models`, also where torchvision's compiled operators do not load.
+
+    Beside a CPU build of torch its wheel cannot load them, and then fails on import because two operators that it
+    registers a meta function for do not exist. No model here calls them, so that declaring them is enough.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            import torchvision.models as models
+        except RuntimeError as error:
+            if "torchvision::" not in str(error):
+                raise
+            for name in [m for m in sys.modules if m == "torchvision" or m.startswith("torchvision.")]:
+                del sys.modules[name]
+            library = torch.library.Library("torchvision", "FRAGMENT")
+            for operator in ("nms", "qnms"):
+                library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            _DECLARED.append(library)
+            import torchvision.models as models
+    return models
+
+
+def mobilenet_v2() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().mobilenet_v2()
+
+
+def mobilenet_v3_small() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().mobilenet_v3_small()
+
+
+def mobilenet_v3_large() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().mobilenet_v3_large()
+
+
+def resnet18() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().resnet18()
+
+
+def resnet50() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().resnet50()
+
+
+def inception_v3() -> torch.nn.Module:
+    """[N, 3, 299, 299] to [N, 1000]; torch's own initialisation, since torchvision's takes half a minute."""
+    return torchvision_models().inception_v3(init_weights=False)
+
+
+def efficientnet_b0() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().efficientnet_b0()
+
+
+def vit_b_16() -> torch.nn.Module:
+    """[N, 3, 224, 224] to [N, 1000]."""
+    return torchvision_models().vit_b_16()
