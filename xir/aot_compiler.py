@@ -1,0 +1,157 @@
+"""`xir-aot`, also `python -m xir.aot_compiler`: from a model to a `.pte` file, in one command."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from xir.models.zoo import MODELS, ModelError
+from xir.progress import step
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from xir.api import EdgeProgram
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is for the user."""
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = _ArgumentParser(
+        prog="xir-aot",
+        description="Compile a model to a .pte file, which is named after the model, and print the lowered program.",
+        allow_abbrev=False,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--model_name", metavar="NAME", help=f"a model of the zoo: {', '.join(MODELS)}")
+    source.add_argument("--model", metavar="FILE.py:FACTORY", help="a function that returns (module, example inputs)")
+    source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
+    parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
+    parser.add_argument("--delegate", action="store_true", help="run on XNNPACK what it can compute")
+    parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    try:
+        options = _argument_parser().parse_args(argv)
+        if options.weights and not options.model_name:
+            raise UsageError("--weights goes with --model_name")
+        return _compile(options)
+    except (UsageError, ModelError, OSError) as error:
+        print(f"xir-aot: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _compile(options: argparse.Namespace) -> int:
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+
+    try:
+        name, program = _load(options)
+        with step(f"Lowering {name}"):
+            edge = _lower(program, options.delegate)
+            executorch = edge.to_executorch()
+    except DiagnosticError as error:
+        print(error.diagnostic, file=sys.stderr)
+        return 1
+    except AlreadyReportedError:
+        return 1
+    for remark in edge.remarks:
+        print(remark, file=sys.stderr)
+    print(edge.module)
+    path = options.output_dir / f"{name}_{'xnnpack' if options.delegate else 'portable'}_fp32.pte"
+    with step(f"Writing {path}"):
+        _write(path, executorch.write_to_file)
+    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB, {_summary(edge)}")
+    return 0
+
+
+def _load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
+    """The model's name and its exported program."""
+    if options.pt2:
+        with step(f"Loading {options.pt2}"):
+            from xir.importer import load_pt2
+
+            return Path(options.pt2).stem, load_pt2(options.pt2)
+    if options.model_name:
+        name = options.model_name
+        with step(f"Loading {name}"):
+            from xir.models import load_model
+
+            model, inputs = load_model(name, options.weights)
+    else:
+        with step(f"Loading {options.model}"):
+            name, (model, inputs) = _call_factory(options.model)
+    with step(f"Exporting {name}"):
+        import torch
+
+        return name, torch.export.export(model, tuple(inputs))
+
+
+def _call_factory(reference: str) -> tuple[str, Any]:
+    """`path.py:factory` and what the factory returns."""
+    file, colon, factory = reference.rpartition(":")
+    if not colon or not file:
+        raise UsageError(f"--model takes FILE.py:FACTORY, got '{reference}'")
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file) if Path(file).is_file() else None
+    if spec is None or spec.loader is None:
+        raise UsageError(f"'{file}' is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(function := getattr(module, factory, None)):
+        raise UsageError(f"'{file}' has no function '{factory}'")
+    result = function()
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise UsageError(f"'{factory}' has to return a module and a tuple of example inputs")
+    return factory, (result[0].eval(), result[1])
+
+
+def _lower(program: ExportedProgram, delegate: bool) -> EdgeProgram:
+    from xir.api import XnnpackPartitioner, to_edge
+
+    edge = to_edge(program)
+    return edge.to_backend(XnnpackPartitioner()) if delegate else edge
+
+
+def _summary(edge: EdgeProgram) -> str:
+    """How much of the program is delegated."""
+    from xir.dialects.edge import EdgeOp
+    from xir.dialects.xnnpack import SubgraphOp
+
+    ops = list(edge.module.walk())
+    delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))
+    return f"{delegates} {'delegate' if delegates == 1 else 'delegates'}, {outside} {'op' if outside == 1 else 'ops'} outside"
+
+
+def _write(path: Path, write: Any) -> None:
+    """Write the file in one step: readers see the old one or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".xir-aot-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            write(file)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

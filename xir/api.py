@@ -1,0 +1,129 @@
+"""What users call: from an exported program to the bytes of a `.pte`, in the steps that ExecuTorch's users know.
+
+Each step gives a new object and leaves the one it came from as it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.passes import PassManager, XirPass
+from xir.ir.pipeline import parse_pipeline
+from xir.ir.verifier import verify
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
+    """Import an exported program, or the `.pt2` file of one, into the edge dialect.
+
+    DiagnosticError, with the line of the model's Python, for what a compiled program cannot do.
+    """
+    from xir.importer import import_exported_program, import_pt2
+
+    ctx = XirContext()
+    if isinstance(program, str | os.PathLike):
+        module = import_pt2(program, ctx)
+    elif hasattr(program, "graph_signature"):
+        module = import_exported_program(program, ctx)
+    else:
+        raise TypeError(
+            f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
+            "export the model first, torch.export.export(model, inputs)"
+        )
+    return EdgeProgram(module, ctx)
+
+
+@dataclass(frozen=True)
+class XnnpackPartitioner:
+    """Which ops go to XNNPACK, and how."""
+
+    target: Literal["executorch", "xir"] = "executorch"
+    """The runtime whose XNNPACK nodes may be used. Files for `executorch` run in both."""
+    min_ops: int = 1
+    """Leave groups of fewer nodes to the kernels outside XNNPACK."""
+
+    def passes(self) -> list[XirPass]:
+        """The `delegate` pipeline with these options."""
+        from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+
+        options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return [
+            dataclasses.replace(each, **options) if isinstance(each, PartitionXnnpackPass) else each
+            for each in parse_pipeline("delegate", PASSES, PIPELINES)
+        ]
+
+
+@dataclass(frozen=True)
+class EdgeProgram:
+    """A program in the edge dialect; after `to_backend`, with subgraphs in the xnnpack dialect."""
+
+    module: ModuleOp
+    """The IR. Its text leaves the weights out."""
+    ctx: XirContext
+    """Where the IR's weights are."""
+    remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
+    """What passes had to say, such as why an op was not delegated."""
+
+    def to_backend(self, partitioner: XnnpackPartitioner) -> EdgeProgram:
+        """Delegate what XNNPACK can compute."""
+        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes())
+        return EdgeProgram(module, ctx, (*self.remarks, *remarks))
+
+    def to_executorch(self) -> ExecutorchProgram:
+        """Lower to kernel and delegate calls, and plan memory."""
+        passes = parse_pipeline("cleanup,emit", PASSES, PIPELINES)
+        module, ctx, _ = _transform(self.module, self.ctx, passes)
+        return ExecutorchProgram(module, ctx)
+
+
+@dataclass(frozen=True)
+class ExecutorchProgram:
+    """A program in the pte dialect: the content of a `.pte` file."""
+
+    module: ModuleOp
+    ctx: XirContext
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the file."""
+        stream = io.BytesIO()
+        self.write_to_file(stream)
+        return stream.getvalue()
+
+    def write_to_file(self, file: BinaryIO) -> None:
+        """Write the file's bytes, weights straight from where they are."""
+        from xir.emitter import emit
+
+        emit(self.module, self.ctx, file)
+
+
+def _transform(
+    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass]
+) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
+    """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
+    module, ctx = module.clone(), ctx.clone()
+    remarks: list[Diagnostic] = []
+
+    def keep_remark(diagnostic: Diagnostic) -> bool:
+        if diagnostic.severity is not Severity.REMARK:
+            return False
+        remarks.append(diagnostic)
+        return True
+
+    with ctx.diagnostics.handler(keep_remark):
+        PassManager(ctx, passes, verify_each=False).run(module)
+    verify(module)
+    return module, ctx, remarks

@@ -1,0 +1,43 @@
+"""Progress of long steps, on a terminal only."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+PATIENCE = 1.0
+"""Seconds that a step may take before it is mentioned."""
+
+
+@contextmanager
+def step(what: str, stream: TextIO | None = None) -> Iterator[None]:
+    """Show `what` and the seconds gone while the block runs, if it takes longer than `PATIENCE`; then wipe the line.
+
+    Nothing is written where `stream` (standard error) is no terminal.
+    """
+    stream = sys.stderr if stream is None else stream
+    if not stream.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_tick, args=(what, stream, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _tick(what: str, stream: TextIO, done: threading.Event) -> None:
+    start = time.monotonic()
+    shown = False
+    while not done.wait(PATIENCE):
+        stream.write(f"\r{what} … {time.monotonic() - start:.0f} s")
+        stream.flush()
+        shown = True
+    if shown:
+        stream.write("\r\033[K")
+        stream.flush()
