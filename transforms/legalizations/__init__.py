@@ -1,6 +1,6 @@
 """The rules that turn edge ops into xnnpack ops, a file a family; importing the package fills `RULES`."""
 
-from xir.transforms.legalizations import convolution, elementwise, matrix, pooling, reduction, shape
+from xir.transforms.legalizations import activation, convolution, elementwise, matrix, pooling, reduction, shape
 from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "NodeBuilder",
     "RefusalError",
     "Rule",
+    "activation",
     "convolution",
     "elementwise",
     "matrix",

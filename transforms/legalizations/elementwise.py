@@ -1,16 +1,15 @@
-"""Elementwise ops. The ops that mean exactly one node come from the table in `dialects/xnnpack/kinds.py`."""
+"""Arithmetic. The ops that mean exactly one node come from the table in `dialects/xnnpack/kinds.py`."""
 
 from __future__ import annotations
 
-import math
-
-from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
-from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import shape_of
+from xir.dialects import edge
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
 from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, Rule, operand, rule
+
+MAX_POWER = 16
+"""The largest whole power that is multiplied out; each squaring rounds once more."""
 
 
 def unary_rule(kind: str) -> Rule:
@@ -60,73 +59,71 @@ def div_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("divide", operand(op, "self"), b.scalar(float(op.value("other"))))
 
 
-@rule("edge.relu")
-def relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """max(self, 0)."""
-    return b.clamp(operand(op, "self"), 0.0, None)
+@rule("edge.rsub.Scalar")
+def rsub_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Other − alpha·self, `other` a number."""
+    return b.binary("subtract", b.scalar(float(op.value("other"))), scaled(b, operand(op, "self"), op.value("alpha")))
 
 
-@rule("edge.hardtanh")
-def hardtanh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """clamp(self, min_val, max_val)."""
-    return checked_clamp(b, operand(op, "self"), op.value("min_val"), op.value("max_val"))
+@rule("edge.reciprocal")
+def reciprocal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """1 / self."""
+    return b.binary("divide", b.scalar(1.0), operand(op, "self"))
 
 
-@rule("edge.clamp")
-def clamp(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """clamp(self, min, max), either bound absent."""
-    return checked_clamp(b, operand(op, "self"), op.value("min"), op.value("max"))
+@rule("edge.div.Tensor_mode", "edge.div.Scalar_mode")
+def div_mode(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self / other, rounded down or towards zero."""
+    other = op.tensor("other") if op.name == "edge.div.Tensor_mode" else b.scalar(float(op.value("other")))
+    assert other is not None
+    quotient = b.binary("divide", operand(op, "self"), other)
+    mode = op.value("rounding_mode")
+    if mode is None:
+        return quotient
+    return b.unary("floor", quotient) if mode == "floor" else truncated(b, quotient)
 
 
-def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
-    """A clamp node; XNNPACK wants an interval with an interior."""
-    low = -math.inf if low is None else float(low)
-    high = math.inf if high is None else float(high)
-    if not low < high:
-        raise RefusalError(f"its bounds [{low:g}, {high:g}] leave no interval")
-    return b.clamp(value, low, high)
+@rule("edge.trunc")
+def trunc(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self rounded towards zero."""
+    return truncated(b, operand(op, "self"))
 
 
-@rule("edge.hardsigmoid")
-def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """clamp(self + 3, 0, 6) / 6."""
-    return b.binary("divide", b.binary("add", operand(op, "self"), b.scalar(3.0), 0.0, 6.0), b.scalar(6.0))
+def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """max(floor(value), min(ceil(value), 0)): the floor where it is positive, else the ceiling."""
+    towards_zero = b.clamp(b.unary("ceiling", value), None, 0.0)
+    return b.binary("maximum", b.unary("floor", value), towards_zero)
 
 
-@rule("edge.silu")
-def silu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """self · sigmoid(self)."""
-    value = operand(op, "self")
-    return b.binary("multiply", value, b.unary("sigmoid", value))
+@rule("edge.pow.Tensor_Scalar")
+def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self to a power: roots, and whole numbers by repeated squaring."""
+    value, exponent = operand(op, "self"), float(op.value("exponent"))
+    if exponent == 0.5:
+        return b.unary("square_root", value)
+    if exponent == -0.5:
+        return b.unary("reciprocal_square_root", value)
+    if exponent == 0 or not exponent.is_integer() or abs(exponent) > MAX_POWER:
+        raise RefusalError(f"the power {exponent:g} is neither a square root nor a whole number up to {MAX_POWER}")
+    power = whole_power(b, value, int(abs(exponent)))
+    return power if exponent > 0 else b.binary("divide", b.scalar(1.0), power)
 
 
-@rule("edge.gelu")
-def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """GELU in both of PyTorch's forms, which differ by up to 4.7e-4."""
-    value = operand(op, "self")
-    if op.value("approximate") == "none":
-        return b.unary("gelu", value)
-    # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²).
-    inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0))
-    argument = b.binary("multiply", scaled(b, value, math.sqrt(2.0 / math.pi)), inner)
-    gate = b.binary("add", b.unary("tanh", argument), b.scalar(1.0))
-    return b.binary("multiply", scaled(b, value, 0.5), gate)
+def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
+    """`value` to a positive whole power, by squaring."""
+    if exponent == 1:
+        return value
+    half = b.unary("square", whole_power(b, value, exponent // 2))
+    return half if exponent % 2 == 0 else b.binary("multiply", half, value)
 
 
-@rule("edge.elu")
-def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Self where positive, else alpha·(e^self − 1)."""
-    if op.value("scale") != 1 or op.value("input_scale") != 1:
-        raise RefusalError("XNNPACK's elu has no scale and input_scale")
-    alpha = FloatAttr(float(op.value("alpha")), f32)
-    return b.node(xnnpack.EluOp, [operand(op, "self")], shape_of(operand(op, "self")), {"alpha": alpha})
-
-
-@rule("edge.leaky_relu")
-def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Self where positive, else negative_slope·self."""
-    value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)
-    return b.node(xnnpack.LeakyReluOp, [value], shape_of(value), {"negative_slope": slope})
+@rule("edge.clamp.Tensor")
+def clamp_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """min(max(self, min), max), either bound absent."""
+    value, low, high = operand(op, "self"), op.tensor("min"), op.tensor("max")
+    if low is not None:
+        value = b.binary("maximum", value, low)
+    return value if high is None else b.binary("minimum", value, high)
 
 
 @rule("edge.dropout")

@@ -16,7 +16,18 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
 from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, operand, rule, static_shape
+from xir.transforms.legalizations.rule import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    NodeBuilder,
+    RefusalError,
+    operand,
+    rule,
+    static_shape,
+)
+
+FLOAT_EPSILON = 1.1920928955078125e-07
+"""2^−23, what ATen takes for `eps` of an fp32 rms_norm when none is given."""
 
 
 def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
@@ -89,9 +100,20 @@ def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def sum_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The sum over `dim`: the mean times the number of elements."""
     value = operand(op, "self")
-    dims = normalized_dims(op.value("dim"), rank_of(value))
+    return sum_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+
+
+@rule("edge.sum")
+def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The sum of all elements."""
+    value = operand(op, "self")
+    return sum_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
+
+
+def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The sum over `dims`: the mean times the number of elements."""
     count = prod(static_shape(value, "input")[d] for d in dims)
-    return scaled(b, mean_over(b, value, dims, keepdim=op.value("keepdim")), count)
+    return scaled(b, mean_over(b, value, dims, keepdim=keepdim), count)
 
 
 @rule("edge.amax")
@@ -107,6 +129,43 @@ def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value = operand(op, "self")
     dims = normalized_dims(op.value("dim"), rank_of(value))
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=op.value("keepdim")))
+
+
+@rule("edge._log_softmax")
+def log_softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
+    value = operand(op, "self")
+    dims = normalized_dims(op.value("dim"), rank_of(value))
+    shifted = b.binary("subtract", value, max_over(b, value, dims, keepdim=True))
+    total = sum_over(b, b.unary("exp", shifted), dims, keepdim=True)
+    return b.binary("subtract", shifted, b.unary("log", total))
+
+
+@rule("edge.var.correction", "edge.var.dim")
+def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The variance over `dim`, its sum of squares divided by the number of elements less the correction."""
+    value = operand(op, "self")
+    dims = normalized_dims(op.value("dim"), rank_of(value))
+    correction = op.value("correction") if op.name == "edge.var.correction" else int(op.value("unbiased"))
+    correction = 1 if correction is None else correction
+    count = prod(static_shape(value, "input")[d] for d in dims)
+    if count <= correction:
+        raise RefusalError(f"{count} elements less the correction {correction} leave nothing to divide by")
+    _, variance = centered(b, value, dims)
+    result = scaled(b, variance, count / (count - correction))
+    return b.reshape(result, kept_shape(shape_of(value), dims, op.value("keepdim")))
+
+
+@rule("edge.rms_norm")
+def rms_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
+    value, shape = operand(op, "input"), op.value("normalized_shape")
+    dims = list(range(rank_of(value) - len(shape), rank_of(value)))
+    eps = op.value("eps")
+    mean_square = mean_over(b, b.unary("square", value), dims, keepdim=True)
+    shifted = b.binary("add", mean_square, b.scalar(FLOAT_EPSILON if eps is None else eps))
+    result = b.binary("multiply", value, b.unary("reciprocal_square_root", shifted))
+    return affine(b, result, op.tensor("weight"), None, shape)
 
 
 def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
