@@ -128,9 +128,10 @@ def _check_block(block: Block, visible: set[int], defined: list[int]) -> None:
 def _raise_not_dominated(op: Operation, operand: SSAValue) -> None:
     index = next(i for i, value in enumerate(op.operands) if value is operand)
     where = "as a block argument" if isinstance(operand, BlockArgument) else "here"
-    message = f"'{op_name(op)}' op operand #{index} does not dominate this use"
+    problem = "does not dominate this use"
     if (isolated := _isolated_op_between(op, operand)) is not None:
-        message = f"'{op_name(op)}' op operand #{index} is defined outside of '{op_name(isolated)}', which sees no outer value"
+        problem = f"is defined outside of '{op_name(isolated)}', which sees no outer value"
+    message = f"'{op_name(op)}' op operand #{index} {problem}"
     raise DiagnosticError(op, message, [note(operand, f"operand defined {where}")])
 
 

@@ -49,10 +49,10 @@ from xir.ir.diagnostics import DiagnosticError, note
 from xir.ir.lexer import XirLexer
 from xir.ir.location import file_location
 
-_SHAPED_TYPE = re.compile(r"(?:tensor|memref|vector|!quant\.[a-z]+)<[^<>]*(?:<[^<>]*>[^<>]*)*>")
+_SHAPED_TYPE = re.compile(r"(?:tensor|memref|vector|!quant\.[a-z]+)<[^<>\n]*+(?:<[^<>\n]*+>[^<>\n]*+)*+>")
 """A type whose text can be looked up: with at most one nested pair of angle brackets."""
 
-_FLAT_DICTIONARY = re.compile(r'\{(?:[^{}"/]+|"[^"\\\n]*")*\}')
+_FLAT_DICTIONARY = re.compile(r'\{(?:[^{}"/]++|"[^"\\\n]*+")*+\}')
 """An attribute dictionary whose text can be looked up: nothing nested, no comment, no escape."""
 
 _ALIAS_DEFINITION = re.compile(r"^[ \t]*(#[a-zA-Z0-9$._-]+)[ \t]*=", re.MULTILINE)
@@ -148,24 +148,21 @@ class XirParser(Parser):
             line = self.parse_integer(False, False)
             self.parse_punctuation(":")
             return file_location(name, line, self.parse_integer(False, False))
-        match self.parse_optional_identifier():
-            case "unknown":
-                return UnknownLoc()
-            case "callsite":
-                with self.in_parens():
-                    callee = self._parse_location()
-                    self.parse_keyword("at")
-                    return CallSiteLoc(callee, self._parse_location())
-            case "fused":
-                metadata: Attribute = NoneAttr()
-                if self.parse_optional_punctuation("<") is not None:
-                    metadata = self.parse_attribute()
-                    self.parse_punctuation(">")
-                parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-                return FusedLoc(ArrayAttr(parts), metadata)
-            case _:
-                pass
-        self.raise_error("expected a location", token.span)
+        if self.parse_optional_keyword("unknown") is not None:
+            return UnknownLoc()
+        if self.parse_optional_keyword("callsite") is not None:
+            with self.in_parens():
+                callee = self._parse_location()
+                self.parse_keyword("at")
+                return CallSiteLoc(callee, self._parse_location())
+        if self.parse_optional_keyword("fused") is not None:
+            metadata: Attribute = NoneAttr()
+            if self.parse_optional_punctuation("<") is not None:
+                metadata = self.parse_attribute()
+                self.parse_punctuation(">")
+            parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+            return FusedLoc(ArrayAttr(parts), metadata)
+        return self.raise_error("expected a location", token.span)
 
     def _resolve_alias(self, name: str, span: Span) -> Attribute:
         """The attribute of a `#name`, parsed ahead of its place if it is defined further down."""

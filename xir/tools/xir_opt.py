@@ -90,7 +90,9 @@ def _argument_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("input", nargs="?", default="-", help="the file to read; - is standard input (default)")
-    parser.add_argument("-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output")
+    parser.add_argument(
+        "-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output"
+    )
 
     passes = parser.add_argument_group("passes")
     passes.add_argument(
@@ -108,9 +110,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--split-input-file", metavar="MARKER",
         help=f"process the parts between marker lines (default: '{SPLIT_MARKER}') each on its own",
     )  # fmt: skip
-    text.add_argument(
-        "--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects"
-    )
+    text.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
     text.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
     text.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
     text.add_argument(
