@@ -52,6 +52,10 @@ class NodeOp(IRDLOperation, ABC):
         return self.WIRE.members[None]
 
     def verify_(self) -> None:
+        for name in self.attributes:
+            # What is no property is an annotation and has its dialect's prefix; without one it is a typing error.
+            if "." not in name:
+                raise VerifyException(f"has no property '{name}'")
         for value in (*self.operands, *self.results):
             if (rank := rank_of(value)) > MAX_RANK:
                 raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
@@ -82,7 +86,7 @@ class BoundedOp(NodeOp, ABC):
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a tensor value, -1 for a dynamic dimension."""
+    """The shape of a tensor value, DYNAMIC_INDEX for a dynamic dimension."""
     assert isinstance(value.type, TensorType)
     return value.type.get_shape()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -37,7 +38,7 @@ class DropIdentityReshape(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.StaticReshapeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one reshape."""
-        if op.input.type == op.output.type and -1 not in shape_of(op.input):
+        if op.input.type == op.output.type and DYNAMIC_INDEX not in shape_of(op.input):
             replace_inside(op, op.input, rewriter)
 
 

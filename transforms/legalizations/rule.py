@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, LocationAttr, TensorType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -156,6 +156,6 @@ def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
 def static_shape(value: SSAValue, what: str) -> tuple[int, ...]:
     """The shape of `value`; RefusalError if a dimension is dynamic."""
     shape = shape_of(value)
-    if -1 in shape:
+    if DYNAMIC_INDEX in shape:
         raise RefusalError(f"its {what} has a dynamic dimension")
     return shape
