@@ -60,10 +60,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Container:
-    """A file that has been read: the `Program` tree and its segments, views of the file's bytes."""
+    """A file that has been read: the `Program` tree and its segments, views of the file's bytes.
+
+    `segment_base` is the offset of the segments in the file, 0 if the file has no extended header.
+    """
 
     program: Tree
     segments: list[memoryview]
+    segment_base: int
 
 
 def align(size: int, alignment: int) -> int:
@@ -71,16 +75,19 @@ def align(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment
 
 
-def write_container(sink: Sink, program: Tree, segments: Sequence[Segment]) -> None:
+def write_container(
+    sink: Sink, program: Tree, segments: Sequence[Segment], segment_alignment: int = SEGMENT_ALIGNMENT
+) -> None:
     """Write a `.pte`: `program` (a `Program` tree; its `segments` field is filled in here) and the segments' bytes.
 
     The segments are asked for their bytes once, in order, and each piece is written before the next is asked for.
+    `segment_alignment` is a power of two, in bytes.
     Raises FormatError when a segment yields another number of bytes than its size says.
     """
     offsets: list[int] = []
     end = 0
     for segment in segments:
-        offsets.append(align(end, math.lcm(SEGMENT_ALIGNMENT, segment.alignment)))
+        offsets.append(align(end, math.lcm(segment_alignment, segment.alignment)))
         end = offsets[-1] + segment.size
     table = [{"offset": offset, "size": segment.size} for offset, segment in zip(offsets, segments, strict=True)]
     flatbuffer = encode(load_schema("program"), {**program, "segments": table})
@@ -89,7 +96,7 @@ def write_container(sink: Sink, program: Tree, segments: Sequence[Segment]) -> N
         return
     root, identifier = _HEAD.unpack_from(flatbuffer)
     program_size = len(flatbuffer) + _HEADER.size
-    base = align(program_size, SEGMENT_ALIGNMENT)
+    base = align(program_size, segment_alignment)
     sink.write(_HEAD.pack(root + _HEADER.size, identifier))
     sink.write(_HEADER.pack(MAGIC, _HEADER.size, program_size, base, end))
     sink.write(memoryview(flatbuffer)[_HEAD.size :])
@@ -128,7 +135,7 @@ def read_container(buffer: Buffer) -> Container:
                 path=f"Program.segments[{index}]",
             )
         segments.append(data[start : start + size])
-    return Container(program, segments)
+    return Container(program, segments, base)
 
 
 def _extended_header(data: memoryview) -> tuple[int, int]:

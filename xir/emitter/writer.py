@@ -1,0 +1,303 @@
+"""From a `pte.program` to the bytes of a `.pte` file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i8
+from xdsl.ir import Operation, SSAValue
+
+from xir.dialects.pte import (
+    ChainOp,
+    CompileSpecAttr,
+    DelegateCallOp,
+    DelegateOp,
+    DenseData,
+    ExecutionPlanOp,
+    FrameAttr,
+    InstructionOp,
+    KernelCallOp,
+    OptionalTensorListOp,
+    ProgramOp,
+    TensorOp,
+    ValueOp,
+    scalar_code,
+)
+from xir.emitter.codec import Buffer, Tagged, Tree
+from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
+from xir.emitter.data import Data, constant_data
+from xir.emitter.fbs import load_schema
+from xir.emitter.fields import to_tree
+from xir.emitter.xnn_blob import write_blob
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+
+def emit(module: ModuleOp, ctx: XirContext, stream: Sink) -> None:
+    """Write the one `pte.program` of a verified module to `stream` as a `.pte` file.
+
+    Constants go from the context's blob store to the stream piece by piece. The same module gives the same bytes.
+    DiagnosticError, before anything is written, if there is no program, memory is not planned, a resource has no data,
+    or something does not fit the format.
+    """
+    programs = [op for op in module.body.ops if isinstance(op, ProgramOp)]
+    if len(programs) != 1:
+        hint = "" if programs else "; lower it with --lower-to-pte --plan-memory"
+        raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
+    _Emitter(programs[0], ctx).emit(stream)
+
+
+@dataclass
+class _Pool:
+    """Constants that share a segment. Index 0 is reserved: it means "no data"."""
+
+    alignment: int
+    data: list[Data] = field(default_factory=list[Data])
+    offsets: list[int] = field(default_factory=lambda: [0])
+    size: int = 0
+
+    def add(self, data: Data) -> int:
+        """The index that the data gets."""
+        self.offsets.append(align(self.size, self.alignment))
+        self.data.append(data)
+        self.size = self.offsets[-1] + data.size
+        return len(self.data)
+
+    def segment(self) -> Segment:
+        """All of it, with zeros between."""
+        return Segment(self.size, self.chunks)
+
+    def chunks(self) -> Iterator[Buffer]:
+        position = 0
+        for offset, data in zip(self.offsets[1:], self.data, strict=True):
+            if offset > position:
+                yield bytes(offset - position)
+            yield from data.chunks()
+            position = offset + data.size
+
+
+class _Emitter:
+    def __init__(self, program: ProgramOp, ctx: XirContext):
+        self.program = program
+        self.ctx = ctx
+        self.schema = load_schema("program")
+        self.constants = _Pool(TENSOR_ALIGNMENT)
+        self.constant_indices: dict[bytes, int] = {}
+        # Initial contents are copied into an arena, so they need no alignment; each tensor has its own.
+        self.initial = _Pool(1)
+        self.segments: list[Segment] = []
+        self.delegate_segments: dict[bytes, int] = {}
+        self.inline_data: list[Tree] = []
+        self.named_data: dict[str, Data] = {}
+
+    def emit(self, stream: Sink) -> None:
+        # The values first: segments are numbered after the constants and the initial contents, if there are any.
+        plans = [_PlanWriter(plan, self) for plan in self.program.plans]
+        self.segments.append(self.constants.segment())
+        tree: Tree = {
+            "version": self.program.version.value.data,
+            "constant_buffer": [],
+            "constant_segment": {"segment_index": 0, "offsets": self.constants.offsets},
+        }
+        if self.initial.data:
+            tree["mutable_data_segments"] = [{"segment_index": 1, "offsets": self.initial.offsets}]
+            self.segments.append(self.initial.segment())
+        tree["execution_plan"] = [plan.write() for plan in plans]
+        tree["backend_delegate_data"] = self.inline_data
+        if named_data := self.place_named_data():
+            tree["named_data"] = named_data
+        write_container(stream, tree, self.segments, self.program.segment_alignment.value.data)
+
+    def constant(self, op: TensorOp, data: DenseData) -> int:
+        """The index of a tensor's constant contents; equal bytes are stored once."""
+        content = constant_data(data, op.nbytes, self.ctx, op)
+        if content.digest not in self.constant_indices:
+            self.constant_indices[content.digest] = self.constants.add(content)
+        return self.constant_indices[content.digest]
+
+    def initial_contents(self, op: TensorOp, data: DenseData) -> int:
+        """The index of what a planned tensor holds when the method is loaded."""
+        return self.initial.add(constant_data(data, op.nbytes, self.ctx, op))
+
+    def delegate(self, op: DelegateOp) -> Tree:
+        """The reference to a delegate's bytes, which get a segment unless an equal delegate has one."""
+        if op.subgraph is not None:
+            ids = None if op.value_ids is None else [int(id) for id in op.value_ids.get_values()]
+            blob = write_blob(op.subgraph, self.ctx, ids)
+            self.named_data |= blob.named_data
+            content = Data.of(blob.content)
+        else:
+            content = self.opaque_data(cast(DenseData, op.processed), op)
+        # ExecuTorch leaves empty delegates in the FlatBuffer.
+        if op.inline is not None or content.size == 0:
+            self.inline_data.append({"data": b"".join(bytes(chunk) for chunk in content.chunks())})
+            return {"location": self.location("Inline"), "index": len(self.inline_data) - 1}
+        if content.digest not in self.delegate_segments:
+            self.delegate_segments[content.digest] = len(self.segments)
+            self.segments.append(Segment(content.size, content.chunks))
+        return {"location": self.location("Segment"), "index": self.delegate_segments[content.digest]}
+
+    def location(self, name: str) -> int:
+        return self.schema.enums["DataLocation"].members[name]
+
+    def opaque_data(self, attr: DenseData, op: Operation) -> Data:
+        """Bytes that mean nothing here, such as another backend's."""
+        type = attr.type
+        if not isinstance(type, TensorType) or type.element_type != i8:
+            raise DiagnosticError(op, f"raw bytes are a tensor of i8, not {type}")
+        return constant_data(attr, math.prod(type.get_shape()), self.ctx, op)
+
+    def place_named_data(self) -> list[Tree]:
+        """The entries of `Program.named_data`, each with a segment; equal bytes share one."""
+        # What a delegate brings along keeps its place among the delegates' data, also if it is listed once more.
+        listed = [op for op in self.program.named_data if op.key.data not in self.named_data]
+        data = {op.key.data: self.opaque_data(cast(DenseData, op.data), op) for op in listed} | self.named_data
+        places: dict[bytes, int] = {}
+        for entry in data.values():
+            if entry.digest not in places:
+                places[entry.digest] = len(self.segments)
+                self.segments.append(Segment(entry.size, entry.chunks, TENSOR_ALIGNMENT))
+        return [{"key": key, "segment_index": places[entry.digest]} for key, entry in data.items()]
+
+
+class _PlanWriter:
+    """Writes one plan. The values are written at once, because their constants decide how segments are numbered."""
+
+    def __init__(self, plan: ExecutionPlanOp, emitter: _Emitter):
+        self.plan = plan
+        self.emitter = emitter
+        self.indices: dict[SSAValue, int] = {op.value: index for index, op in enumerate(plan.values)}
+        self.operators: dict[tuple[str, str], int] = {}
+        self.values = [self.value(op) for op in plan.values]
+
+    def write(self) -> Tree:
+        plan = self.plan
+        if plan.non_const_buffer_sizes is None:
+            raise DiagnosticError(plan, "the plan has no arenas; give it some with --plan-memory")
+        self.delegates = {op.sym_name.data: index for index, op in enumerate(plan.delegates)}
+        tree: Tree = {
+            "name": plan.sym_name.data,
+            "values": self.values,
+            "inputs": self.indices_of(plan.signature.inputs),
+            "outputs": self.indices_of(plan.signature.outputs),
+            "chains": [self.chain(chain) for chain in plan.chains],
+            "operators": [{"name": name, "overload": overload} for name, overload in self.operators],
+            "delegates": [self.delegate(op) for op in plan.delegates],
+            "non_const_buffer_sizes": to_tree(plan.non_const_buffer_sizes),
+        }
+        metadata = {
+            name: attr.data
+            for name in ("encoded_inp_str", "encoded_out_str")
+            if isinstance(attr := plan.properties.get(name), StringAttr)
+        }
+        if metadata:
+            tree["container_meta_type"] = metadata
+        if plan.non_const_buffer_device is not None:
+            tree["non_const_buffer_device"] = [
+                {
+                    "buffer_idx": device.buffer_idx.data,
+                    "device_type": device.device_type.data,
+                    "device_index": device.device_index.data,
+                }
+                for device in plan.non_const_buffer_device
+            ]
+        return tree
+
+    def indices_of(self, values: Iterable[SSAValue]) -> list[int]:
+        return [self.indices[value] for value in values]
+
+    def fields(self, op: ValueOp | InstructionOp) -> Tree:
+        """The fields of the op's table that are its properties or operands, under the same names."""
+        tree: Tree = {}
+        for item in self.emitter.schema.tables[op.MEMBER].fields:
+            if item.name in op.properties:
+                tree[item.name] = to_tree(op.properties[item.name])
+                continue
+            operands = getattr(op, item.name, None)
+            if isinstance(operands, SSAValue):
+                tree[item.name] = self.indices[operands]
+            elif operands is not None:
+                tree[item.name] = self.indices_of(operands)
+        return tree
+
+    def value(self, op: ValueOp) -> Tree:
+        if isinstance(op, TensorOp):
+            return {"val": Tagged(op.MEMBER, self.tensor(op))}
+        tree = self.fields(op)
+        if isinstance(op, OptionalTensorListOp):
+            items = iter(tree["items"])
+            tree = {"items": [next(items) if present else -1 for present in to_tree(op.present)]}
+        return {"val": Tagged(op.MEMBER, tree)}
+
+    def tensor(self, op: TensorOp) -> Tree:
+        tree: Tree = {
+            "scalar_type": scalar_code(op.tensor_type.element_type),
+            "sizes": list(op.shape),
+            "dim_order": bytes(op.order),
+            "data_buffer_idx": 0,
+        }
+        for name in ("storage_offset", "requires_grad", "layout", "shape_dynamism"):
+            tree[name] = to_tree(op.properties[name])
+        if op.allocation_info is not None:
+            offset = op.allocation_info.offset.data
+            tree["allocation_info"] = {
+                "memory_id": op.allocation_info.memory_id.data,
+                "memory_offset_low": offset & 0xFFFFFFFF,
+                "memory_offset_high": offset >> 32,
+            }
+        if op.elements is not None:
+            place = self.emitter.constant if op.allocation_info is None else self.emitter.initial_contents
+            tree["data_buffer_idx"] = place(op, op.elements)
+        if (info := op.extra_tensor_info) is not None:
+            tree["extra_tensor_info"] = {
+                "mutable_data_segments_idx": info.mutable_data_segments_idx.data,
+                "location": info.location.data,
+                "device_type": info.device_type.data,
+                "device_index": info.device_index.data,
+            }
+            if info.fully_qualified_name.data:
+                tree["extra_tensor_info"]["fully_qualified_name"] = info.fully_qualified_name.data
+        return tree
+
+    def delegate(self, op: DelegateOp) -> Tree:
+        specs: Iterable[CompileSpecAttr] = op.compile_specs or ()
+        return {
+            "id": op.id.data,
+            "processed": self.emitter.delegate(op),
+            # The schema's bytes are unsigned, an i8 array's elements are not.
+            "compile_specs": [
+                {"key": spec.key.data, "value": bytes(byte & 0xFF for byte in spec.value.get_values())}
+                for spec in specs
+            ],
+        }
+
+    def chain(self, chain: ChainOp) -> Tree:
+        instructions = list(chain.instructions)
+        tree: Tree = {
+            "inputs": self.indices_of(chain.inputs),
+            "outputs": self.indices_of(chain.outputs),
+            "instructions": [{"instr_args": Tagged(op.MEMBER, self.instruction(op))} for op in instructions],
+        }
+        if any(op.frames is not None for op in instructions):
+            tree["stacktrace"] = [{"items": [_frame(frame) for frame in op.frames or ()]} for op in instructions]
+        return tree
+
+    def instruction(self, op: InstructionOp) -> Tree:
+        tree = self.fields(op)
+        if isinstance(op, KernelCallOp):
+            tree["op_index"] = self.operators.setdefault(op.operator, len(self.operators))
+        elif isinstance(op, DelegateCallOp):
+            tree["delegate_index"] = self.delegates[op.delegate.root_reference.data]
+        return tree
+
+
+def _frame(frame: FrameAttr) -> Tree:
+    return {
+        "filename": frame.filename.data,
+        "lineno": frame.lineno.data,
+        "name": frame.function.data,
+        "context": frame.context.data,
+    }

@@ -1,0 +1,535 @@
+"""The bytes of an XNNPACK delegate ↔ `xnnpack.subgraph`, by the wire facts on the op classes.
+
+    byte 0   u32 0                                  byte 14  u32 size of the FlatBuffer
+    byte 4   "XH00"                                 byte 18  u32 offset of the constant data
+    byte 8   u16 header length (30)                 byte 22  u64 size of the constant data
+    byte 10  u32 offset of the FlatBuffer (32)
+
+Written: constants are named data of the program, keyed by the sha256 of their bytes, and the blob's own constant data is
+empty, as ExecuTorch 1.5 has it. Read, besides: constants behind the blob's header, constants in the FlatBuffer, and a
+FlatBuffer without a header. Sources: `backends/xnnpack/serialization/` and `backends/xnnpack/runtime/XNNHeader.cpp` of
+pytorch/executorch.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseResourceAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    bf16,
+    f16,
+    f32,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import OptOperandDef, VarOperandDef
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects.xnnpack import NODE_OPS, ConstantOp, NodeOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack.wire import (
+    ABSENT_VALUE,
+    ConstSlot,
+    CountSlot,
+    DerivedSlot,
+    FlagsSlot,
+    FloatSlot,
+    Slot,
+    UIntSlot,
+    UIntsSlot,
+    ValueSlot,
+)
+from xir.emitter.codec import Buffer, Tagged, Tree, decode, encode
+from xir.emitter.container import align
+from xir.emitter.data import Data, constant_data
+from xir.emitter.errors import FormatError
+from xir.emitter.fbs import load_schema
+from xir.ir.constants import storage_dtype
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+BACKEND_IDS = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
+"""The delegate's id by the subgraph's target: stock ExecuTorch refuses by name what it cannot run."""
+
+MAGIC = b"XH00"
+NO_HANDLE = 65535
+"""The debug handle of a node that has none."""
+IN_NAMED_DATA = 2**64 - 1
+"""The offset of a constant that is not in the blob."""
+MAX_EXTERNALS = 4096
+
+_HEADER = struct.Struct("<I4sHIIIQ")
+_EXTERNAL_INPUT, _EXTERNAL_OUTPUT = 1, 2
+
+_DATATYPES: dict[str, Attribute] = {"FP32": f32, "FP16": f16, "BF16": bf16, "Int32": i32}
+_DATATYPE_NAMES = {element_type: name for name, element_type in _DATATYPES.items()}
+
+
+# Writing.
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A delegate's bytes, and the constants that it asks for by name, in the order of its values."""
+
+    content: bytes
+    named_data: dict[str, Data]
+
+
+def write_blob(subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None = None) -> Blob:
+    """The bytes of a verified subgraph.
+
+    Values are numbered from 0: the block's arguments, then the results of its ops in order. `value_ids` are other
+    numbers to give them in that order; they are used if they are one distinct number for each value.
+    DiagnosticError for what the format cannot hold: a dynamic shape, a type without a code, a missing resource.
+    """
+    return _BlobWriter(subgraph, ctx, value_ids).write()
+
+
+class _BlobWriter:
+    def __init__(self, subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None):
+        self.subgraph = subgraph
+        self.ctx = ctx
+        block = subgraph.body.block
+        self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
+        count = len(self.values)
+        usable = value_ids is not None and len(set(value_ids)) == len(value_ids) == count
+        self.ids = dict(zip(self.values, value_ids if usable and value_ids is not None else range(count), strict=True))
+        externals = (*block.args, *subgraph.yield_op.values)
+        self.external_ids = {value: index for index, value in enumerate(externals)}
+        # Entry 0 means "no data". ExecuTorch writes it with an empty key.
+        self.constants: list[Tree] = [{"offset": 0, "size": 0, "named_key": ""}]
+        self.named_data: dict[str, Data] = {}
+
+    def write(self) -> Blob:
+        block = self.subgraph.body.block
+        nodes = [self.node(op) for op in block.ops if isinstance(op, NodeOp)]
+        ordered = sorted(self.values, key=self.ids.__getitem__)
+        schema = load_schema("xnnpack")
+        members: Mapping[str, int] = schema.enums["XNNDatatype"].members
+        graph = {
+            "version": "0",
+            "xnodes": nodes,
+            "xvalues": [{"xvalue_union": Tagged("XNNTensorValue", self.value(v, members))} for v in ordered],
+            "num_externs": len(self.external_ids),
+            "input_ids": sorted(self.ids[value] for value in block.args),
+            "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
+            "constant_data": self.constants,
+        }
+        content = encode(schema, graph)
+        start = align(_HEADER.size, 16)
+        end = start + align(len(content), 16)
+        header = _HEADER.pack(0, MAGIC, _HEADER.size, start, len(content), end, 0)
+        return Blob(header.ljust(start, b"\0") + content.ljust(end - start, b"\0"), self.named_data)
+
+    def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tree:
+        type = value.type
+        assert isinstance(type, TensorType)
+        name = _DATATYPE_NAMES.get(type.element_type)
+        if name is None:
+            raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
+        if not type.has_static_shape():
+            raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
+        flags = 0
+        if value in self.external_ids:
+            flags = _EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else _EXTERNAL_INPUT
+        # A rank of 0 is written as one dimension of 1, as ExecuTorch does.
+        dims = list(type.get_shape()) or [1]
+        return {
+            "datatype": datatypes[name],
+            "num_dims": len(dims),
+            "dims": dims,
+            "constant_buffer_idx": self.constant(value.owner) if isinstance(value.owner, ConstantOp) else 0,
+            "external_id": self.external_ids.get(value, ABSENT_VALUE),
+            "flags": flags,
+            "id_out": self.ids[value],
+        }
+
+    def constant(self, op: ConstantOp) -> int:
+        """The index of a constant's entry, which this adds."""
+        stored = op.elements.type
+        assert isinstance(stored, TensorType)
+        size = math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
+        data = constant_data(op.elements, size, self.ctx, op)
+        key = data.digest.hex()
+        self.named_data[key] = data
+        self.constants.append({"offset": IN_NAMED_DATA, "size": size, "named_key": key})
+        return len(self.constants) - 1
+
+    def node(self, op: NodeOp) -> Tree:
+        fields: Tree = {}
+        for slot in op.WIRE.slots:
+            fields[slot.name] = self.slot(op, slot)
+        tree: Tree = {
+            "xnode_union": Tagged(op.member().name, fields),
+            "debug_handle": NO_HANDLE if op.debug_handle is None else op.debug_handle.value.data,
+        }
+        low, high = op.properties.get("output_min"), op.properties.get("output_max")
+        if op.WIRE.bounds == "required" or low is not None or high is not None:
+            # Both fields default to 0, so an infinite bound has to be written.
+            tree["output_min_max"] = {"output_min": _bound(low, -math.inf), "output_max": _bound(high, math.inf)}
+        return tree
+
+    def slot(self, op: NodeOp, slot: Slot) -> Any:
+        match slot:
+            case ValueSlot(_, name, index):
+                value = getattr(op, name)
+                if index is not None:
+                    value = value[index] if index < len(value) else None
+                return ABSENT_VALUE if value is None else self.ids[value]
+            case UIntSlot(_, name, None):
+                return cast(IntegerAttr, op.properties[name]).value.data
+            case UIntSlot(_, name, index):
+                return cast(DenseArrayBase, op.properties[name]).get_values()[index]
+            case FloatSlot(_, name):
+                return cast(FloatAttr, op.properties[name]).value.data
+            case UIntsSlot(_, name):
+                return list(cast(DenseArrayBase, op.properties[name]).get_values())
+            case CountSlot(_, name):
+                return len(cast(DenseArrayBase, op.properties[name]))
+            case DerivedSlot(_, name):
+                return getattr(op, name)
+            case ConstSlot(_, value):
+                return value
+            case FlagsSlot(bits):
+                return sum(bit for name, bit in bits.items() if name in op.properties)
+
+
+def _bound(attr: Attribute | None, default: float) -> float:
+    return default if attr is None else cast(FloatAttr, attr).value.data
+
+
+# Reading.
+
+
+@dataclass(frozen=True)
+class ReadBlob:
+    """A delegate that has been read.
+
+    `subgraph` has no operands yet: `input_types` are the types of its block's arguments. `value_ids` are the ids of the
+    arguments and of the results of its ops in order, None where they are those that `write_blob` would give.
+    """
+
+    subgraph: SubgraphOp
+    input_types: list[Attribute]
+    value_ids: list[int] | None
+
+
+NamedData = Mapping[str, memoryview]
+
+
+def read_blob(buffer: Buffer, target: str, named_data: NamedData, ctx: XirContext) -> tuple[ReadBlob, set[str]]:
+    """Read a delegate's bytes; its constants join the context's blob store as views of the file, without a copy.
+
+    `named_data` is the program's. Returns the subgraph, as yet unverified, and the keys of the named data that it uses.
+    Raises FormatError.
+    """
+    data = memoryview(buffer).toreadonly().cast("B")
+    graph_data, constant_region, start = _split(data)
+    graph = decode(load_schema("xnnpack"), graph_data, base=start)
+    return _BlobReader(graph, constant_region, target, named_data, ctx).read()
+
+
+def _split(data: memoryview) -> tuple[memoryview, memoryview, int]:
+    """The FlatBuffer, the constant data, and the offset of the FlatBuffer."""
+    if len(data) < _HEADER.size or bytes(data[4:8]) != MAGIC:
+        return data, data[:0], 0
+    _, _, length, start, size, constants, constants_size = _HEADER.unpack_from(data)
+    if length < _HEADER.size:
+        raise FormatError(f"a delegate's header of {length} bytes is too short", offset=8)
+    if start < _HEADER.size or start + size > len(data):
+        raise FormatError(
+            f"the delegate's FlatBuffer at {start} of {size} bytes leaves its {len(data)} bytes", offset=10
+        )
+    if constants_size and (constants < start + size or constants + constants_size > len(data)):
+        raise FormatError(
+            f"the delegate's constant data at {constants} of {constants_size} bytes is misplaced", offset=18
+        )
+    return (
+        data[start : start + size],
+        data[constants : constants + constants_size] if constants_size else data[:0],
+        start,
+    )
+
+
+@dataclass
+class _Value:
+    """A value of the graph, before it is part of the IR."""
+
+    type: TensorType
+    constant: int
+    external: int | None
+    flags: int
+    path: str
+    ssa: SSAValue | None = None
+
+
+@cache
+def _node_classes() -> dict[str, tuple[type[NodeOp], str | int | None]]:
+    """By the name of the union's member: the op class, and the key of the member in its wire facts."""
+    return {member.name: (cls, key) for cls in NODE_OPS for key, member in cls.WIRE.members.items()}
+
+
+class _BlobReader:
+    def __init__(self, graph: Tree, constants: memoryview, target: str, named_data: NamedData, ctx: XirContext):
+        self.graph = graph
+        self.constants = constants
+        self.target = target
+        self.named_data = named_data
+        self.ctx = ctx
+        self.used_keys: set[str] = set()
+        self.values: dict[int, _Value] = {}
+        self.block = Block()
+
+    def read(self) -> tuple[ReadBlob, set[str]]:
+        names = {code: name for name, code in load_schema("xnnpack").enums["XNNDatatype"].members.items()}
+        for index, entry in enumerate(self.graph.get("xvalues", ())):
+            self.value(entry, names, f"XNNGraph.xvalues[{index}]")
+        inputs, outputs = self.externals()
+        for _, value in inputs:
+            value.ssa = self.block.insert_arg(value.type, len(self.block.args))
+        for value in self.values.values():
+            if value.constant:
+                self.constant(value)
+        for index, entry in enumerate(self.graph.get("xnodes", ())):
+            self.node(entry, f"XNNGraph.xnodes[{index}]")
+        results = [self.use(id, value.path) for id, value in outputs]
+        self.block.add_op(YieldOp.build(operands=[results]))
+        subgraph = SubgraphOp.build(
+            operands=[[]],
+            result_types=[[result.type for result in results]],
+            properties={"target": StringAttr(self.target)},
+            regions=[Region(self.block)],
+        )
+        return ReadBlob(subgraph, [value.type for _, value in inputs], self.value_ids()), self.used_keys
+
+    def value_ids(self) -> list[int] | None:
+        by_value = {value.ssa: id for id, value in self.values.items() if value.ssa is not None}
+        values = [*self.block.args, *(result for op in self.block.ops for result in op.results)]
+        ids = [by_value[value] for value in values]
+        return None if ids == list(range(len(ids))) else ids
+
+    def value(self, entry: Tree, datatypes: Mapping[int, str], path: str) -> None:
+        tagged: Tagged | None = entry.get("xvalue_union")
+        if tagged is None:
+            raise FormatError("a value has no contents", path=path)
+        if tagged.member != "XNNTensorValue":
+            raise FormatError("quantised values are not read", path=path)
+        tree = tagged.value
+        element_type = _DATATYPES.get(datatypes.get(tree["datatype"], ""))
+        if element_type is None:
+            name = datatypes.get(tree["datatype"], "")
+            raise FormatError(f"values of datatype {tree['datatype']} {name} are not read".rstrip(), path=path)
+        dims = tree.get("dims", [])
+        if len(dims) != tree["num_dims"]:
+            raise FormatError(f"num_dims is {tree['num_dims']}, there are {len(dims)} dims", path=path)
+        if any(dim >= 1 << 31 for dim in dims):
+            raise FormatError(f"the shape {dims} is too large", path=path)
+        if tree["id_out"] in self.values or tree["id_out"] == ABSENT_VALUE:
+            raise FormatError(f"the id {tree['id_out']} is taken", path=path)
+        external = None if tree["external_id"] == ABSENT_VALUE else tree["external_id"]
+        self.values[tree["id_out"]] = _Value(
+            TensorType(element_type, dims), tree["constant_buffer_idx"], external, tree["flags"], path
+        )
+
+    def externals(self) -> tuple[list[tuple[int, _Value]], list[tuple[int, _Value]]]:
+        """Inputs and outputs with their ids, in the order of the delegate call's arguments: inputs, then outputs."""
+        found = sorted(
+            ((id, value) for id, value in self.values.items() if value.flags & (_EXTERNAL_INPUT | _EXTERNAL_OUTPUT)),
+            key=lambda item: -1 if item[1].external is None else item[1].external,
+        )
+        for index, (_, value) in enumerate(found):
+            if value.external != index:
+                raise FormatError(
+                    f"the external ids do not count from 0: {value.external} is number {index}", path=value.path
+                )
+        inputs = [item for item in found if item[1].flags & _EXTERNAL_INPUT]
+        outputs = [item for item in found if item[1].flags & _EXTERNAL_OUTPUT]
+        if inputs + outputs != found:
+            raise FormatError("inputs must come before outputs, and no value can be both", path="XNNGraph.xvalues")
+        return inputs, outputs
+
+    def constant(self, value: _Value) -> None:
+        if value.ssa is not None:
+            raise FormatError("an input cannot be a constant", path=value.path)
+        size = math.prod(value.type.get_shape()) * storage_dtype(value.type.element_type).itemsize
+        data, name = self.constant_bytes(value.constant, value.path)
+        if len(data) < size:
+            raise FormatError(f"the constant has {len(data)} bytes, its type needs {size}", path=value.path)
+        key = self.ctx.blobs.add(name, np.frombuffer(data[:size], dtype=np.uint8))
+        op = ConstantOp(DenseResourceAttr.from_params(key, value.type))
+        self.block.add_op(op)
+        value.ssa = op.output
+
+    def constant_bytes(self, index: int, path: str) -> tuple[memoryview, str]:
+        """The bytes of entry `index` and a name for them."""
+        entries: list[Tree] = self.graph.get("constant_data", [])
+        if not entries:
+            buffers: list[Tree] = self.graph.get("constant_buffer", [])
+            if index >= len(buffers):
+                raise FormatError(f"there is no constant {index}", path=path)
+            return memoryview(buffers[index].get("storage", b"")), f"constant_{index}"
+        if index >= len(entries):
+            raise FormatError(f"there is no constant {index}", path=path)
+        entry = entries[index]
+        if key := entry.get("named_key"):
+            if key not in self.named_data:
+                raise FormatError(f'the program has no named data "{key}"; data in a .ptd file is not read', path=path)
+            self.used_keys.add(key)
+            return self.named_data[key], key
+        start, size = entry["offset"], entry["size"]
+        if start + size > len(self.constants):
+            raise FormatError(f"constant {index} reaches beyond the delegate's constant data", path=path)
+        return self.constants[start : start + size], f"constant_{index}"
+
+    def use(self, id: int, path: str) -> SSAValue:
+        value = self.values.get(id)
+        if value is None:
+            raise FormatError(f"there is no value {id}", path=path)
+        if value.ssa is None:
+            raise FormatError(f"the value {id} is used before a node computes it", path=path)
+        return value.ssa
+
+    def node(self, entry: Tree, path: str) -> None:
+        tagged: Tagged | None = entry.get("xnode_union")
+        if tagged is None:
+            raise FormatError("a node has no contents", path=path)
+        if tagged.member not in _node_classes():
+            raise FormatError(f"a node is a {tagged.member}, for which there is no op", path=path)
+        cls, key = _node_classes()[tagged.member]
+        op, results = _NodeReader(cls, key, tagged.value, self.use, path).build(self.values, entry)
+        self.block.add_op(op)
+        for id, result in zip(results, op.results, strict=True):
+            value = self.values[id]
+            if value.ssa is not None:
+                raise FormatError(f"the value {id} is computed twice", path=path)
+            value.ssa = result
+
+
+@dataclass
+class _NodeReader:
+    """Turns one node's table into an op, slot by slot."""
+
+    cls: type[NodeOp]
+    key: str | int | None
+    tree: Tree
+    use: Callable[[int, str], SSAValue]
+    path: str
+    operands: dict[str, list[SSAValue]] = field(default_factory=dict[str, list[SSAValue]])
+    results: dict[str, int] = field(default_factory=dict[str, int])
+    arrays: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+
+    def build(self, values: Mapping[int, _Value], entry: Tree) -> tuple[NodeOp, list[int]]:
+        """The op, and the ids of its results."""
+        definition = self.cls.get_irdl_definition()
+        result_names = [name for name, _ in definition.results]
+        for slot in self.cls.WIRE.slots:
+            self.read(slot, result_names)
+        for name, numbers in self.arrays.items():
+            self.properties[name] = DenseArrayBase.from_list(i32, numbers)
+        if isinstance(self.key, str):
+            (kind_class,) = definition.properties["kind"].constr.get_bases() or {StringAttr}
+            self.properties["kind"] = cast(Any, kind_class)(self.key)
+        self.bounds(entry.get("output_min_max"))
+        if entry["debug_handle"] != NO_HANDLE:
+            self.properties["debug_handle"] = self.integer("debug_handle", entry["debug_handle"])
+        ids = [self.results[name] for name in result_names]
+        for id in ids:
+            if id not in values:
+                raise FormatError(f"there is no value {id}", path=self.path)
+        op = self.cls.build(
+            operands=[self.operand(name, kind) for name, kind in definition.operands],
+            result_types=[values[id].type for id in ids],
+            properties=self.properties,
+        )
+        try:
+            # Before the comparison below: what an op derives from its operands needs them to be sound.
+            op.verify_()
+        except VerifyException as error:
+            raise FormatError(f"the node is not sound: {error}", path=self.path) from None
+        self.check(op)
+        return op, ids
+
+    def operand(self, name: str, kind: object) -> Any:
+        found = self.operands.get(name, [])
+        if isinstance(kind, VarOperandDef):
+            return found
+        if not found and not isinstance(kind, OptOperandDef):
+            raise FormatError(f"the operand {name} is absent", path=self.path)
+        return found[0] if found else None
+
+    def integer(self, name: str, value: int) -> IntegerAttr:
+        if value >= 1 << 31:
+            raise FormatError(f"{name} is {value}, which is too large", path=self.path)
+        return IntegerAttr(value, i32)
+
+    def read(self, slot: Slot, result_names: Sequence[str]) -> None:
+        value = self.tree.get(slot.name)
+        match slot:
+            case ValueSlot(_, name, _) if name in result_names:
+                self.results[name] = cast(int, value)
+            case ValueSlot(_, name, _):
+                if value != ABSENT_VALUE:
+                    self.operands.setdefault(name, []).append(self.use(cast(int, value), f"{self.path}.{slot.name}"))
+            case UIntSlot(_, name, None):
+                self.properties[name] = self.integer(slot.name, cast(int, value))
+            case UIntSlot(_, name, _):
+                self.arrays.setdefault(name, []).append(self.integer(slot.name, cast(int, value)).value.data)
+            case FloatSlot(_, name):
+                self.properties[name] = FloatAttr(cast(float, value), f32)
+            case UIntsSlot(_, name):
+                numbers = cast("list[int]", value or [])
+                self.arrays[name] = [self.integer(slot.name, number).value.data for number in numbers]
+            case FlagsSlot(bits):
+                unknown = cast(int, value) & ~sum(bits.values())
+                if unknown:
+                    raise FormatError(f"the flags {unknown:#x} are not known here", path=self.path)
+                self.properties |= {name: UnitAttr() for name, bit in bits.items() if cast(int, value) & bit}
+            case CountSlot() | DerivedSlot() | ConstSlot():
+                # `check` compares them with the op once it is there.
+                pass
+
+    def bounds(self, tree: Tree | None) -> None:
+        if tree is None:
+            return
+        low, high = tree["output_min"], tree["output_max"]
+        infinite = (low, high) == (-math.inf, math.inf)
+        if self.cls.WIRE.bounds == "none":
+            if not infinite:
+                raise FormatError("output bounds are not known here", path=self.path)
+            return
+        # A table of two infinite bounds is kept as one: it is there, and would be missed when written again.
+        if low != -math.inf or infinite:
+            self.properties["output_min"] = FloatAttr(low, f32)
+        if high != math.inf:
+            self.properties["output_max"] = FloatAttr(high, f32)
+
+    def check(self, op: NodeOp) -> None:
+        """Raise unless the fields that only repeat what the op knows agree with it."""
+        for slot in self.cls.WIRE.slots:
+            match slot:
+                case CountSlot(_, name):
+                    expected = len(cast(DenseArrayBase, op.properties[name]))
+                case DerivedSlot(_, name):
+                    expected = getattr(op, name)
+                case ConstSlot(_, expected):
+                    pass
+                case _:
+                    continue
+            if self.tree[slot.name] != expected:
+                raise FormatError(f"{slot.name} is {self.tree[slot.name]}, the node implies {expected}", path=self.path)
+        if self.key is not None and not isinstance(self.key, str) and op.member() != self.cls.WIRE.members[self.key]:
+            raise FormatError("the node's operands do not fit its kind", path=self.path)
