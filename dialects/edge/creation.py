@@ -83,7 +83,8 @@ ROWS = [
         row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> SymInt", doc,
             out=f"executorch_prim::{name}.Scalar", infer=_size)
         for name, doc in (("add", "a + b, of sizes."), ("sub", "a - b, of sizes."), ("mul", "a * b, of sizes."),
-                          ("floordiv", "a // b, of sizes."), ("mod", "a % b, of sizes."))
+                          ("floordiv", "a // b, of sizes."), ("mod", "a % b, of sizes."),
+                          ("sym_max", "The larger of two sizes."), ("sym_min", "The smaller of two sizes."))
     ),
     row("aten::_local_scalar_dense(Tensor self) -> Scalar", "The one element as number.", out="_local_scalar_dense"),
 ]  # fmt: skip

@@ -30,8 +30,12 @@ def row_of(target: Any) -> type[edge.EdgeOp] | None:
 
 @cache
 def _table() -> dict[Operator, Callable[..., Any]]:
-    """torch's core ATen decompositions, less those of operators that the edge dialect keeps whole."""
-    table = torch._decomp.core_aten_decompositions()
+    """torch's core ATen decompositions, less those of operators that the edge dialect keeps whole.
+
+    The public `core_aten_decompositions` adds all composite operators, which takes half a second and changes nothing
+    here: dispatch takes those apart by itself.
+    """
+    table = torch._decomp._core_aten_decompositions_post_autograd()
     return {op: rule for op, rule in table.items() if row_of(op) is None}
 
 

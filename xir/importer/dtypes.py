@@ -60,8 +60,10 @@ _RAW: dict[torch.dtype, torch.dtype] = {
 def numpy_view(tensor: torch.Tensor) -> np.ndarray:
     """The tensor's memory as an array, strides and all, which keeps the tensor alive. No copy for a CPU tensor."""
     tensor = tensor.detach().cpu()
+    if tensor.is_neg() or tensor.is_conj():
+        tensor = tensor.resolve_neg().resolve_conj()
     raw = _RAW.get(tensor.dtype)
-    return (tensor.resolve_conj().resolve_neg() if raw is None else tensor.view(raw)).numpy()
+    return (tensor if raw is None else tensor.view(raw)).numpy()
 
 
 def torch_view(array: np.ndarray, element: Attribute, shape: tuple[int, ...]) -> torch.Tensor:

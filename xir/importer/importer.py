@@ -49,6 +49,8 @@ _SYMBOLIC = {
     operator.mul: "mul",
     operator.floordiv: "floordiv",
     operator.mod: "mod",
+    torch.sym_max: "sym_max",
+    torch.sym_min: "sym_min",
 }
 """Arithmetic on sizes, by the name of ExecuTorch's kernel (`executorch_prim::add.Scalar`)."""
 

@@ -3,6 +3,7 @@
 This is the oracle that importer and passes are tested against, and a way to look at a module's intermediate values.
 """
 
+import importlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,13 @@ from xir.ir.diagnostics import DiagnosticError
 from .dtypes import DTYPES, torch_view
 
 _SIZES: dict[str, Callable[[int, int], int]] = {
-    f"edge.executorch_prim.{name}.Scalar": getattr(operator, name) for name in ("add", "sub", "mul", "floordiv", "mod")
+    "edge.executorch_prim.add.Scalar": operator.add,
+    "edge.executorch_prim.sub.Scalar": operator.sub,
+    "edge.executorch_prim.mul.Scalar": operator.mul,
+    "edge.executorch_prim.floordiv.Scalar": operator.floordiv,
+    "edge.executorch_prim.mod.Scalar": operator.mod,
+    "edge.executorch_prim.sym_max.Scalar": max,
+    "edge.executorch_prim.sym_min.Scalar": min,
 }
 
 
@@ -55,13 +62,16 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
         return (_SIZES[op.name](args["a"], args["b"]),)
     args = {name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()}
     try:
-        result = _aten(op.schema)(**_named(op.schema, args))
+        result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:
         raise DiagnosticError(op, f"{op.schema.qualified_name}: {e}") from e
     return result if isinstance(result, list | tuple) else (result,)
 
 
-def _aten(schema: edge.Schema) -> Any:
+def aten_operator(schema: edge.Schema) -> Any:
+    """torch's operator of a schema. AttributeError if there is none."""
+    if schema.namespace == "quantized_decomposed":
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers the namespace
     packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
     return getattr(packet, schema.overload or "default")
 

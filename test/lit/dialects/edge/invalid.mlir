@@ -1,0 +1,348 @@
+// RUN: xir-opt %s --split-input-file --verify-diagnostics
+
+func.func @unknown_argument(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten::mean.dim has no argument 'dims' (it has: dim, keepdim, dtype)}}
+  %0 = edge.mean.dim(%x) {dims = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @too_few_tensors(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{aten::add.Tensor takes 2 tensor arguments (Tensor self, Tensor other), got 1}}
+  %0 = edge.add.Tensor(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @list_where_a_tensor_goes(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{argument 'self' is a single value}}
+  %0 = edge.relu([%x]) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @tensor_where_a_list_goes(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{argument 'tensors' is a list in brackets}}
+  %0 = edge.cat(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @none_for_a_required_tensor(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{argument 'other' cannot be none}}
+  %0 = edge.add.Tensor(%x, none) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @missing_argument(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.permute' op needs argument 'dims' (int[])}}
+  %0 = edge.permute(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @mistyped_argument(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.mean.dim' op argument 'keepdim': expected true or false}}
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>, keepdim = 1 : i64} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @list_of_wrong_length(%x: tensor<1x3x8x8xf32>) {
+  // expected-error @+1 {{'edge.avg_pool2d' op argument 'kernel_size': expected 2 values, got 3}}
+  %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 2, 2, 2>} : (tensor<1x3x8x8xf32>) -> tensor<1x3x4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @operand_is_no_tensor(%x: i64) {
+  // expected-error @+1 {{'edge.relu' op operand #0 has type i64, expected a tensor}}
+  %0 = edge.relu(%x) : (i64) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @result_is_no_tensor(%x: tensor<2xf32>) {
+  // expected-error @+1 {{'edge.relu' op result #0 has type i64, expected a Tensor}}
+  %0 = edge.relu(%x) : (tensor<2xf32>) -> i64
+  func.return
+}
+
+// -----
+
+func.func @result_shape(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.relu' op result #0 has type tensor<3x2xf32>, expected tensor<2x3xf32>}}
+  %0 = edge.relu(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @result_element_type(%x: tensor<2xf32>, %y: tensor<2xi64>) {
+  // expected-error @+1 {{'edge.add.Tensor' op result #0 has type tensor<2xi64>, expected tensor<2xf32>}}
+  %0 = edge.add.Tensor(%x, %y) : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xi64>
+  func.return
+}
+
+// -----
+
+func.func @result_count(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.split.Tensor' op has 1 results, expected 2}}
+  %0 = edge.split.Tensor(%x) {split_size = 1 : i64} : (tensor<2x3xf32>) -> tensor<1x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<2x3xf32>, %y: tensor<2xf32>) {
+  // expected-error @+1 {{'edge.mul.Tensor' op shapes 2x3 and 2 do not broadcast}}
+  %0 = edge.mul.Tensor(%x, %y) : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @dim_out_of_range(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge._softmax' op dim 2 is out of range for a tensor of rank 2}}
+  %0 = edge._softmax(%x) {dim = 2 : i64, half_to_float = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @conv_channels(%x: tensor<1x3x8x8xf32>, %w: tensor<4x2x3x3xf32>) {
+  // expected-error @+1 {{'edge.conv2d' op input has 3 channels, weight 4x2x3x3 with 1 groups expects 2}}
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x3x8x8xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @conv_bias(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<3xf32>) {
+  // expected-error @+1 {{'edge.conv2d' op bias has shape 3, expected 4}}
+  %0 = edge.conv2d(%x, %w, %b)
+       : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<3xf32>) -> tensor<1x4x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @conv_kernel(%x: tensor<1x3x2x2xf32>, %w: tensor<4x3x3x3xf32>) {
+  // expected-error @+1 {{'edge.conv2d' op kernel 3x3 is larger than the padded input}}
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x3x2x2xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x1x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @conv_stride(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
+  // expected-error @+1 {{'edge.conv2d' op groups, stride and dilation are at least 1}}
+  %0 = edge.conv2d(%x, %w, none) {stride = array<i64: 0, 1>}
+       : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @matrices(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.mm' op cannot multiply 2x3 by 2x3}}
+  %0 = edge.mm(%x, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @linear(%x: tensor<2x3xf32>, %w: tensor<4x5xf32>) {
+  // expected-error @+1 {{'edge.linear' op input 2x3 does not fit weight 4x5}}
+  %0 = edge.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @statistics(%x: tensor<1x4x2x2xf32>, %p: tensor<4xf32>, %m: tensor<3xf32>) {
+  // expected-error @+1 {{'edge.batch_norm' op running_mean has shape 3, expected 4}}
+  %0 = edge.batch_norm(%x, %p, %p, %m, %p) {training = false, momentum = 0.1 : f64, eps = 0.1 : f64, cudnn_enabled = false}
+       : (tensor<1x4x2x2xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<1x4x2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @training(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.dropout' op is for inference: train = false}}
+  %0 = edge.dropout(%x) {p = 0.5 : f64, train = true} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @normalized_shape(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.layer_norm' op normalized_shape 4 are not the last dimensions of 2x3}}
+  %0 = edge.layer_norm(%x, none, none) {normalized_shape = array<i64: 4>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @window(%x: tensor<1x3x2x2xf32>) {
+  // expected-error @+1 {{'edge.max_pool2d' op window 3x3 is larger than the padded input}}
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 3, 3>} : (tensor<1x3x2x2xf32>) -> tensor<1x3x1x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @padding(%x: tensor<1x3x8x8xf32>) {
+  // expected-error @+1 {{'edge.max_pool2d' op padding is at most half the kernel_size}}
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>, padding = array<i64: 2, 2>}
+       : (tensor<1x3x8x8xf32>) -> tensor<1x3x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @view(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.view' op cannot view 2x3 as 4}}
+  %0 = edge.view(%x) {size = array<i64: 4>} : (tensor<2x3xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @permutation(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'edge.permute' op dims [0, 0] name a dimension twice}}
+  %0 = edge.permute(%x) {dims = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @cat(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
+  // expected-error @+1 {{'edge.cat' op 2x3 and 2x4 differ outside dimension 0}}
+  %0 = edge.cat([%x, %y]) : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @slice(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.slice.Tensor' op step is at least 1}}
+  %0 = edge.slice.Tensor(%x) {step = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @select(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.select.int' op index 4 is out of range for dimension 0 of 4}}
+  %0 = edge.select.int(%x) {dim = 0 : i64, index = 4 : i64} : (tensor<4xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @condition(%c: tensor<4xi64>, %x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.where.self' op condition has element type i64, expected i1}}
+  %0 = edge.where.self(%c, %x, %x) : (tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @scales(%x: tensor<2x3xf32>, %s: tensor<2xf32>, %z: tensor<2xi64>) {
+  // expected-error @+1 {{'edge.quantized_decomposed.quantize_per_channel' op scales have shape 2, expected 3}}
+  %0 = edge.quantized_decomposed.quantize_per_channel(%x, %s, %z) {axis = 1 : i64, quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @size_is_no_number(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.view' op operand #1 has type tensor<4xf32>, expected i64, a size}}
+  %0 = edge.view(%x)[%x] {size = array<i64: -9223372036854775808>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+func.func @size_without_a_place(%x: tensor<4xf32>, %n: i64) {
+  // expected-error @+1 {{'edge.view' op has 2 operands, which do not fit (Tensor self)}}
+  %0 = edge.view(%x)[%n] {size = array<i64: 4>} : (tensor<4xf32>, i64) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @segments(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.clamp.Tensor' op expected property operandSegmentSizes: operand counts of self, min, max}}
+  %0 = "edge.clamp.Tensor"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @present(%x: tensor<4xf32>, %i: tensor<2xi64>) {
+  // expected-error @+1 {{'edge.index.Tensor' op indices_present does not fit its operands}}
+  %0 = "edge.index.Tensor"(%x, %i) <{indices_present = array<i1: true, true>}> : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @unknown_property(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.relu' op has no argument 'slope'}}
+  %0 = "edge.relu"(%x) <{slope = 1.0 : f64}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @constant_type() {
+  // expected-error @+1 {{'edge.constant' op result has type tensor<3xf32>, its value tensor<2xf32>}}
+  %0 = "edge.constant"() <{value = dense<1.0> : tensor<2xf32>}> : () -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @constant_value() {
+  // expected-error @+1 {{expected dense<...> or dense_resource<...> of a tensor type}}
+  %0 = edge.constant 1 : i64
+  func.return
+}
+
+// -----
+
+func.func @opaque_schema(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected '->' at column 26 of schema 'aten::erfinv(Tensor self)'}}
+  %0 = edge.opaque "aten::erfinv(Tensor self)" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @opaque_mutation(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.opaque' op cannot call aten::erfinv_, which mutates an argument}}
+  %0 = edge.opaque "aten::erfinv_(Tensor(a!) self) -> Tensor(a!)" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @opaque_without_schema(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.opaque' op needs property 'aten_schema', a string}}
+  %0 = "edge.opaque"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
