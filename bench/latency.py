@@ -70,7 +70,7 @@ def load_stock(path: Path, threads: int) -> Execute:
     from executorch.extension.pybindings import portable_lib
     from executorch.runtime import Runtime
 
-    portable_lib._unsafe_reset_threadpool(threads)
+    portable_lib._unsafe_reset_threadpool(threads)  # pyright: ignore[reportPrivateUsage]
     program = Runtime.get().load_program(path)
     method = program.load_method("forward")
     assert method is not None

@@ -7,8 +7,7 @@ from bench.lowering import Lowering
 def latency_table(pairs: list[tuple[Latency, Latency]]) -> str:
     """One row a thread count; milliseconds, and our median over stock's."""
     lines = [
-        "| threads | xir median / min | ExecuTorch median / min | ratio | first: xir / ExecuTorch "
-        "| load: xir / ExecuTorch |",
+        "| threads | xir median / min | ExecuTorch median / min | ratio | first iteration: xir / ET | load: xir / ET |",
         "|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [
