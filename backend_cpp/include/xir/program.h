@@ -1,0 +1,87 @@
+// Loading and running .pte programs.
+//
+//   XIR_ASSIGN_OR_RETURN(auto program, xir::Program::Open("mv2.pte", {}));
+//   XIR_ASSIGN_OR_RETURN(auto method, program->LoadMethod("forward"));
+//   XIR_RETURN_IF_ERROR(method->SetInput(0, pixels, shape));
+//   XIR_RETURN_IF_ERROR(method->Execute());
+//   const xir::Tensor& logits = *method->output(0).get<xir::Tensor>();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "xir/kernel.h"
+#include "xir/span.h"
+#include "xir/status.h"
+#include "xir/value.h"
+
+namespace xir {
+
+struct LoadOptions {
+  // Worker threads, the caller's among them; 0 is one for each core that this process may use.
+  size_t threads = 0;
+  // The most memory, in bytes, that a method's arenas, and separately the activations of one delegate, may take;
+  // 0 is the machine's physical memory.
+  uint64_t max_memory = 0;
+  // Instructions after which one execution is stopped: a file can hold a loop that does not end.
+  uint64_t max_instructions = 10'000'000;
+  // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories.
+  std::vector<std::string> library_paths;
+  // Kernels for operators that have no portable one.
+  KernelProvider fallback;
+};
+
+class Method;
+struct LoadedProgram;
+
+// A verified file. Immutable, and may be used from several threads.
+class Program {
+ public:
+  // Maps the file. It must not be changed while the program or one of its methods lives.
+  static Result<std::shared_ptr<const Program>> Open(const std::string& path, LoadOptions options);
+  // Copies the bytes.
+  static Result<std::shared_ptr<const Program>> FromBytes(Bytes bytes, LoadOptions options);
+
+  ~Program();
+
+  std::vector<std::string> method_names() const;
+  size_t threads() const;
+  Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
+
+ private:
+  explicit Program(std::shared_ptr<const LoadedProgram> loaded) : loaded_(std::move(loaded)) {}
+  std::shared_ptr<const LoadedProgram> loaded_;
+};
+
+// One method with its memory. Not for use from two threads at once; keeps what it needs of its program alive.
+class Method {
+ public:
+  virtual ~Method() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual size_t num_inputs() const = 0;
+  virtual size_t num_outputs() const = 0;
+  // What input `index` is declared as: dtype, largest shape, dimension order.
+  virtual const Value& input(size_t index) const = 0;
+  // The content is valid until the next execution.
+  virtual const Value& output(size_t index) const = 0;
+  virtual size_t num_delegates() const = 0;
+  // Names of the operators that run as kernels, each once.
+  virtual std::vector<std::string> kernel_names() const = 0;
+
+  // Hands in a tensor of `shape` (logical order) stored in the input's dimension order. The memory is used in place,
+  // so it must live until Execute returns; a model that writes to this input needs it `writable`.
+  virtual Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
+                          bool writable = true) = 0;
+  // A number baked into the program must be given as what it is.
+  virtual Status SetInput(size_t index, int64_t value) = 0;
+  virtual Status SetInput(size_t index, bool value) = 0;
+  virtual Status SetInput(size_t index, double value) = 0;
+
+  virtual Status Execute() = 0;
+};
+
+}  // namespace xir

@@ -1,0 +1,90 @@
+// Errors as values: the runtime neither throws nor aborts.
+#pragma once
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace xir {
+
+enum class Code {
+  kInvalidProgram,   // the file is damaged, or says something that cannot be run
+  kUnsupported,      // the file is well-formed and needs what this build does not have
+  kInvalidArgument,  // the caller handed in something that does not fit
+  kNotFound,         // no such file, method or library
+  kResource,         // a limit was reached or memory ran out
+  kInternal,         // XNNPACK or the system refused
+};
+
+std::string_view CodeName(Code code);
+
+// Success costs one null pointer; a failure carries its code and one sentence for the user.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
+
+  bool ok() const { return error_ == nullptr; }
+  Code code() const { return error_->code; }
+  const std::string& message() const { return error_->message; }
+
+  // The same failure, said from one level further out: "<context>: <message>".
+  Status In(std::string_view context) && {
+    if (error_ != nullptr) error_->message = std::string(context) + ": " + error_->message;
+    return std::move(*this);
+  }
+
+ private:
+  struct Error {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Error> error_;
+};
+
+// Builds a failure from the pieces of its message.
+template <typename... Parts>
+Status Fail(Code code, const Parts&... parts) {
+  std::ostringstream message;
+  (message << ... << parts);
+  return Status(code, message.str());
+}
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Status status) : state_(std::move(status)) {}
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  T& value() & { return *std::get_if<T>(&state_); }
+  const T& value() const& { return *std::get_if<T>(&state_); }
+  T&& value() && { return std::move(*std::get_if<T>(&state_)); }
+  Status status() && { return ok() ? Status() : std::move(*std::get_if<Status>(&state_)); }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+}  // namespace xir
+
+#define XIR_RETURN_IF_ERROR(expression)                        \
+  do {                                                         \
+    ::xir::Status xir_status_ = (expression);                  \
+    if (!xir_status_.ok()) return xir_status_;                 \
+  } while (false)
+
+#define XIR_CONCAT_(a, b) a##b
+#define XIR_CONCAT(a, b) XIR_CONCAT_(a, b)
+
+// XIR_ASSIGN_OR_RETURN(auto x, MakeX());
+#define XIR_ASSIGN_OR_RETURN(declaration, expression) \
+  XIR_ASSIGN_OR_RETURN_(XIR_CONCAT(xir_result_, __LINE__), declaration, expression)
+#define XIR_ASSIGN_OR_RETURN_(result, declaration, expression) \
+  auto result = (expression);                                  \
+  if (!result.ok()) return std::move(result).status();         \
+  declaration = std::move(result).value()

@@ -1,0 +1,89 @@
+#include "arguments.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace xir::runner {
+
+const char kUsage[] =
+    R"(usage: xnn_executor_runner --model_path m.pte [options]
+
+Loads a .pte program, runs one of its methods, and prints how long that took.
+
+  --model_path FILE    the program
+  --method NAME        the method to run (forward)
+  --inputs A.npy,...   one file for each input; without it, every input is ones
+  --output_dir DIR     write each output as DIR/output_<i>.npy
+  --threads N          worker threads (one for each core)
+  --warmup N           executions that are not counted, the first included (10)
+  --iterations N       executions that are counted (50)
+  --help               this text
+)";
+
+namespace {
+
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return parts;
+}
+
+Status ParseCount(std::string_view name, std::string_view text, size_t minimum, size_t* count) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *count);
+  if (error == std::errc() && end == text.data() + text.size() && *count >= minimum) return {};
+  return Fail(Code::kInvalidArgument, name, " takes a whole number from ", minimum, ", not '", text,
+              "'");
+}
+
+Status SetOption(std::string_view name, std::string_view value, Arguments* arguments) {
+  if (name == "--model_path") {
+    arguments->model_path = value;
+  } else if (name == "--method") {
+    arguments->method = value;
+  } else if (name == "--inputs") {
+    arguments->inputs = SplitAtCommas(value);
+  } else if (name == "--output_dir") {
+    arguments->output_dir = value;
+  } else if (name == "--threads") {
+    return ParseCount(name, value, 1, &arguments->threads);
+  } else if (name == "--warmup") {
+    return ParseCount(name, value, 0, &arguments->warmup);
+  } else if (name == "--iterations") {
+    return ParseCount(name, value, 1, &arguments->iterations);
+  } else {
+    return Fail(Code::kInvalidArgument, "unknown option '", name, "'");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Arguments> ParseArguments(int argc, const char* const* argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view name = argv[i];
+    if (name == "--help" || name == "-h") {
+      arguments.help = true;
+      return arguments;
+    }
+    std::string_view value;
+    if (const size_t equals = name.find('='); equals != std::string_view::npos) {
+      value = name.substr(equals + 1);
+      name = name.substr(0, equals);
+    } else if (i + 1 < argc) {
+      value = argv[++i];
+    } else {
+      return Fail(Code::kInvalidArgument, "'", name, "' takes a value");
+    }
+    XIR_RETURN_IF_ERROR(SetOption(name, value, &arguments));
+  }
+  if (arguments.model_path.empty()) return Fail(Code::kInvalidArgument, "--model_path is missing");
+  return arguments;
+}
+
+}  // namespace xir::runner

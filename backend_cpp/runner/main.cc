@@ -1,0 +1,210 @@
+// Runs a .pte program from the command line: no Python, no torch.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "npy.h"
+#include "xir/program.h"
+
+namespace xir::runner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+template <typename T>
+void FillWithOnes(std::vector<uint8_t>* data) {
+  const T one = 1;
+  for (size_t i = 0; i + sizeof(T) <= data->size(); i += sizeof(T)) {
+    std::memcpy(data->data() + i, &one, sizeof(T));
+  }
+}
+
+// What a tensor of ones of `dtype` looks like in memory.
+void FillWithOnes(DType dtype, std::vector<uint8_t>* data) {
+  switch (dtype) {
+    case DType::kFloat:
+      return FillWithOnes<float>(data);
+    case DType::kDouble:
+      return FillWithOnes<double>(data);
+    case DType::kHalf: {
+      const uint16_t one = 0x3C00;
+      for (size_t i = 0; i + 1 < data->size(); i += 2) std::memcpy(data->data() + i, &one, 2);
+      return;
+    }
+    case DType::kBFloat16: {
+      const uint16_t one = 0x3F80;
+      for (size_t i = 0; i + 1 < data->size(); i += 2) std::memcpy(data->data() + i, &one, 2);
+      return;
+    }
+    default:
+      break;
+  }
+  switch (ElementSize(dtype)) {
+    case 1:
+      return FillWithOnes<uint8_t>(data);
+    case 2:
+      return FillWithOnes<uint16_t>(data);
+    case 4:
+      return FillWithOnes<uint32_t>(data);
+    default:
+      return FillWithOnes<uint64_t>(data);
+  }
+}
+
+// Copies between C order and a tensor's dimension order; `to_c_order` says which way.
+void Reorder(const Tensor& layout, const uint8_t* from, uint8_t* to, bool to_c_order) {
+  const size_t element = ElementSize(layout.dtype);
+  const auto strides = layout.strides();
+  const int64_t count = layout.numel();
+  std::vector<int64_t> index(layout.rank(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (size_t d = 0; d < layout.rank(); ++d) at += index[d] * strides[d];
+    const auto c_order = static_cast<size_t>(i) * element;
+    const auto physical = static_cast<size_t>(at) * element;
+    std::memcpy(to + (to_c_order ? c_order : physical), from + (to_c_order ? physical : c_order),
+                element);
+    for (size_t d = layout.rank(); d-- > 0;) {
+      if (++index[d] < layout.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+// One input, in the order in which the method wants it.
+Result<Array> MakeInput(const Value& value, const std::string* path) {
+  const auto* tensor = value.get<Tensor>();
+  if (tensor == nullptr) {
+    return Fail(Code::kUnsupported, "it is a ", KindName(value), "; only tensors can be given here");
+  }
+  if (path == nullptr) {
+    Array ones{tensor->dtype, tensor->bound, {}};
+    ones.data.resize(static_cast<size_t>(tensor->bound.numel()) * ElementSize(tensor->dtype));
+    FillWithOnes(tensor->dtype, &ones.data);
+    return ones;
+  }
+  XIR_ASSIGN_OR_RETURN(Array array, ReadNpy(*path));
+  const bool bits = array.dtype == DType::kUInt16 && tensor->dtype == DType::kBFloat16;
+  if (array.dtype != tensor->dtype && !bits) {
+    return Fail(Code::kInvalidArgument, "'", *path, "' holds ", Name(array.dtype), ", not ",
+                Name(tensor->dtype));
+  }
+  Tensor layout = *tensor;
+  layout.resizable = true;
+  XIR_RETURN_IF_ERROR(layout.Resize(array.shape).In("'" + *path + "'"));
+  if (!layout.is_contiguous()) {
+    std::vector<uint8_t> reordered(array.data.size());
+    Reorder(layout, array.data.data(), reordered.data(), /*to_c_order=*/false);
+    array.data = std::move(reordered);
+  }
+  return array;
+}
+
+Result<std::vector<Array>> MakeInputs(const Method& method, const std::vector<std::string>& paths) {
+  if (!paths.empty() && paths.size() != method.num_inputs()) {
+    return Fail(Code::kInvalidArgument, "the method takes ", method.num_inputs(), " inputs, and ",
+                paths.size(), " files were given");
+  }
+  std::vector<Array> inputs;
+  for (size_t i = 0; i < method.num_inputs(); ++i) {
+    auto input = MakeInput(method.input(i), paths.empty() ? nullptr : &paths[i]);
+    if (!input.ok()) return std::move(input).status().In("input " + std::to_string(i));
+    inputs.push_back(std::move(input).value());
+  }
+  return inputs;
+}
+
+Result<double> RunOnce(Method* method, std::vector<Array>* inputs) {
+  const auto start = Clock::now();
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    Array& input = (*inputs)[i];
+    XIR_RETURN_IF_ERROR(method->SetInput(i, input.data.data(), input.data.size(), input.shape));
+  }
+  XIR_RETURN_IF_ERROR(method->Execute());
+  return MillisecondsSince(start);
+}
+
+Status WriteOutputs(const Method& method, const std::string& directory) {
+  if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Fail(Code::kNotFound, "cannot create '", directory, "': ", std::strerror(errno));
+  }
+  for (size_t i = 0; i < method.num_outputs(); ++i) {
+    const auto* tensor = method.output(i).get<Tensor>();
+    if (tensor == nullptr) continue;
+    std::vector<uint8_t> data(tensor->nbytes());
+    Reorder(*tensor, tensor->as<uint8_t>(), data.data(), /*to_c_order=*/true);
+    const std::string path = directory + "/output_" + std::to_string(i) + ".npy";
+    XIR_RETURN_IF_ERROR(WriteNpy(path, tensor->dtype, tensor->shape, data.data()));
+    std::printf("wrote %s: %s %s\n", path.c_str(), std::string(Name(tensor->dtype)).c_str(),
+                tensor->shape.ToString().c_str());
+  }
+  return {};
+}
+
+void PrintTimes(double first, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const size_t half = times.size() / 2;
+  const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  std::printf("first iteration: %.3f ms\n", first);
+  std::printf("%zu iterations: mean %.3f ms, median %.3f ms, min %.3f ms\n", times.size(), mean,
+              median, times.front());
+}
+
+Status Run(const Arguments& arguments) {
+  LoadOptions options;
+  options.threads = arguments.threads;
+  const auto start = Clock::now();
+  XIR_ASSIGN_OR_RETURN(const auto program, Program::Open(arguments.model_path, options));
+  XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(arguments.method));
+  std::printf("loaded %s: %.3f ms, %zu delegate%s, %zu thread%s\n", arguments.model_path.c_str(),
+              MillisecondsSince(start), method->num_delegates(),
+              method->num_delegates() == 1 ? "" : "s", program->threads(),
+              program->threads() == 1 ? "" : "s");
+  XIR_ASSIGN_OR_RETURN(std::vector<Array> inputs, MakeInputs(*method, arguments.inputs));
+
+  XIR_ASSIGN_OR_RETURN(const double first, RunOnce(method.get(), &inputs));
+  for (size_t i = 1; i < arguments.warmup; ++i) {
+    XIR_RETURN_IF_ERROR(std::move(RunOnce(method.get(), &inputs)).status());
+  }
+  std::vector<double> times;
+  for (size_t i = 0; i < arguments.iterations; ++i) {
+    XIR_ASSIGN_OR_RETURN(const double time, RunOnce(method.get(), &inputs));
+    times.push_back(time);
+  }
+  PrintTimes(first, std::move(times));
+  return arguments.output_dir.empty() ? Status() : WriteOutputs(*method, arguments.output_dir);
+}
+
+}  // namespace
+}  // namespace xir::runner
+
+int main(int argc, char** argv) {
+  auto arguments = xir::runner::ParseArguments(argc, argv);
+  xir::Status status;
+  if (!arguments.ok()) {
+    status = std::move(arguments).status();
+  } else if (arguments.value().help) {
+    std::fputs(xir::runner::kUsage, stdout);
+    return 0;
+  } else {
+    status = xir::runner::Run(arguments.value());
+  }
+  if (status.ok()) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "xnn_executor_runner: error: %s\n", status.message().c_str());
+  return 1;
+}

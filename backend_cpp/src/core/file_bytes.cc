@@ -1,0 +1,94 @@
+#include "core/file_bytes.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace xir {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+void FreeDeleter::operator()(void* p) const { std::free(p); }
+
+AlignedBuffer AllocateBuffer(size_t size) {
+  const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
+  if (bytes < size) return nullptr;
+  void* memory = std::aligned_alloc(kBufferAlignment, bytes);
+  if (memory != nullptr) std::memset(memory, 0, bytes);
+  return AlignedBuffer(static_cast<uint8_t*>(memory));
+}
+
+Result<FileBytes> FileBytes::Map(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    return Fail(Code::kNotFound, "cannot open '", path, "': ", std::strerror(errno));
+  }
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) {
+    return Fail(Code::kNotFound, "cannot read '", path, "': ", std::strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) return Fail(Code::kNotFound, "'", path, "' is not a regular file");
+  const size_t size = static_cast<size_t>(info.st_size);
+  if (size == 0) return Fail(Code::kInvalidProgram, "'", path, "' is empty");
+
+  // The file goes over the front of an anonymous mapping that is longer than it by at least one page, so that an
+  // over-read at the end of the last weight meets zeros.
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  FileBytes result;
+  result.mapping_size_ = RoundUp(size, page) + page;
+  void* reserved = mmap(nullptr, result.mapping_size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) {
+    return Fail(Code::kResource, "cannot map '", path, "': ", std::strerror(errno));
+  }
+  result.mapping_ = reserved;
+  if (mmap(reserved, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.get(), 0) == MAP_FAILED) {
+    return Fail(Code::kResource, "cannot map '", path, "': ", std::strerror(errno));
+  }
+  result.bytes_ = Bytes(static_cast<const uint8_t*>(reserved), size);
+  return result;
+}
+
+Result<FileBytes> FileBytes::Copy(Bytes bytes) {
+  FileBytes result;
+  result.copy_ = AllocateBuffer(bytes.size());
+  if (result.copy_ == nullptr) {
+    return Fail(Code::kResource, "out of memory: ", bytes.size(), " bytes for the program");
+  }
+  if (!bytes.empty()) std::memcpy(result.copy_.get(), bytes.data(), bytes.size());
+  result.bytes_ = Bytes(result.copy_.get(), bytes.size());
+  return result;
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : bytes_(other.bytes_),
+      copy_(std::move(other.copy_)),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapping_size_(other.mapping_size_) {}
+
+FileBytes::~FileBytes() {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
+}
+
+}  // namespace xir

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "xir/span.h"
+#include "xir/status.h"
+
+namespace xir {
+
+// XNNPACK reads up to 16 bytes past a tensor and sparse kernels up to 32; every buffer that we own keeps this much
+// readable memory behind its end.
+inline constexpr size_t kOverreadBytes = 64;
+inline constexpr size_t kBufferAlignment = 64;
+
+struct FreeDeleter {
+  void operator()(void* p) const;
+};
+using AlignedBuffer = std::unique_ptr<uint8_t, FreeDeleter>;
+
+// Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out.
+AlignedBuffer AllocateBuffer(size_t size);
+
+// A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its end.
+class FileBytes {
+ public:
+  static Result<FileBytes> Map(const std::string& path);
+  static Result<FileBytes> Copy(Bytes bytes);
+
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&&) = delete;
+  FileBytes(const FileBytes&) = delete;
+  ~FileBytes();
+
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  FileBytes() = default;
+
+  Bytes bytes_;
+  AlignedBuffer copy_;
+  void* mapping_ = nullptr;
+  size_t mapping_size_ = 0;
+};
+
+}  // namespace xir

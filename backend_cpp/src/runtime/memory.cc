@@ -1,0 +1,110 @@
+#include "runtime/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace xir {
+
+using flatbuffers::uoffset_t;
+
+Result<MethodMemory> MethodMemory::Create(const ProgramView& program,
+                                          const program::ExecutionPlan& plan) {
+  MethodMemory memory;
+  if (const auto* sizes = plan.non_const_buffer_sizes()) {
+    for (const int64_t size : *sizes) {
+      memory.arenas_.push_back(AllocateBuffer(static_cast<size_t>(size)));
+      if (memory.arenas_.back() == nullptr) {
+        return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
+      }
+    }
+  }
+  memory.size_ = plan.values() == nullptr ? 0 : plan.values()->size();
+  memory.values_ = std::make_unique<Value[]>(memory.size_);
+  for (size_t i = 0; i < memory.size_; ++i) {
+    memory.MakeValue(program, *plan.values()->Get(static_cast<uoffset_t>(i)), &memory.values_[i]);
+  }
+  return memory;
+}
+
+Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tensor& from) {
+  Tensor tensor;
+  tensor.dtype = static_cast<DType>(from.scalar_type());
+  tensor.shape.rank = from.sizes() == nullptr ? 0 : from.sizes()->size();
+  for (size_t i = 0; i < tensor.rank(); ++i) {
+    tensor.shape[i] = from.sizes()->Get(static_cast<uoffset_t>(i));
+    tensor.dim_order[i] = from.dim_order()->Get(static_cast<uoffset_t>(i));
+  }
+  tensor.bound = tensor.shape;
+  tensor.resizable = from.shape_dynamism() == program::TensorShapeDynamism::DynamicBound;
+  const size_t nbytes = tensor.nbytes();
+  const uint32_t index = from.data_buffer_idx();
+  if (const auto* place = from.allocation_info()) {
+    const uint64_t offset = static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
+    tensor.data = arenas_[place->memory_id()].get() + offset;
+    tensor.capacity = nbytes;
+    if (index != 0) std::memcpy(tensor.data, program.mutable_data[index].data(), nbytes);
+  } else if (index != 0) {
+    tensor.data = const_cast<uint8_t*>(program.constants[index].data());
+    tensor.capacity = nbytes;
+    tensor.writable = false;
+  }
+  return tensor;
+}
+
+void MethodMemory::MakeValue(const ProgramView& program, const program::EValue& from, Value* to) {
+  using program::KernelTypes;
+  const auto tensors = [this](const auto& items) {
+    TensorList list;
+    for (const int32_t index : *items) {
+      const bool present = index >= 0;
+      list.items.push_back(present ? &values_[static_cast<size_t>(index)] : nullptr);
+    }
+    return list;
+  };
+  switch (from.val_type()) {
+    case KernelTypes::Int:
+      to->content = from.val_as_Int()->int_val();
+      return;
+    case KernelTypes::Bool:
+      to->content = from.val_as_Bool()->bool_val();
+      return;
+    case KernelTypes::Double:
+      to->content = from.val_as_Double()->double_val();
+      return;
+    case KernelTypes::Tensor:
+      to->content = MakeTensor(program, *from.val_as_Tensor());
+      return;
+    case KernelTypes::String:
+      to->content = from.val_as_String()->string_val()->str();
+      return;
+    case KernelTypes::IntList: {
+      IntList list;
+      for (const int64_t index : *from.val_as_IntList()->items()) {
+        list.items.push_back(&values_[static_cast<size_t>(index)]);
+      }
+      to->content = std::move(list);
+      return;
+    }
+    case KernelTypes::DoubleList: {
+      const auto* items = from.val_as_DoubleList()->items();
+      to->content = std::vector<double>(items->begin(), items->end());
+      return;
+    }
+    case KernelTypes::BoolList: {
+      const auto* items = from.val_as_BoolList()->items();
+      to->content = std::vector<bool>(items->begin(), items->end());
+      return;
+    }
+    case KernelTypes::TensorList:
+      to->content = tensors(from.val_as_TensorList()->items());
+      return;
+    case KernelTypes::OptionalTensorList:
+      to->content = tensors(from.val_as_OptionalTensorList()->items());
+      return;
+    default:
+      to->content = None{};
+  }
+}
+
+}  // namespace xir

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/file_bytes.h"
+#include "verify/program_view.h"
+#include "xir/status.h"
+#include "xir/value.h"
+
+namespace xir {
+
+// A method's arenas and the values that live in them, in the file's constants, or with the caller.
+class MethodMemory {
+ public:
+  static Result<MethodMemory> Create(const ProgramView& program,
+                                     const program::ExecutionPlan& plan);
+
+  size_t size() const { return size_; }
+  Value& operator[](size_t index) { return values_[index]; }
+  const Value& operator[](size_t index) const { return values_[index]; }
+
+ private:
+  MethodMemory() = default;
+  Tensor MakeTensor(const ProgramView& program, const program::Tensor& tensor);
+  void MakeValue(const ProgramView& program, const program::EValue& from, Value* to);
+
+  std::vector<AlignedBuffer> arenas_;
+  // Lists point to other values, so these never move.
+  std::unique_ptr<Value[]> values_;
+  size_t size_ = 0;
+};
+
+}  // namespace xir

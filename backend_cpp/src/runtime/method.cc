@@ -1,0 +1,286 @@
+#include "runtime/method.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/registry.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+// "aten::add.out"
+std::string OperatorName(const program::Operator& op) {
+  std::string name = op.name()->str();
+  if (!View(op.overload()).empty()) name += "." + op.overload()->str();
+  return name;
+}
+
+// Whether reading kOverreadBytes beyond the end could leave the last page.
+bool EndsAtPage(const void* data, size_t nbytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + nbytes;
+  const uintptr_t left = (page - end % page) % page;
+  return left < kOverreadBytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedMethod>> LoadedMethod::Create(
+    std::shared_ptr<const LoadedProgram> program, const PlanView& view) {
+  const program::ExecutionPlan& plan = *view.plan;
+  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(program->view, plan));
+  std::unique_ptr<LoadedMethod> method(new LoadedMethod(std::move(program), std::move(memory)));
+  method->name_ = plan.name()->str();
+  if (plan.inputs() != nullptr) {
+    for (const int32_t index : *plan.inputs()) {
+      method->inputs_.emplace_back().value = static_cast<size_t>(index);
+    }
+  }
+  if (plan.outputs() != nullptr) {
+    for (const int32_t index : *plan.outputs()) {
+      method->outputs_.push_back(static_cast<size_t>(index));
+    }
+  }
+  XIR_RETURN_IF_ERROR(method->CreateDelegates(view));
+  XIR_RETURN_IF_ERROR(method->BindInstructions(plan));
+  return method;
+}
+
+Status LoadedMethod::CreateDelegates(const PlanView& plan) {
+  if (plan.delegates.empty()) return {};
+  xnn_workspace_t workspace = nullptr;
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
+  workspace_.reset(workspace);
+  for (size_t i = 0; i < plan.delegates.size(); ++i) {
+    auto delegate = XnnDelegate::Create(plan.delegates[i], workspace, program_->pool.get());
+    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
+    delegates_.push_back(std::move(delegate).value());
+  }
+  return {};
+}
+
+Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
+  using program::InstructionArguments;
+  if (plan.chains() == nullptr || plan.chains()->size() == 0) return {};
+  const auto* instructions = plan.chains()->Get(0)->instructions();
+  if (instructions == nullptr) return {};
+  for (const program::Instruction* from : *instructions) {
+    switch (from->instr_args_type()) {
+      case InstructionArguments::KernelCall: {
+        XIR_ASSIGN_OR_RETURN(Call call, BindKernel(plan, *from->instr_args_as_KernelCall()));
+        instructions_.emplace_back(std::move(call));
+        break;
+      }
+      case InstructionArguments::DelegateCall: {
+        const auto& delegate_call = *from->instr_args_as_DelegateCall();
+        Call call;
+        call.delegate = delegates_[static_cast<size_t>(delegate_call.delegate_index())].get();
+        for (const int32_t index : *delegate_call.args()) {
+          call.args.push_back(&memory_[static_cast<size_t>(index)]);
+        }
+        instructions_.emplace_back(std::move(call));
+        break;
+      }
+      case InstructionArguments::MoveCall: {
+        const auto& move = *from->instr_args_as_MoveCall();
+        instructions_.emplace_back(
+            Move{static_cast<size_t>(move.move_from()), static_cast<size_t>(move.move_to())});
+        break;
+      }
+      case InstructionArguments::JumpFalseCall: {
+        const auto& jump = *from->instr_args_as_JumpFalseCall();
+        instructions_.emplace_back(JumpFalse{static_cast<size_t>(jump.cond_value_index()),
+                                             static_cast<size_t>(jump.destination_instruction())});
+        break;
+      }
+      default:
+        // Memory is planned ahead: there is nothing to free.
+        instructions_.emplace_back(Free{});
+    }
+  }
+  return {};
+}
+
+Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan& plan,
+                                                    const program::KernelCall& from) {
+  Call call;
+  call.name = OperatorName(*plan.operators()->Get(static_cast<uoffset_t>(from.op_index())));
+  if (from.args() != nullptr) {
+    for (const int32_t index : *from.args()) {
+      call.args.push_back(&memory_[static_cast<size_t>(index)]);
+    }
+  }
+  if (program_->options.fallback) call.fallback = program_->options.fallback(call.name);
+  const PortableKernel* portable = FindPortableKernel(call.name);
+  if (portable == nullptr) {
+    if (!call.fallback) {
+      return Fail(Code::kUnsupported, "there is no kernel for '", call.name,
+                  "'; compile the model so that XNNPACK takes this operator, or run it from Python, "
+                  "which has torch's kernels");
+    }
+    call.kernel = std::move(call.fallback);
+    call.fallback = nullptr;
+    return call;
+  }
+  auto written = MatchSignature(portable->signature, call.args);
+  if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
+  call.written = std::move(written).value();
+  call.kernel = portable->run;
+  return call;
+}
+
+std::vector<std::string> LoadedMethod::kernel_names() const {
+  std::vector<std::string> names;
+  for (const Instruction& instruction : instructions_) {
+    const auto* call = std::get_if<Call>(&instruction);
+    if (call != nullptr && call->delegate == nullptr &&
+        std::find(names.begin(), names.end(), call->name) == names.end()) {
+      names.push_back(call->name);
+    }
+  }
+  return names;
+}
+
+Status LoadedMethod::SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
+                              bool writable) {
+  const std::string context = "input " + std::to_string(index);
+  if (index >= inputs_.size()) {
+    return Fail(Code::kInvalidArgument, context, " of ", inputs_.size(), " does not exist");
+  }
+  Input& input = inputs_[index];
+  auto* tensor = memory_[input.value].get<Tensor>();
+  if (tensor == nullptr) {
+    return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[input.value]),
+                ", not a tensor");
+  }
+  XIR_RETURN_IF_ERROR(std::move(tensor->Resize(shape)).In(context));
+  if (data == nullptr || tensor->nbytes() > nbytes) {
+    return Fail(Code::kInvalidArgument, context, " of shape ", shape.ToString(), " takes ",
+                tensor->nbytes(), " bytes, not ", nbytes);
+  }
+  if (reinterpret_cast<uintptr_t>(data) % ElementSize(tensor->dtype) != 0) {
+    return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
+  }
+  input.given = true;
+  tensor->capacity = nbytes;
+  tensor->writable = writable;
+  tensor->data = data;
+  if (!EndsAtPage(data, nbytes)) return {};
+  // XNNPACK may read past the end, where nothing need be mapped.
+  if (input.copy == nullptr || input.copy_size < nbytes) {
+    input.copy = AllocateBuffer(nbytes);
+    input.copy_size = nbytes;
+    if (input.copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
+  }
+  std::memcpy(input.copy.get(), data, nbytes);
+  tensor->data = input.copy.get();
+  return {};
+}
+
+Result<Value*> LoadedMethod::ScalarInput(size_t index, std::string_view kind) {
+  if (index >= inputs_.size()) {
+    return Fail(Code::kInvalidArgument, "input ", index, " of ", inputs_.size(), " does not exist");
+  }
+  Value& value = memory_[inputs_[index].value];
+  if (KindName(value) != kind) {
+    return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ", kind);
+  }
+  inputs_[index].given = true;
+  return &value;
+}
+
+namespace {
+
+template <typename T>
+Status RequireEqual(size_t index, const Value& value, T given) {
+  if (*value.get<T>() == given) return {};
+  return Fail(Code::kInvalidArgument, "input ", index, " was fixed at ", *value.get<T>(),
+              " when the model was exported, and ", given, " was given");
+}
+
+}  // namespace
+
+Status LoadedMethod::SetInput(size_t index, int64_t value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "int"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status LoadedMethod::SetInput(size_t index, bool value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "bool"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status LoadedMethod::SetInput(size_t index, double value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "double"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status LoadedMethod::RunCall(const Call& call) {
+  if (call.delegate != nullptr) return call.delegate->Execute(call.args);
+  for (const Value* value : call.args) {
+    const auto* tensor = value->get<Tensor>();
+    if (tensor != nullptr && tensor->data == nullptr && tensor->numel() > 0) {
+      return Fail(Code::kInvalidProgram, "a tensor has no memory");
+    }
+  }
+  for (const size_t index : call.written) {
+    if (!call.args[index]->get<Tensor>()->writable) {
+      return Fail(Code::kInvalidArgument, "it writes to read-only memory");
+    }
+  }
+  Status status = call.kernel(call.args);
+  if (!status.ok() && status.code() == Code::kUnsupported && call.fallback) {
+    return call.fallback(call.args);
+  }
+  return status;
+}
+
+Result<bool> LoadedMethod::IsFalse(size_t condition) const {
+  const Value& value = memory_[condition];
+  if (const auto* flag = value.get<bool>()) return !*flag;
+  const Tensor& tensor = *value.get<Tensor>();
+  if (tensor.dtype != DType::kBool || tensor.data == nullptr) {
+    return Fail(Code::kInvalidProgram, "a condition is no bool tensor");
+  }
+  const auto* flags = tensor.as<uint8_t>();
+  return std::any_of(flags, flags + tensor.numel(), [](uint8_t flag) { return flag == 0; });
+}
+
+Status LoadedMethod::Execute() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const bool is_tensor = memory_[inputs_[i].value].get<Tensor>() != nullptr;
+    if (is_tensor && !inputs_[i].given) {
+      return Fail(Code::kInvalidArgument, "input ", i, " was not given");
+    }
+  }
+  // The caller's memory is lent for one execution.
+  for (Input& input : inputs_) input.given = false;
+  uint64_t executed = 0;
+  for (size_t next = 0; next < instructions_.size();) {
+    if (++executed > program_->options.max_instructions) {
+      return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
+    }
+    const size_t current = next++;
+    const Instruction& instruction = instructions_[current];
+    if (const auto* call = std::get_if<Call>(&instruction)) {
+      Status status = RunCall(*call);
+      if (!status.ok()) {
+        const std::string what = call->delegate != nullptr ? "delegate" : "'" + call->name + "'";
+        return std::move(status).In("instruction " + std::to_string(current) + " (" + what + ")");
+      }
+    } else if (const auto* move = std::get_if<Move>(&instruction)) {
+      memory_[move->to].content = memory_[move->from].content;
+    } else if (const auto* jump = std::get_if<JumpFalse>(&instruction)) {
+      XIR_ASSIGN_OR_RETURN(const bool taken, IsFalse(jump->condition));
+      if (taken) next = jump->destination;
+    }
+  }
+  return {};
+}
+
+}  // namespace xir

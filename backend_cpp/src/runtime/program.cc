@@ -1,0 +1,97 @@
+#include "xir/program.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "runtime/loaded_program.h"
+#include "runtime/method.h"
+#include "verify/verify.h"
+#include "xnnpack/loader.h"
+
+namespace xir {
+namespace {
+
+size_t AvailableCores() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+    return static_cast<size_t>(std::max(CPU_COUNT(&allowed), 1));
+  }
+  return std::max(std::thread::hardware_concurrency(), 1u);
+}
+
+uint64_t PhysicalMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return UINT64_MAX;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+}
+
+Result<std::shared_ptr<const LoadedProgram>> Load(FileBytes file, LoadOptions options) {
+  constexpr size_t kMaxThreads = 1024;
+  if (options.threads > kMaxThreads) {
+    return Fail(Code::kInvalidArgument, options.threads, " threads; the most is ", kMaxThreads);
+  }
+  if (options.max_memory == 0) options.max_memory = PhysicalMemory();
+  const size_t threads = options.threads == 0 ? AvailableCores() : options.threads;
+  auto loaded = std::shared_ptr<LoadedProgram>(
+      new LoadedProgram{std::move(file), std::move(options), threads, {}, {}});
+  XIR_ASSIGN_OR_RETURN(loaded->view,
+                       VerifyProgram(loaded->file.bytes(), {loaded->options.max_memory}));
+  const bool has_delegates =
+      std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),
+                  [](const PlanView& plan) { return !plan.delegates.empty(); });
+  if (has_delegates) {
+    XIR_RETURN_IF_ERROR(LoadXnnpack(loaded->options.library_paths));
+    if (threads > 1) {
+      loaded->pool.reset(pthreadpool_create(threads));
+      if (loaded->pool == nullptr) {
+        return Fail(Code::kResource, "cannot start ", threads, " threads");
+      }
+    }
+  }
+  return std::shared_ptr<const LoadedProgram>(std::move(loaded));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Program>> Program::Open(const std::string& path,
+                                                     LoadOptions options) {
+  XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Map(path));
+  auto loaded = Load(std::move(file), std::move(options));
+  if (!loaded.ok()) return std::move(loaded).status().In("'" + path + "'");
+  return std::shared_ptr<const Program>(new Program(std::move(loaded).value()));
+}
+
+Result<std::shared_ptr<const Program>> Program::FromBytes(Bytes bytes, LoadOptions options) {
+  XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Copy(bytes));
+  XIR_ASSIGN_OR_RETURN(auto loaded, Load(std::move(file), std::move(options)));
+  return std::shared_ptr<const Program>(new Program(std::move(loaded)));
+}
+
+Program::~Program() = default;
+
+std::vector<std::string> Program::method_names() const {
+  std::vector<std::string> names;
+  for (const PlanView& plan : loaded_->view.plans) names.push_back(plan.plan->name()->str());
+  return names;
+}
+
+size_t Program::threads() const { return loaded_->threads; }
+
+Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const {
+  for (const PlanView& plan : loaded_->view.plans) {
+    if (View(plan.plan->name()) != name) continue;
+    auto method = LoadedMethod::Create(loaded_, plan);
+    if (!method.ok()) return std::move(method).status().In("method '" + std::string(name) + "'");
+    return std::unique_ptr<Method>(std::move(method).value());
+  }
+  std::string known;
+  for (const std::string& each : method_names()) known += (known.empty() ? "" : ", ") + each;
+  return Fail(Code::kNotFound, "the program has no method '", name, "'; it has: ", known);
+}
+
+}  // namespace xir

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "verify/program_view.h"
+#include "xir/status.h"
+
+namespace xir {
+
+struct VerifyLimits {
+  // Bytes that the arenas of one method, and separately the activations of one delegate, may take.
+  uint64_t max_memory = 0;
+};
+
+// Checks everything that the runtime, XNNPACK and the kernels rely on: container, flatbuffers, indices, types, sizes,
+// and each XNNPACK graph with the shapes that follow from its nodes. `file` must be 16-byte aligned, readable for
+// kOverreadBytes beyond its end, and outlive the view. Nothing else reads the file before this has succeeded.
+Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits);
+
+}  // namespace xir

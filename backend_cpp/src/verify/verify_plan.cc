@@ -1,0 +1,336 @@
+#include "verify/verify_plan.h"
+
+#include <string>
+
+#include "core/checked.h"
+#include "xir/tensor.h"
+#include "xnnpack/datatype.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+using program::ExecutionPlan;
+using program::KernelTypes;
+
+template <typename... Parts>
+Status Bad(const Parts&... parts) {
+  return Fail(Code::kInvalidProgram, parts...);
+}
+
+template <typename T>
+size_t SizeOf(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+// Sizes, dimension order, element type; `nbytes` is the size at the (largest) shape.
+Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
+  const size_t rank = SizeOf(tensor.sizes());
+  if (rank > kMaxRank) return Bad("rank ", rank, " exceeds ", kMaxRank);
+  if (SizeOf(tensor.dim_order()) != rank) {
+    return Bad("rank ", rank, " with a dimension order of ", SizeOf(tensor.dim_order()));
+  }
+  uint32_t seen = 0;
+  *nbytes = ElementSize(static_cast<DType>(tensor.scalar_type()));
+  if (*nbytes == 0) {
+    return Bad("element type ", static_cast<int>(tensor.scalar_type()), " is unknown");
+  }
+  for (uoffset_t i = 0; i < rank; ++i) {
+    const int32_t size = tensor.sizes()->Get(i);
+    if (size < 0) return Bad("size ", size, " is negative");
+    if (!CheckedMul(*nbytes, static_cast<uint64_t>(size), nbytes)) {
+      return Bad("its size in bytes overflows");
+    }
+    const uint8_t dim = tensor.dim_order()->Get(i);
+    if (dim >= rank || (seen >> dim & 1) != 0) return Bad("the dimension order is no permutation");
+    seen |= 1u << dim;
+  }
+  if (*nbytes > INT64_MAX) return Bad("its size in bytes overflows");
+  if (tensor.storage_offset() != 0) return Bad("a storage offset of ", tensor.storage_offset());
+  if (tensor.layout() != 0) return Bad("its layout is not strided");
+  if (tensor.shape_dynamism() != program::TensorShapeDynamism::Static &&
+      tensor.shape_dynamism() != program::TensorShapeDynamism::DynamicBound) {
+    return Fail(Code::kUnsupported, "its shape has no upper bound");
+  }
+  return {};
+}
+
+Status VerifyPlanned(const program::Tensor& tensor, uint64_t nbytes, const ExecutionPlan& plan) {
+  const program::AllocationDetails& place = *tensor.allocation_info();
+  const uint64_t offset = static_cast<uint64_t>(place.memory_offset_high()) << 32 | place.memory_offset_low();
+  const auto* arenas = plan.non_const_buffer_sizes();
+  if (place.memory_id() == 0 || place.memory_id() >= SizeOf(arenas)) {
+    return Bad("memory id ", place.memory_id(), " does not exist");
+  }
+  // Arena 0 is the placeholder: memory id n is entry n of the sizes.
+  const auto arena = static_cast<uint64_t>(arenas->Get(place.memory_id()));
+  if (!Fits(offset, nbytes, arena)) {
+    return Bad("[", offset, ", +", nbytes, ") leaves arena ", place.memory_id(), " of ", arena,
+               " bytes");
+  }
+  if (offset % ElementSize(static_cast<DType>(tensor.scalar_type())) != 0) {
+    return Bad("offset ", offset, " is not aligned to its elements");
+  }
+  return {};
+}
+
+Status VerifyData(const std::vector<Bytes>& data, const program::Tensor& tensor, uint64_t nbytes) {
+  if (tensor.data_buffer_idx() >= data.size()) {
+    return Bad("constant ", tensor.data_buffer_idx(), " does not exist");
+  }
+  const Bytes bytes = data[tensor.data_buffer_idx()];
+  if (nbytes > bytes.size()) {
+    return Bad("constant ", tensor.data_buffer_idx(), " has ", bytes.size(), " bytes, not ", nbytes);
+  }
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  if (address % ElementSize(static_cast<DType>(tensor.scalar_type())) != 0) {
+    return Bad("constant ", tensor.data_buffer_idx(), " is not aligned to its elements");
+  }
+  return {};
+}
+
+Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
+                    const program::Tensor& tensor) {
+  uint64_t nbytes = 0;
+  XIR_RETURN_IF_ERROR(VerifyTensorShape(tensor, &nbytes));
+  if (const auto* extra = tensor.extra_tensor_info()) {
+    if (extra->location() != program::TensorDataLocation::Segment) {
+      return Fail(Code::kUnsupported, "its data is in an external file");
+    }
+    if (extra->device_type() != program::DeviceType::CPU) {
+      return Fail(Code::kUnsupported, "it is on another device than the CPU");
+    }
+    if (extra->mutable_data_segments_idx() != 0) {
+      return Fail(Code::kUnsupported, "it uses a second mutable data segment");
+    }
+  }
+  if (tensor.allocation_info() != nullptr) {
+    XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
+    return tensor.data_buffer_idx() == 0 ? Status() : VerifyData(view.mutable_data, tensor, nbytes);
+  }
+  return tensor.data_buffer_idx() == 0 ? Status() : VerifyData(view.constants, tensor, nbytes);
+}
+
+KernelTypes KindAt(const ExecutionPlan& plan, int64_t index) {
+  const auto* values = plan.values();
+  if (values == nullptr || index < 0 || index >= static_cast<int64_t>(values->size())) {
+    return KernelTypes::NONE;
+  }
+  return values->Get(static_cast<uoffset_t>(index))->val_type();
+}
+
+template <typename List>
+Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind, bool optional) {
+  if (list.items() == nullptr) return Bad("a list without items");
+  for (const auto index : *list.items()) {
+    const KernelTypes found = KindAt(plan, index);
+    const bool absent = optional && (index == -1 || found == KernelTypes::Null);
+    if (found != kind && !absent) {
+      return Bad("item ", index, " is no ", program::EnumNameKernelTypes(kind));
+    }
+  }
+  return {};
+}
+
+Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan,
+                   const program::EValue& value) {
+  if (value.val() == nullptr) return Bad("it is empty");
+  switch (value.val_type()) {
+    case KernelTypes::Null:
+    case KernelTypes::Int:
+    case KernelTypes::Bool:
+    case KernelTypes::Double:
+      return {};
+    case KernelTypes::Tensor:
+      return VerifyTensor(view, plan, *value.val_as_Tensor());
+    case KernelTypes::String:
+      return value.val_as_String()->string_val() != nullptr ? Status() : Bad("a string without text");
+    case KernelTypes::IntList:
+      return VerifyItems(plan, *value.val_as_IntList(), KernelTypes::Int, false);
+    case KernelTypes::DoubleList:
+      return value.val_as_DoubleList()->items() != nullptr ? Status() : Bad("a list without items");
+    case KernelTypes::BoolList:
+      return value.val_as_BoolList()->items() != nullptr ? Status() : Bad("a list without items");
+    case KernelTypes::TensorList:
+      return VerifyItems(plan, *value.val_as_TensorList(), KernelTypes::Tensor, false);
+    case KernelTypes::OptionalTensorList:
+      return VerifyItems(plan, *value.val_as_OptionalTensorList(), KernelTypes::Tensor, true);
+    default:
+      return Bad("kind ", static_cast<int>(value.val_type()), " is unknown");
+  }
+}
+
+Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits) {
+  uint64_t total = 0;
+  for (uoffset_t i = 0; i < SizeOf(plan.non_const_buffer_sizes()); ++i) {
+    const int64_t size = plan.non_const_buffer_sizes()->Get(i);
+    if (size < 0) return Bad("arena ", i, " has ", size, " bytes");
+    if (!CheckedAdd(total, static_cast<uint64_t>(size), &total)) total = UINT64_MAX;
+  }
+  if (total > limits.max_memory) {
+    return Fail(Code::kResource, "its arenas take ", total, " bytes; the limit is ",
+                limits.max_memory);
+  }
+  for (uoffset_t i = 0; i < SizeOf(plan.non_const_buffer_device()); ++i) {
+    if (plan.non_const_buffer_device()->Get(i)->device_type() != program::DeviceType::CPU) {
+      return Fail(Code::kUnsupported, "an arena is on another device than the CPU");
+    }
+  }
+  return {};
+}
+
+Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* indices) {
+  if (indices == nullptr) return {};
+  for (const int32_t index : *indices) {
+    if (KindAt(plan, index) == KernelTypes::NONE) return Bad("value ", index, " does not exist");
+  }
+  return {};
+}
+
+// A move may not change what a slot holds: kernels and delegates were bound to its kind.
+Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
+  const KernelTypes from = KindAt(plan, move.move_from());
+  if (from == KernelTypes::NONE || from != KindAt(plan, move.move_to())) {
+    return Bad("it moves value ", move.move_from(), " to ", move.move_to(), " of another kind");
+  }
+  if (from != KernelTypes::Tensor) return {};
+  const auto tensor = [&](int32_t index) {
+    return plan.values()->Get(static_cast<uoffset_t>(index))->val_as_Tensor();
+  };
+  if (tensor(move.move_from())->scalar_type() != tensor(move.move_to())->scalar_type()) {
+    return Bad("it moves value ", move.move_from(), " to ", move.move_to(), " of another dtype");
+  }
+  return {};
+}
+
+Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& instruction,
+                         size_t num_instructions) {
+  using program::InstructionArguments;
+  if (instruction.instr_args() == nullptr) return Bad("it is empty");
+  switch (instruction.instr_args_type()) {
+    case InstructionArguments::KernelCall: {
+      const auto* call = instruction.instr_args_as_KernelCall();
+      if (call->op_index() < 0 || static_cast<size_t>(call->op_index()) >= SizeOf(plan.operators())) {
+        return Bad("operator ", call->op_index(), " does not exist");
+      }
+      return VerifyIndices(plan, call->args());
+    }
+    case InstructionArguments::DelegateCall: {
+      const auto* call = instruction.instr_args_as_DelegateCall();
+      if (call->delegate_index() < 0 ||
+          static_cast<size_t>(call->delegate_index()) >= SizeOf(plan.delegates())) {
+        return Bad("delegate ", call->delegate_index(), " does not exist");
+      }
+      return VerifyIndices(plan, call->args());
+    }
+    case InstructionArguments::MoveCall:
+      return VerifyMove(plan, *instruction.instr_args_as_MoveCall());
+    case InstructionArguments::JumpFalseCall: {
+      const auto* jump = instruction.instr_args_as_JumpFalseCall();
+      const KernelTypes condition = KindAt(plan, jump->cond_value_index());
+      // A condition is a bool, or a tensor of one; the latter is checked where it is read.
+      if (condition != KernelTypes::Bool && condition != KernelTypes::Tensor) {
+        return Bad("value ", jump->cond_value_index(), " is no condition");
+      }
+      if (jump->destination_instruction() < 0 ||
+          static_cast<size_t>(jump->destination_instruction()) > num_instructions) {
+        return Bad("it jumps to instruction ", jump->destination_instruction());
+      }
+      return {};
+    }
+    case InstructionArguments::FreeCall:
+      return KindAt(plan, instruction.instr_args_as_FreeCall()->value_index()) == KernelTypes::NONE
+                 ? Bad("it frees a value that does not exist")
+                 : Status();
+    default:
+      return Fail(Code::kUnsupported, "instruction kind ",
+                  static_cast<int>(instruction.instr_args_type()), " is unknown");
+  }
+}
+
+// Whether the file's dtype can hold what XNNPACK reads or writes as `datatype`. XNNPACK has no int64: an index output
+// is written as int32 and widened in place.
+bool Holds(program::ScalarType dtype, xnn_datatype datatype, bool output) {
+  using program::ScalarType;
+  switch (datatype) {
+    case xnn_datatype_fp32:
+      return dtype == ScalarType::Float;
+    case xnn_datatype_fp16:
+      return dtype == ScalarType::Half;
+    case xnn_datatype_bf16:
+      return dtype == ScalarType::BFloat16;
+    case xnn_datatype_qint8:
+      return dtype == ScalarType::Char || dtype == ScalarType::QInt8;
+    case xnn_datatype_quint8:
+      return dtype == ScalarType::Byte || dtype == ScalarType::QUInt8;
+    case xnn_datatype_int32:
+      return dtype == ScalarType::Int || (output && dtype == ScalarType::Long);
+    case xnn_datatype_qint32:
+      return dtype == ScalarType::Int || dtype == ScalarType::QInt32;
+    default:
+      return false;
+  }
+}
+
+Status VerifyDelegateArg(const ExecutionPlan& plan, const program::DelegateCall& call,
+                         const graph::XNNTensorValue& external) {
+  const uint32_t id = external.external_id();
+  if (id >= SizeOf(call.args())) return Bad("the call has no argument ", id);
+  const int32_t index = call.args()->Get(id);
+  if (KindAt(plan, index) != KernelTypes::Tensor) return Bad("argument ", id, " is no tensor");
+  const auto* tensor = plan.values()->Get(static_cast<uoffset_t>(index))->val_as_Tensor();
+  const bool output = (external.flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0;
+  if (!Holds(tensor->scalar_type(), ToXnnDatatype(external.datatype()), output)) {
+    return Bad("argument ", id, " is a ", Name(static_cast<DType>(tensor->scalar_type())),
+               " tensor, but the graph has it as ",
+               graph::EnumNameXNNDatatype(external.datatype()));
+  }
+  const size_t rank = SizeOf(tensor->sizes());
+  bool same = rank == SizeOf(external.dims());
+  for (uoffset_t i = 0; same && i < rank; ++i) {
+    same = external.dims()->Get(i) ==
+           static_cast<uint32_t>(tensor->sizes()->Get(tensor->dim_order()->Get(i)));
+  }
+  return same ? Status() : Bad("argument ", id, " has another shape in the graph");
+}
+
+}  // namespace
+
+Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const VerifyLimits& limits) {
+  XIR_RETURN_IF_ERROR(VerifyArenas(plan, limits));
+  for (uoffset_t i = 0; i < SizeOf(plan.values()); ++i) {
+    XIR_RETURN_IF_ERROR(
+        VerifyValue(view, plan, *plan.values()->Get(i)).In("value " + std::to_string(i)));
+  }
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.inputs()).In("inputs"));
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.outputs()).In("outputs"));
+  for (uoffset_t i = 0; i < SizeOf(plan.operators()); ++i) {
+    if (plan.operators()->Get(i)->name() == nullptr) return Bad("operator ", i, " has no name");
+  }
+  if (SizeOf(plan.chains()) > 1) return Fail(Code::kUnsupported, "it has more than one chain");
+  if (SizeOf(plan.chains()) == 0) return {};
+  const auto* instructions = plan.chains()->Get(0)->instructions();
+  for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
+    XIR_RETURN_IF_ERROR(VerifyInstruction(plan, *instructions->Get(i), instructions->size())
+                            .In("instruction " + std::to_string(i)));
+  }
+  return {};
+}
+
+Status VerifyDelegateCalls(const ExecutionPlan& plan, size_t index, const GraphView& graph) {
+  if (SizeOf(plan.chains()) == 0) return {};
+  const auto* instructions = plan.chains()->Get(0)->instructions();
+  for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
+    const auto* call = instructions->Get(i)->instr_args_as_DelegateCall();
+    if (call == nullptr || static_cast<size_t>(call->delegate_index()) != index) continue;
+    for (const graph::XValue* value : *graph.graph->xvalues()) {
+      const graph::XNNTensorValue& tensor = *TensorOf(*value);
+      if (tensor.external_id() == XNN_INVALID_VALUE_ID) continue;
+      XIR_RETURN_IF_ERROR(
+          VerifyDelegateArg(plan, *call, tensor).In("instruction " + std::to_string(i)));
+    }
+  }
+  return {};
+}
+
+}  // namespace xir

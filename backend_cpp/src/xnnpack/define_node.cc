@@ -1,0 +1,42 @@
+#include "xnnpack/define_node.h"
+
+#include <limits>
+
+namespace xir {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+OutputBounds BoundsOf(const graph::XNode& node) {
+  const auto* stored = node.output_min_max();
+  if (stored == nullptr) return {-kInfinity, kInfinity};
+  return {stored->output_min(), stored->output_max()};
+}
+
+}  // namespace
+
+bool OutputBounds::finite() const { return min > -kInfinity || max < kInfinity; }
+
+xnn_status DefineNode(const graph::XNode& node, const SubgraphBuilder& builder) {
+  using graph::XNodeUnion;
+  const NodeContext context{builder, BoundsOf(node)};
+  switch (node.xnode_union_type()) {
+#define XIR_UNARY(name, op)   \
+  case XNodeUnion::XNN##name: \
+    return DefineUnary(*node.xnode_union_as_XNN##name(), op, context);
+#define XIR_BINARY(name, op)  \
+  case XNodeUnion::XNN##name: \
+    return DefineBinary(*node.xnode_union_as_XNN##name(), op, context);
+#define XIR_NODE(name)        \
+  case XNodeUnion::XNN##name: \
+    return Define##name(*node.xnode_union_as_XNN##name(), context);
+#include "xnnpack/node_dispatch.inc"
+#undef XIR_UNARY
+#undef XIR_BINARY
+#undef XIR_NODE
+    default:
+      return xnn_status_unsupported_parameter;
+  }
+}
+
+}  // namespace xir

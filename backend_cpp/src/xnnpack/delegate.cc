@@ -1,0 +1,148 @@
+#include "xnnpack/delegate.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "xnnpack/subgraph_builder.h"
+
+namespace xir {
+namespace {
+
+Tensor& TensorAt(KernelArgs args, uint32_t id) { return *args[id]->get<Tensor>(); }
+
+// XNNPACK writes indices as int32 where the file has int64; back to front, as both use the same memory.
+void Widen(const Tensor& tensor) {
+  auto* bytes = tensor.as<uint8_t>();
+  for (size_t i = static_cast<size_t>(tensor.numel()); i-- > 0;) {
+    int32_t narrow;
+    std::memcpy(&narrow, bytes + i * sizeof(narrow), sizeof(narrow));
+    const int64_t wide = narrow;
+    std::memcpy(bytes + i * sizeof(wide), &wide, sizeof(wide));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
+                                                         xnn_workspace_t workspace,
+                                                         pthreadpool_t threadpool) {
+  SubgraphBuilder builder(view);
+  XIR_RETURN_IF_ERROR(builder.Build());
+  xnn_runtime_t runtime = nullptr;
+  XIR_RETURN_IF_ERROR(
+      CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr, workspace,
+                                     threadpool, /*flags=*/0, &runtime),
+               "create a runtime"));
+  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate());
+  delegate->runtime_.reset(runtime);
+  for (const graph::XValue* value : *view.graph->xvalues()) {
+    const graph::XNNTensorValue& tensor = *TensorOf(*value);
+    if (tensor.external_id() == XNN_INVALID_VALUE_ID) continue;
+    External& external = delegate->externals_.emplace_back();
+    external.id = tensor.external_id();
+    external.is_output = (tensor.flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0;
+    if (tensor.dims() != nullptr) {
+      external.rank = tensor.dims()->size();
+      std::copy(tensor.dims()->begin(), tensor.dims()->end(), external.dims.begin());
+    }
+    delegate->pointers_.push_back({external.id, nullptr});
+  }
+  // The declared shapes are the largest ones. Planning for them here keeps it out of the first execution.
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime), "plan memory"));
+  XIR_RETURN_IF_ERROR(delegate->ReadOutputShapes());
+  delegate->reshape_needed_ = false;
+  return delegate;
+}
+
+Status XnnDelegate::ReshapeInputs(KernelArgs args) {
+  for (External& external : externals_) {
+    if (external.is_output) continue;
+    const Tensor& tensor = TensorAt(args, external.id);
+    if (tensor.rank() > XNN_MAX_TENSOR_DIMS) {
+      return Fail(Code::kInvalidArgument, "argument ", external.id, " has rank ", tensor.rank());
+    }
+    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
+    for (size_t i = 0; i < tensor.rank(); ++i) {
+      dims[i] = static_cast<size_t>(tensor.shape[tensor.dim_order[i]]);
+      if (dims[i] == 0) {
+        return Fail(Code::kInvalidArgument, "argument ", external.id, " of shape ",
+                    tensor.shape.ToString(), " is empty; XNNPACK needs at least one element");
+      }
+    }
+    if (!reshape_needed_ && external.rank == tensor.rank() && external.dims == dims) continue;
+    external.rank = tensor.rank();
+    external.dims = dims;
+    // Set before the call: should anything from here on fail, the next execution starts over.
+    reshape_needed_ = true;
+    XIR_RETURN_IF_ERROR(CheckXnn(
+        xnn_reshape_external_value(runtime_.get(), external.id, tensor.rank(), dims.data()),
+        "take argument " + std::to_string(external.id) + " of shape " + tensor.shape.ToString()));
+  }
+  if (!reshape_needed_) return {};
+  setup_needed_ = true;
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime_.get()), "run at these shapes"));
+  XIR_RETURN_IF_ERROR(ReadOutputShapes());
+  reshape_needed_ = false;
+  return {};
+}
+
+Status XnnDelegate::ReadOutputShapes() {
+  for (External& external : externals_) {
+    if (!external.is_output) continue;
+    external.dims = {};
+    XIR_RETURN_IF_ERROR(CheckXnn(
+        xnn_get_external_value_shape(runtime_.get(), external.id, &external.rank,
+                                     external.dims.data()),
+        "tell the shape of result " + std::to_string(external.id)));
+  }
+  return {};
+}
+
+Status XnnDelegate::BindTensors(KernelArgs args) {
+  for (size_t i = 0; i < externals_.size(); ++i) {
+    const External& external = externals_[i];
+    Tensor& tensor = TensorAt(args, external.id);
+    if (external.is_output) {
+      Shape shape;
+      shape.rank = external.rank;
+      if (shape.rank != tensor.rank()) {
+        return Fail(Code::kInternal, "result ", external.id, " has rank ", shape.rank, ", not ",
+                    tensor.rank());
+      }
+      for (size_t d = 0; d < shape.rank; ++d) {
+        shape[tensor.dim_order[d]] = static_cast<int64_t>(external.dims[d]);
+      }
+      XIR_RETURN_IF_ERROR(tensor.Resize(shape).In("result " + std::to_string(external.id)));
+      if (!tensor.writable) {
+        return Fail(Code::kInvalidArgument, "result ", external.id, " is read-only memory");
+      }
+    }
+    if (tensor.data == nullptr || tensor.nbytes() > tensor.capacity) {
+      return Fail(Code::kInvalidArgument, "argument ", external.id, " has no memory for shape ",
+                  tensor.shape.ToString());
+    }
+    if (pointers_[i].data != tensor.data) {
+      pointers_[i].data = tensor.data;
+      setup_needed_ = true;
+    }
+  }
+  return {};
+}
+
+Status XnnDelegate::Execute(KernelArgs args) {
+  XIR_RETURN_IF_ERROR(ReshapeInputs(args));
+  XIR_RETURN_IF_ERROR(BindTensors(args));
+  if (setup_needed_) {
+    XIR_RETURN_IF_ERROR(CheckXnn(
+        xnn_setup_runtime_v2(runtime_.get(), pointers_.size(), pointers_.data()), "take pointers"));
+    setup_needed_ = false;
+  }
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_invoke_runtime(runtime_.get()), "run"));
+  for (const External& external : externals_) {
+    const Tensor& tensor = TensorAt(args, external.id);
+    if (external.is_output && tensor.dtype == DType::kLong) Widen(tensor);
+  }
+  return {};
+}
+
+}  // namespace xir

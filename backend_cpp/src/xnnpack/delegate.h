@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "verify/program_view.h"
+#include "xir/kernel.h"
+#include "xir/status.h"
+#include "xnnpack/handles.h"
+
+namespace xir {
+
+// One XNNPACK graph, ready to run. The file's constants and the thread pool must outlive it.
+class XnnDelegate {
+ public:
+  // Packs the weights and plans memory for the largest shapes. Delegates that never run at the same time may share
+  // `workspace`.
+  static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view,
+                                                     xnn_workspace_t workspace,
+                                                     pthreadpool_t threadpool);
+
+  // Runs the graph on the tensors among `args` that its external ids name, and resizes its results to the shapes that
+  // follow from its inputs'.
+  Status Execute(KernelArgs args);
+
+ private:
+  struct External {
+    uint32_t id = 0;
+    bool is_output = false;
+    size_t rank = 0;
+    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};  // physical, as XNNPACK last had them
+  };
+
+  XnnDelegate() = default;
+  Status ReshapeInputs(KernelArgs args);
+  Status ReadOutputShapes();
+  Status BindTensors(KernelArgs args);
+
+  std::vector<External> externals_;
+  std::vector<xnn_external_value> pointers_;  // parallel to externals_
+  bool reshape_needed_ = true;
+  bool setup_needed_ = true;
+  XnnRuntime runtime_;
+};
+
+}  // namespace xir

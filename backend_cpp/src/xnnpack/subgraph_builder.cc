@@ -1,0 +1,137 @@
+#include "xnnpack/subgraph_builder.h"
+
+#include <cstring>
+
+#include "xnnpack/datatype.h"
+#include "xnnpack/define_node.h"
+
+namespace xir {
+namespace {
+
+// 4-bit weights are stored with 8 added.
+constexpr int32_t kInt4ZeroPoint = 8;
+
+std::vector<size_t> DimsOf(const graph::XNNTensorValue& tensor) {
+  if (tensor.dims() == nullptr) return {};
+  return std::vector<size_t>(tensor.dims()->begin(), tensor.dims()->end());
+}
+
+const void* DataOf(const GraphView& view, uint32_t index) {
+  return index == 0 ? nullptr : view.constants[index].data();
+}
+
+// To nearest, as group scales are stored where they are not in bf16 already.
+uint16_t ToBFloat16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+}  // namespace
+
+Status SubgraphBuilder::Build() {
+  xnn_subgraph_t subgraph = nullptr;
+  XIR_RETURN_IF_ERROR(CheckXnn(
+      xnn_create_subgraph(view_.graph->num_externs(), /*flags=*/0, &subgraph), "create a subgraph"));
+  subgraph_.reset(subgraph);
+  for (const graph::XValue* value : *view_.graph->xvalues()) {
+    XIR_RETURN_IF_ERROR(DefineValue(*value));
+  }
+  size_t index = 0;
+  for (const graph::XNode* node : *view_.graph->xnodes()) {
+    const char* name = graph::EnumNameXNodeUnion(node->xnode_union_type());
+    XIR_RETURN_IF_ERROR(CheckXnn(
+        DefineNode(*node, *this), "define node " + std::to_string(index++) + " (" + name + ")"));
+  }
+  return {};
+}
+
+Status SubgraphBuilder::DefineValue(const graph::XValue& value) {
+  const graph::XNNTensorValue& tensor = *TensorOf(value);
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  xnn_status status;
+  if (const auto* quantized = value.xvalue_union_as_XNNQuantizedTensorValue()) {
+    status = DefineQuantized(*quantized, &id);
+  } else {
+    const std::vector<size_t> dims = DimsOf(tensor);
+    status = xnn_define_tensor_value(subgraph(), ToXnnDatatype(tensor.datatype()), dims.size(),
+                                     dims.data(), DataOf(view_, tensor.constant_buffer_idx()),
+                                     tensor.external_id(), tensor.flags(), &id);
+  }
+  ids_.emplace(tensor.id_out(), id);
+  return CheckXnn(status, "define value " + std::to_string(tensor.id_out()));
+}
+
+xnn_status SubgraphBuilder::DefineQuantized(const graph::XNNQuantizedTensorValue& value,
+                                            uint32_t* id) {
+  using graph::XNNQuantParams;
+  const graph::XNNTensorValue& tensor = *value.tensor_value();
+  const xnn_datatype datatype = ToXnnDatatype(tensor.datatype());
+  const std::vector<size_t> dims = DimsOf(tensor);
+  const void* data = DataOf(view_, tensor.constant_buffer_idx());
+  switch (value.quant_params_type()) {
+    case XNNQuantParams::PerTensorQuant: {
+      const auto& params = *value.quant_params_as_PerTensorQuant();
+      return xnn_define_quantized_tensor_value(
+          subgraph(), datatype, params.zero_point(), params.scale(), dims.size(), dims.data(), data,
+          tensor.external_id(), tensor.flags(), id);
+    }
+    case XNNQuantParams::PerChannelQuant: {
+      const auto& params = *value.quant_params_as_PerChannelQuant();
+      const void* scale = params.scale_buffer_idx() != 0
+                              ? DataOf(view_, params.scale_buffer_idx())
+                              : params.scale()->data();
+      const int32_t zero_point = datatype == xnn_datatype_qcint4 ? kInt4ZeroPoint : 0;
+      return xnn_define_channelwise_quantized_tensor_value_v2(
+          subgraph(), datatype, zero_point, static_cast<const float*>(scale), dims.size(),
+          static_cast<size_t>(params.channel_dim()), dims.data(), data, tensor.external_id(),
+          tensor.flags(), id);
+    }
+    case XNNQuantParams::PerTokenDynamicQuant: {
+      const auto& params = *value.quant_params_as_PerTokenDynamicQuant();
+      return xnn_define_dynamically_quantized_tensor_value(
+          subgraph(), datatype, dims.size(), static_cast<size_t>(params.num_nonbatch_dims()),
+          dims.data(), tensor.external_id(), tensor.flags(), id);
+    }
+    case XNNQuantParams::PerChannelGroupQuant: {
+      const auto& params = *value.quant_params_as_PerChannelGroupQuant();
+      const void* scale = DataOf(view_, params.scale_buffer_idx());
+      if (scale == nullptr) {
+        std::vector<uint16_t>& converted = bf16_scales_.emplace_back();
+        for (const float each : *params.scale()) converted.push_back(ToBFloat16(each));
+        scale = converted.data();
+      }
+      return xnn_define_blockwise_quantized_tensor_value(
+          subgraph(), datatype, kInt4ZeroPoint, static_cast<const uint16_t*>(scale), dims.size(),
+          static_cast<size_t>(params.channel_dim()), static_cast<size_t>(params.group_size()),
+          dims.data(), data, tensor.external_id(), tensor.flags(), id);
+    }
+    default:
+      return xnn_status_unsupported_parameter;
+  }
+}
+
+xnn_datatype SubgraphBuilder::Datatype(uint32_t id) const {
+  return ToXnnDatatype(TensorOf(*view_.values.at(id))->datatype());
+}
+
+size_t SubgraphBuilder::Rank(uint32_t id) const {
+  const auto* dims = TensorOf(*view_.values.at(id))->dims();
+  return dims == nullptr ? 0 : dims->size();
+}
+
+xnn_status SubgraphBuilder::NewTemporary(uint32_t like, xnn_datatype datatype, uint32_t* id) const {
+  const graph::XValue& value = *view_.values.at(like);
+  const std::vector<size_t> dims = DimsOf(*TensorOf(value));
+  const auto* quantized = value.xvalue_union_as_XNNQuantizedTensorValue();
+  const auto* params = quantized == nullptr ? nullptr : quantized->quant_params_as_PerTensorQuant();
+  if (params == nullptr) {
+    return xnn_define_tensor_value(subgraph(), datatype, dims.size(), dims.data(), /*data=*/nullptr,
+                                   XNN_INVALID_VALUE_ID, /*flags=*/0, id);
+  }
+  return xnn_define_quantized_tensor_value(subgraph(), datatype, params->zero_point(),
+                                           params->scale(), dims.size(), dims.data(),
+                                           /*data=*/nullptr, XNN_INVALID_VALUE_ID, /*flags=*/0, id);
+}
+
+}  // namespace xir

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "verify/program_view.h"
+#include "xir/status.h"
+#include "xnnpack/handles.h"
+
+namespace xir {
+
+// Turns a verified graph into an XNNPACK subgraph. The subgraph points into the graph's constants, and the builder
+// must live until a runtime has been created from it.
+class SubgraphBuilder {
+ public:
+  explicit SubgraphBuilder(const GraphView& view) : view_(view) {}
+
+  Status Build();
+  xnn_subgraph_t subgraph() const { return subgraph_.get(); }
+
+  // For the Define functions.
+
+  // XNNPACK's id of the file's value `id`; an absent operand stays absent.
+  uint32_t Id(uint32_t id) const {
+    return id == XNN_INVALID_VALUE_ID ? XNN_INVALID_VALUE_ID : ids_.at(id);
+  }
+  xnn_datatype Datatype(uint32_t id) const;
+  size_t Rank(uint32_t id) const;
+  // A value of the file's shape and quantisation of `like`, but internal and of `datatype`.
+  xnn_status NewTemporary(uint32_t like, xnn_datatype datatype, uint32_t* id) const;
+
+ private:
+  Status DefineValue(const graph::XValue& value);
+  xnn_status DefineQuantized(const graph::XNNQuantizedTensorValue& value, uint32_t* id);
+
+  const GraphView& view_;
+  XnnSubgraph subgraph_;
+  std::unordered_map<uint32_t, uint32_t> ids_;
+  std::deque<std::vector<uint16_t>> bf16_scales_;
+};
+
+}  // namespace xir
