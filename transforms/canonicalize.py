@@ -30,15 +30,15 @@ def canonicalization_patterns(root: Operation) -> list[RewritePattern]:
 class CanonicalizePass(XirPass):
     """Simplify each op by its own rules and erase ops without effect whose results are unused.
 
-    The rules belong to the ops (the dialects declare them), so this pass knows none:
+    The rules belong to the ops: the dialects declare them, and this pass knows none.
 
     ```mlir
     // before
-    %0 = edge.permute(%x) {dims = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-    %1 = edge.exp(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
-    func.return %0 : tensor<2x3xf32>
+    %dead = xnnpack.unary exp %x : tensor<4x6xf32> -> tensor<4x6xf32>
+    %0 = xnnpack.static_reshape %x {new_shape = array<i32: 24>} : tensor<4x6xf32> -> tensor<24xf32>
+    %1 = xnnpack.static_reshape %0 {new_shape = array<i32: 3, 8>} : tensor<24xf32> -> tensor<3x8xf32>
     // after
-    func.return %x : tensor<2x3xf32>
+    %1 = xnnpack.static_reshape %x {new_shape = array<i32: 3, 8>} : tensor<4x6xf32> -> tensor<3x8xf32>
     ```
     """
 

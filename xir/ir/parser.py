@@ -45,7 +45,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRTokenKind, PunctuationSpelling
 
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import DiagnosticError, note
+from xir.ir.diagnostics import DiagnosticError, note, op_name
 from xir.ir.lexer import XirLexer
 from xir.ir.location import file_location
 
@@ -239,7 +239,7 @@ class XirParser(Parser):
 
         bound = sum(size for _, size in results)
         if bound and len(op.results) != bound:
-            self.raise_error(f"'{op.name}' has {len(op.results)} results, but {bound} are bound", first_token.span)
+            self.raise_error(f"'{op_name(op)}' has {len(op.results)} results, but {bound} are bound", first_token.span)
         index = 0
         for span, size in results:
             self._register_ssa_definition(span.text[1:], op.results[index : index + size], span)

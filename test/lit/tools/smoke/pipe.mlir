@@ -7,7 +7,7 @@
 // CHECK: "func.func"() <{sym_name = "f", function_type = (i32) -> i32}>
 // CHECK: "some.op"(%a) : (i32) -> i32
 // FILE: func.func @f(%a: i32) -> i32
-// ERROR: pipe.mlir:14:8: error: 'some.op' belongs to no known dialect
+// ERROR: pipe.mlir:12:8: error: 'some.op' belongs to no known dialect
 func.func @f(%a: i32) -> i32 {
   %b = "some.op"(%a) : (i32) -> i32
   func.return %b : i32
