@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
@@ -21,40 +23,58 @@ from xir.transforms.legalizations.rule import (
 )
 
 
-@rule("edge.convolution", "edge.conv2d")
+@rule("edge.convolution", "edge.conv1d", "edge.conv2d", "edge.conv_transpose1d", "edge.conv_transpose2d.input")
 def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """A convolution of any kind: input [N, C, H, W], weight [O, C / groups, kH, kW] ([C, O / groups, …] transposed)."""
+    """A convolution of any kind over one or two dimensions; one is an image of height 1.
+
+    input [N, C, (H,) W], or without N; weight [O, C / groups, (kH,) kW], transposed [C, O / groups, (kH,) kW].
+    """
     value, bias = operand(op, "input"), op.tensor("bias")
-    if rank_of(value) != 4:
-        raise RefusalError(f"its input has rank {rank_of(value)}; XNNPACK convolves two dimensions")
     weight, groups = b.weight(operand(op, "weight"), "weight"), op.value("groups")
-    name = static_name(operand(op, "weight"))
-    transposed = op.name == "edge.convolution" and op.value("transposed")
-    channels = shape_of(value)[1]
-    pad_height, pad_width = pair(op.value("padding"))
+    if weight.ndim not in (3, 4):
+        raise RefusalError(f"it convolves {weight.ndim - 2} dimensions; XNNPACK convolves two at most")
+    dims = weight.ndim - 2
+    image = b.reshape(value, image_shape(value, dims))
+    weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
+
+    pad_height, pad_width = window(op.value("padding"), dims, 0)
     properties: dict[str, Attribute] = {
         "padding": u32s((pad_height, pad_width, pad_height, pad_width)),
-        "stride": u32s(pair(op.value("stride"))),
-        "dilation": u32s(pair(op.value("dilation"))),
+        "stride": u32s(window(op.value("stride"), dims, 1)),
+        "dilation": u32s(window(op.value("dilation"), dims, 1)),
         "groups": IntegerAttr(groups, i32),
     }
-    if transposed:
+    if is_transposed(op):
         op_class, filter_array = xnnpack.Deconv2dOp, deconv_filter(weight, groups)
-        properties["adjustment"] = u32s(pair(op.value("output_padding")))
-    elif groups > 1 and groups == channels:
+        properties["adjustment"] = u32s(window(op.value("output_padding"), dims, 0))
+    elif groups > 1 and groups == shape_of(image)[1]:
         op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
     else:
         op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
-    operands = [b.transpose(value, NCHW_TO_NHWC), b.constant(filter_array, name)]
+    operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, static_name(operand(op, "weight")))]
     if bias is not None:
         operands.append(b.constant(b.weight(bias, "bias"), static_name(bias)))
-    batch, out_channels, height, width = shape_of(op.results[0])
-    result = b.node(op_class, operands, (batch, height, width, out_channels), properties)
-    return b.transpose(result, NHWC_TO_NCHW)
+    batch, channels, height, width = image_shape(op.results[0], dims)
+    result = b.node(op_class, operands, (batch, height, width, channels), properties)
+    return b.reshape(b.transpose(result, NHWC_TO_NCHW), shape_of(op.results[0]))
 
 
-def pair(values: tuple[int, ...]) -> tuple[int, int]:
-    """ATen lets one number stand for both dimensions."""
+def is_transposed(op: edge.EdgeOp) -> bool:
+    """Whether a convolution op spreads instead of gathering."""
+    return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))
+
+
+def image_shape(value: SSAValue, dims: int) -> tuple[int, int, int, int]:
+    """The NCHW shape of an activation with `dims` spatial dimensions, which may lack the batch."""
+    shape = shape_of(value)
+    batch, channels = shape[-dims - 2] if len(shape) > dims + 1 else 1, shape[-dims - 1]
+    return batch, channels, 1 if dims == 1 else shape[-2], shape[-1]
+
+
+def window(values: Sequence[int], dims: int, neutral: int) -> tuple[int, int]:
+    """(height, width) of a window property of a 1-D or 2-D op; ATen lets one number stand for both."""
+    if dims == 1:
+        return neutral, values[0]
     return (values[0], values[0]) if len(values) == 1 else (values[0], values[1])
 
 

@@ -47,6 +47,30 @@ def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], shape_of(op.results[0]))
 
 
+@rule("edge.baddbmm")
+def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """beta·self + alpha·(batch1 × batch2)."""
+    batches = [operand(op, "batch1"), operand(op, "batch2")]
+    product = scaled(b, b.node(xnnpack.BatchMatrixMultiplyOp, batches, shape_of(op.results[0])), op.value("alpha"))
+    return b.binary("add", product, scaled(b, operand(op, "self"), op.value("beta")))
+
+
+@rule("edge.matmul")
+def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The product of matrices or vectors of any ranks, batches broadcast."""
+    lhs, rhs = operand(op, "self"), operand(op, "other")
+    if rank_of(rhs) == 2 and isinstance(rhs.owner, edge.ConstantOp) and rank_of(lhs) > 0:
+        return fully_connected(op, b, lhs, rhs, None, transpose=True)
+    if rank_of(lhs) == 1:
+        lhs = b.reshape(lhs, (1, *static_shape(lhs, "operand")))
+    if rank_of(rhs) == 1:
+        rhs = b.reshape(rhs, (*static_shape(rhs, "operand"), 1))
+    batch = broadcast(shape_of(lhs)[:-2], shape_of(rhs)[:-2])
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], (*batch, shape_of(lhs)[-2], shape_of(rhs)[-1]))
+    result = shape_of(op.results[0])
+    return product if shape_of(product) == result else b.reshape(product, static_shape(op.results[0], "result"))
+
+
 def fully_connected(
     op: edge.EdgeOp, b: NodeBuilder, value: SSAValue, weight: SSAValue, bias: SSAValue | None, *, transpose: bool
 ) -> SSAValue:

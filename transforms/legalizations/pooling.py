@@ -1,12 +1,17 @@
-"""Pooling over windows."""
+"""Pooling over windows, in one or two dimensions; one is an image of height 1."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
-from xir.transforms.legalizations.convolution import pair
+from xir.dialects.xnnpack.base import shape_of, u32s
+from xir.transforms.legalizations.convolution import image_shape, window
 from xir.transforms.legalizations.reduction import image_mean
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -17,100 +22,151 @@ from xir.transforms.legalizations.rule import (
     rule,
     static_shape,
 )
+from xir.transforms.legalizations.shape import pad_with
 
 
-@rule("edge.max_pool2d", "edge.max_pool2d_with_indices")
-def max_pool2d(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@dataclass(frozen=True)
+class Pooling:
+    """A pooling op over an NCHW image: all pairs are (height, width)."""
+
+    image: SSAValue
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    result: tuple[int, int]
+    """The size of the result."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The size of the image."""
+        height, width = shape_of(self.image)[2:]
+        return height, width
+
+    @property
+    def padding_after(self) -> tuple[int, int]:
+        """The padding below and to the right with which windows, rounded down, give exactly the result's size.
+
+        With `ceil_mode` the last window may start inside and end outside, so this can be more than `padding`.
+        """
+
+        def after(axis: int) -> int:
+            reach = (self.result[axis] - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
+            return max(self.padding[axis], reach - self.size[axis] - self.padding[axis])
+
+        return after(0), after(1)
+
+
+def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
+    """The arguments of an op that pools `dims` dimensions."""
+    value = operand(op, "self")
+    static_shape(value, "input")
+    kernel = window(op.value("kernel_size"), dims, 1)
+    return Pooling(
+        image=b.reshape(value, image_shape(value, dims)),
+        kernel=kernel,
+        stride=window(op.value("stride"), dims, 1) if op.value("stride") else kernel,
+        padding=window(op.value("padding"), dims, 0),
+        dilation=window(op.value("dilation"), dims, 1) if "dilation" in op.schema.values else (1, 1),
+        result=image_shape(op.results[0], dims)[2:],
+    )
+
+
+@rule("edge.max_pool1d", "edge.max_pool2d", "edge.max_pool2d_with_indices")
+def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each window."""
     if any(result.first_use is not None for result in op.results[1:]):
         raise RefusalError("its indices are used")
-    value = operand(op, "self")
-    window = Window(op)
-    result = b.node(
-        xnnpack.MaxPooling2dOp,
-        [b.transpose(value, NCHW_TO_NHWC)],
-        nhwc_shape(op.results[0]),
-        {
-            "kernel": u32s(window.kernel),
-            "stride": u32s(window.stride),
-            "dilation": u32s(pair(op.value("dilation"))),
-            "padding": u32s(window.padding_to_cover(value, op.results[0], pair(op.value("dilation")))),
-        },
-    )
-    return [b.transpose(result, NHWC_TO_NCHW)]
+    pool = pooling(op, b, 1 if op.name == "edge.max_pool1d" else 2)
+    if pool.kernel == (1, 1):
+        return [b.reshape(strided(b, pool), shape_of(op.results[0]))]
+    (top, left), (bottom, right) = pool.padding, pool.padding_after
+    properties = {
+        "kernel": u32s(pool.kernel),
+        "stride": u32s(pool.stride),
+        "dilation": u32s(pool.dilation),
+        "padding": u32s((top, right, bottom, left)),
+    }
+    batch, channels = shape_of(pool.image)[:2]
+    image = b.transpose(pool.image, NCHW_TO_NHWC)
+    result = b.node(xnnpack.MaxPooling2dOp, [image], (batch, *pool.result, channels), {**properties})
+    return [b.reshape(b.transpose(result, NHWC_TO_NCHW), shape_of(op.results[0]))]
 
 
-@rule("edge.avg_pool2d")
-def avg_pool2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """The mean of each window. XNNPACK never counts the padding."""
-    value, window = operand(op, "self"), Window(op)
-    if op.value("divisor_override") is not None:
-        raise RefusalError("XNNPACK divides by the number of elements, not by divisor_override")
-    if op.value("count_include_pad") and any(window.padding):
-        raise RefusalError("XNNPACK does not count the padding as elements", "pass count_include_pad=False")
-    padding = window.padding_to_cover(value, op.results[0], (1, 1))
+def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
+    """The image itself, where the window is one element and moves by one."""
+    if pool.stride != (1, 1) or any(pool.padding):
+        raise RefusalError("a window of 1x1 with a stride is not a pooling for XNNPACK")
+    return pool.image
+
+
+@rule("edge.avg_pool1d", "edge.avg_pool2d")
+def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each window.
+
+    XNNPACK divides by the elements that are not padding. To count the padding, zeros are put around the image first;
+    what lies beyond them (`ceil_mode`) never counts. A `divisor_override` is a factor on the mean of a full window.
+    """
+    pool = pooling(op, b, 1 if op.name == "edge.avg_pool1d" else 2)
+    if pool.kernel == (1, 1):
+        return b.reshape(strided(b, pool), shape_of(op.results[0]))
+    divisor = op.value("divisor_override") if op.name == "edge.avg_pool2d" else None
+    image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
+    if op.value("count_include_pad") or divisor is not None:
+        image = pad_with(b, image, (0, 0, top, left), (0, 0, top, left), 0.0)
+        top, right, bottom, left = 0, right - left, bottom - top, 0
+    if divisor is not None and (right or bottom):
+        raise RefusalError("its divisor_override also divides windows that end outside the image")
+    result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
+    if divisor is not None:
+        result = b.binary("multiply", result, b.scalar(pool.kernel[0] * pool.kernel[1] / divisor))
+    return b.reshape(result, shape_of(op.results[0]))
+
+
+def average(
+    b: NodeBuilder,
+    image: SSAValue,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int, int, int],
+    size: tuple[int, int],
+) -> SSAValue:
+    """An average pooling node on an NCHW image; `padding` is (top, right, bottom, left)."""
+    batch, channels = shape_of(image)[:2]
     result = b.node(
         xnnpack.AveragePooling2dOp,
-        [b.transpose(value, NCHW_TO_NHWC)],
-        nhwc_shape(op.results[0]),
-        {"kernel": u32s(window.kernel), "stride": u32s(window.stride), "padding": u32s(padding)},
+        [b.transpose(image, NCHW_TO_NHWC)],
+        (batch, *size, channels),
+        {"kernel": u32s(kernel), "stride": u32s(stride), "padding": u32s(padding)},
     )
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-@rule("edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d")
-def adaptive_avg_pool2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """The mean of each cell of a grid that divides the image evenly."""
+@rule("edge.adaptive_avg_pool1d", "edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d")
+def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each cell of a grid: one mean, a pooling where the grid is even, else a matrix on either side."""
+    dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2
     value = operand(op, "self")
-    if rank_of(value) != 4:
-        raise RefusalError(f"its input has rank {rank_of(value)}; XNNPACK pools batches of images")
-    if tuple(op.value("output_size")) == (1, 1):
-        return image_mean(b, value, keepdim=True)
-    _, _, height, width = static_shape(value, "input")
-    out_height, out_width = op.value("output_size")
-    if height % out_height or width % out_width:
-        raise RefusalError(f"the output {out_height}x{out_width} does not divide the input {height}x{width} evenly")
-    kernel = (height // out_height, width // out_width)
-    if kernel == (1, 1):
-        return value
-    result = b.node(
-        xnnpack.AveragePooling2dOp,
-        [b.transpose(value, NCHW_TO_NHWC)],
-        nhwc_shape(op.results[0]),
-        {"kernel": u32s(kernel), "stride": u32s(kernel)},
-    )
-    return b.transpose(result, NHWC_TO_NCHW)
+    image = b.reshape(value, image_shape(value, dims))
+    size, out = static_shape(image, "input")[2:], image_shape(op.results[0], dims)[2:]
+    if out == (1, 1):
+        result = image_mean(b, image, keepdim=True)
+    elif size == out:
+        result = image
+    elif size[0] % out[0] == 0 and size[1] % out[1] == 0:
+        kernel = (size[0] // out[0], size[1] // out[1])
+        result = average(b, image, kernel, kernel, (0, 0, 0, 0), out)
+    else:
+        rows = b.transpose(averaged_columns(b, image, size[1], out[1]), (0, 1, 3, 2))
+        result = b.transpose(averaged_columns(b, rows, size[0], out[0]), (0, 1, 3, 2))
+    return b.reshape(result, shape_of(op.results[0]))
 
 
-def nhwc_shape(value: SSAValue) -> tuple[int, ...]:
-    """The shape of an NCHW value once it is NHWC."""
-    batch, channels, height, width = shape_of(value)
-    return batch, height, width, channels
-
-
-class Window:
-    """A pooling op's window in ATen's terms: kernel, stride (the kernel if empty), symmetric padding."""
-
-    def __init__(self, op: edge.EdgeOp):
-        if rank_of(operand(op, "self")) != 4:
-            raise RefusalError(f"its input has rank {rank_of(operand(op, 'self'))}; XNNPACK pools batches of images")
-        self.kernel = pair(op.value("kernel_size"))
-        self.stride = pair(op.value("stride")) if op.value("stride") else self.kernel
-        self.padding = pair(op.value("padding"))
-        if self.kernel == (1, 1):
-            raise RefusalError("a window of 1x1 pools nothing, and XNNPACK refuses it")
-
-    def padding_to_cover(self, value: SSAValue, result: SSAValue, dilation: tuple[int, int]) -> tuple[int, ...]:
-        """(top, right, bottom, left) with which the windows give exactly the result's size.
-
-        With `ceil_mode` the last window may start inside and end outside: XNNPACK rounds down, so the padding grows.
-        """
-        height, width = static_shape(value, "input")[2:]
-        out_height, out_width = static_shape(result, "result")[2:]
-
-        def after(axis: int, size: int, out: int) -> int:
-            reach = (out - 1) * self.stride[axis] + dilation[axis] * (self.kernel[axis] - 1) + 1
-            return max(self.padding[axis], reach - size - self.padding[axis])
-
-        top, left = self.padding
-        return top, after(1, width, out_width), after(0, height, out_height), left
+def averaged_columns(b: NodeBuilder, value: SSAValue, size: int, out: int) -> SSAValue:
+    """The last dimension, of `size` elements, averaged over `out` cells as ATen cuts them (they may overlap)."""
+    matrix = np.zeros((out, size), dtype=np.float32)
+    for cell in range(out):
+        start, end = floor(cell * size / out), ceil((cell + 1) * size / out)
+        matrix[cell, start:end] = 1.0 / (end - start)
+    shape: Sequence[int] = (*shape_of(value)[:-1], out)
+    return b.node(xnnpack.FullyConnectedOp, [value, b.constant(matrix, "cells")], shape)

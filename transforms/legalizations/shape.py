@@ -27,6 +27,7 @@ MAX_CONCATENATE = 5
 @rule(
     "edge.view",
     "edge._unsafe_view",
+    "edge.squeeze",
     "edge.squeeze.dim",
     "edge.squeeze.dims",
     "edge.unsqueeze",
@@ -79,11 +80,15 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
 
 @rule("edge.cat")
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Join tensors along `dim`; more than one node joins are joined in rounds."""
+    """Join tensors along `dim`; empty ones of shape [0] do not count."""
     values = [value for value in op.tensors("tensors") if value is not None and shape_of(value) != (0,)]
     if not values:
         raise RefusalError("it joins nothing")
-    axis = op.value("dim") % rank_of(values[0])
+    return joined(b, values, op.value("dim") % rank_of(values[0]))
+
+
+def joined(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """Any number of values joined along `axis`, in rounds of as many as a node takes."""
     while len(values) > 1:
         chunks = [values[i : i + MAX_CONCATENATE] for i in range(0, len(values), MAX_CONCATENATE)]
         values = [concatenate(b, chunk, axis) for chunk in chunks]
@@ -138,33 +143,141 @@ def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence
     return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": u32s(sizes)})
 
 
-@rule("edge.constant_pad_nd")
-def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Surround with a constant; ATen lists (before, after) from the last dimension on. Negative padding cuts."""
-    value, pad = operand(op, "self"), op.value("pad")
-    shape = static_shape(value, "input")
-    before, after = [0] * len(shape), [0] * len(shape)
+def pad_with(b: NodeBuilder, value: SSAValue, before: Sequence[int], after: Sequence[int], number: float) -> SSAValue:
+    """`value` with copies of `number` around it: so many before and after in each dimension."""
+    if not any(before) and not any(after):
+        return value
+    shape = [size + p + q for size, p, q in zip(shape_of(value), before, after, strict=True)]
+    properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": FloatAttr(number, f32)}
+    return b.node(xnnpack.StaticConstantPadOp, [value], shape, {**properties})
+
+
+def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[int], list[int]]:
+    """(before, after) for each dimension; ATen lists such pairs from the last dimension on."""
+    pad = op.value(name)
+    before, after = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
         before[-1 - i], after[-1 - i] = pad[2 * i], pad[2 * i + 1]
+    return before, after
+
+
+@rule("edge.constant_pad_nd")
+def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Surround with a constant; negative padding cuts."""
+    value = operand(op, "self")
+    shape = static_shape(value, "input")
+    before, after = padding_by_dimension(op, "pad", len(shape))
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
     if min(sizes, default=1) < 1:
         raise RefusalError("its result is empty")
     inner = box(b, value, offsets, sizes)
-    before, after = [max(p, 0) for p in before], [max(p, 0) for p in after]
-    if not any(before) and not any(after):
-        return inner
-    padded = [d + p + q for d, p, q in zip(sizes, before, after, strict=True)]
-    return b.node(
-        xnnpack.StaticConstantPadOp,
-        [inner],
-        padded,
-        {
-            "pre_paddings": u32s(before),
-            "post_paddings": u32s(after),
-            "padding_value": FloatAttr(float(op.value("value")), f32),
-        },
-    )
+    return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
+
+
+@rule("edge.reflection_pad1d", "edge.reflection_pad2d", "edge.replication_pad1d", "edge.replication_pad2d")
+def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Surround with the mirrored or repeated border, one slice for each new row and column."""
+    value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
+    static_shape(value, "input")
+    before, after = padding_by_dimension(op, "padding", rank_of(value))
+    if min(*before, *after) < 0:
+        raise RefusalError("its padding is negative")
+    for dim in range(rank_of(value)):
+        last = shape_of(value)[dim] - 1
+        first = [i if reflect else 0 for i in range(before[dim], 0, -1)]
+        behind = [last - i if reflect else last for i in range(1, after[dim] + 1)]
+        pieces = [run(b, value, dim, i, 1) for i in first] + [value] + [run(b, value, dim, i, 1) for i in behind]
+        value = joined(b, pieces, dim)
+    return value
+
+
+def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
+    """`size` neighbouring elements of one dimension."""
+    offsets, sizes = [0] * rank_of(value), list(shape_of(value))
+    offsets[dim], sizes[dim] = start, size
+    return box(b, value, offsets, sizes)
+
+
+@rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int")
+def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
+    value = operand(op, "self")
+    static_shape(value, "input")
+    dim, start = op.value("dim") % rank_of(value), 0
+    pieces: list[SSAValue] = []
+    for result in op.results:
+        size = 1 if op.name == "edge.unbind.int" else static_shape(result, "result")[dim]
+        pieces.append(b.reshape(run(b, value, dim, start, size), shape_of(result)))
+        start += size
+    return pieces
+
+
+@rule("edge.stack")
+def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Join tensors along a new dimension."""
+    shape = static_shape(op.results[0], "result")
+    dim = op.value("dim") % len(shape)
+    widened = (*shape[:dim], 1, *shape[dim + 1 :])
+    return joined(b, [b.reshape(value, widened) for value in op.tensors("tensors") if value is not None], dim)
+
+
+@rule("edge.repeat")
+def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Lay copies side by side in each dimension."""
+    value, repeats = operand(op, "self"), op.value("repeats")
+    value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + static_shape(value, "input"))
+    if min(repeats, default=1) < 1:
+        raise RefusalError("its result is empty")
+    for dim, count in enumerate(repeats):
+        value = joined(b, [value] * count, dim)
+    return value
+
+
+@rule("edge.roll")
+def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Move elements along dimensions, those that leave coming in on the other side."""
+    value, dims = operand(op, "self"), op.value("dims")
+    shape = static_shape(value, "input")
+    if not dims:
+        raise RefusalError("it rolls the flattened tensor", "name the dimensions")
+    for shift, axis in zip(op.value("shifts"), dims, strict=True):
+        dim = axis % len(shape)
+        cut = -shift % shape[dim]
+        if cut:
+            value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
+    return value
+
+
+@rule("edge.pixel_shuffle", "edge.pixel_unshuffle")
+def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Move blocks of channels into space, or back: [N, C·r², H, W] ⇔ [N, C, H·r, W·r]."""
+    value, result = operand(op, "self"), static_shape(op.results[0], "result")
+    shape = static_shape(value, "input")
+    if len(shape) != 4:
+        raise RefusalError(f"its input has rank {len(shape)}; only batches of images are rearranged")
+    batch = shape[0]
+    if op.name == "edge.pixel_shuffle":
+        factor, (_, channels, _, _), (height, width) = op.value("upscale_factor"), result, shape[2:]
+        blocks, perm = (batch * channels, factor, factor, height, width), (0, 3, 1, 4, 2)
+    else:
+        factor, (_, channels, _, _), (height, width) = op.value("downscale_factor"), shape, result[2:]
+        blocks, perm = (batch * channels, height, factor, width, factor), (0, 2, 4, 1, 3)
+    return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)
+
+
+@rule("edge.upsample_nearest2d", "edge.upsample_nearest2d.vec")
+def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Repeat each pixel a whole number of times in both directions: a broadcast product with ones."""
+    value = op.operands[0]
+    batch, channels, height, width = static_shape(value, "input")
+    _, _, out_height, out_width = static_shape(op.results[0], "result")
+    if out_height % height or out_width % width:
+        raise RefusalError(f"it resizes {height}x{width} to {out_height}x{out_width}, not by whole factors")
+    ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
+    pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
+    spread = b.binary("multiply", pixels, b.constant(ones, "ones"))
+    return b.reshape(spread, shape_of(op.results[0]))
 
 
 @rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d")
