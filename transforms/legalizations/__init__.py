@@ -1,6 +1,15 @@
 """The rules that turn edge ops into xnnpack ops, a file a family; importing the package fills `RULES`."""
 
-from xir.transforms.legalizations import activation, convolution, elementwise, matrix, pooling, reduction, shape
+from xir.transforms.legalizations import (
+    activation,
+    convolution,
+    elementwise,
+    matrix,
+    pooling,
+    reduction,
+    resampling,
+    shape,
+)
 from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
 
 __all__ = [
@@ -14,5 +23,6 @@ __all__ = [
     "matrix",
     "pooling",
     "reduction",
+    "resampling",
     "shape",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
@@ -13,6 +12,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import shape_of, u32s
 from xir.transforms.legalizations.convolution import image_shape, window
 from xir.transforms.legalizations.reduction import image_mean
+from xir.transforms.legalizations.resampling import resampled
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -157,16 +157,14 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         kernel = (size[0] // out[0], size[1] // out[1])
         result = average(b, image, kernel, kernel, (0, 0, 0, 0), out)
     else:
-        rows = b.transpose(averaged_columns(b, image, size[1], out[1]), (0, 1, 3, 2))
-        result = b.transpose(averaged_columns(b, rows, size[0], out[0]), (0, 1, 3, 2))
+        result = resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
     return b.reshape(result, shape_of(op.results[0]))
 
 
-def averaged_columns(b: NodeBuilder, value: SSAValue, size: int, out: int) -> SSAValue:
-    """The last dimension, of `size` elements, averaged over `out` cells as ATen cuts them (they may overlap)."""
+def cells(size: int, out: int) -> np.ndarray:
+    """The matrix [out, size] that averages `size` elements over `out` cells as ATen cuts them; they may overlap."""
     matrix = np.zeros((out, size), dtype=np.float32)
     for cell in range(out):
         start, end = floor(cell * size / out), ceil((cell + 1) * size / out)
         matrix[cell, start:end] = 1.0 / (end - start)
-    shape: Sequence[int] = (*shape_of(value)[:-1], out)
-    return b.node(xnnpack.FullyConnectedOp, [value, b.constant(matrix, "cells")], shape)
+    return matrix

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr, f32, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
 from xir.transforms.legalizations.rule import (
-    NCHW_TO_NHWC,
-    NHWC_TO_NCHW,
     NodeBuilder,
     RefusalError,
     operand,
@@ -264,29 +262,3 @@ def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         factor, (_, channels, _, _), (height, width) = op.value("downscale_factor"), shape, result[2:]
         blocks, perm = (batch * channels, height, factor, width, factor), (0, 2, 4, 1, 3)
     return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)
-
-
-@rule("edge.upsample_nearest2d", "edge.upsample_nearest2d.vec")
-def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Repeat each pixel a whole number of times in both directions: a broadcast product with ones."""
-    value = op.operands[0]
-    batch, channels, height, width = static_shape(value, "input")
-    _, _, out_height, out_width = static_shape(op.results[0], "result")
-    if out_height % height or out_width % width:
-        raise RefusalError(f"it resizes {height}x{width} to {out_height}x{out_width}, not by whole factors")
-    ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
-    pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
-    spread = b.binary("multiply", pixels, b.constant(ones, "ones"))
-    return b.reshape(spread, shape_of(op.results[0]))
-
-
-@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d")
-def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Resize an image by bilinear interpolation."""
-    batch, channels, height, width = static_shape(op.results[0], "result")
-    properties = {"new_height": IntegerAttr(height, i32), "new_width": IntegerAttr(width, i32)}
-    if op.value("align_corners"):
-        properties["align_corners"] = UnitAttr()  # pyright: ignore[reportArgumentType]
-    image = b.transpose(op.operands[0], NCHW_TO_NHWC)
-    result = b.node(xnnpack.StaticResizeBilinear2dOp, [image], (batch, height, width, channels), {**properties})
-    return b.transpose(result, NHWC_TO_NCHW)
