@@ -53,15 +53,15 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
     storage_max: IntAttr
     expressed: Attribute
     """The float type that it stands for."""
-    axes: DenseArrayBase
+    axes: DenseArrayBase[IntegerType]
     """`i32`: the dimensions along which scales differ. None for per-tensor, one for per-axis."""
-    block_sizes: DenseArrayBase
+    block_sizes: DenseArrayBase[IntegerType]
     """`i64`, blockwise only: how many indices of each of `axes` share a scale."""
-    scale_shape: DenseArrayBase
+    scale_shape: DenseArrayBase[IntegerType]
     """`i64`, blockwise only: the shape of the scales, row-major."""
-    scales: DenseArrayBase
+    scales: DenseArrayBase[Float64Type]
     """`f64`."""
-    zero_points: DenseArrayBase
+    zero_points: DenseArrayBase[IntegerType]
     """`i64`, as many as scales."""
 
     @staticmethod
@@ -302,7 +302,7 @@ class _Scales:
             parser.raise_error(f"expected {self.shape[depth]} scales here, got {count}", start)
 
     def _next_is_nested(self, parser: AttrParser, depth: int) -> bool:
-        is_brace = parser._current_token.text == "{"
+        is_brace = parser._current_token.text == "{"  # pyright: ignore[reportPrivateUsage]
         known_depth = len(self.shape) > depth + 1
         if self.scales and is_brace != known_depth:
             parser.raise_error("the scales are not nested equally")

@@ -9,7 +9,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(os.path.dirname(here))
 sys.path[:0] = [root, os.path.join(here, "tools")]
 
-import inprocess  # noqa: E402
+import inprocess
 
 # The workers are forked from this process: what is imported here is imported once.
 import xir.ir.parser

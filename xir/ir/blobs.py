@@ -99,7 +99,7 @@ def _chunks(array: np.ndarray) -> Iterator[memoryview]:
     if array.nbytes == 0:
         return
     if array.flags.c_contiguous:
-        yield memoryview(array.reshape(-1).view(np.uint8)).toreadonly()
+        yield array.reshape(-1).view(np.uint8).data.toreadonly()
         return
     rows = max(1, CHUNK_BYTES // max(1, array[0].nbytes))
     for start in range(0, array.shape[0], rows):

@@ -7,11 +7,14 @@ values are read as float32 (exactly) and their raw form is `uint16`.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    AnyDenseElement,
     BFloat16Type,
     BytesAttr,
+    ContainerType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     Float16Type,
@@ -77,6 +80,12 @@ def element_type_of(dtype: np.dtype) -> Attribute:
     raise TypeError(f"no element type for numpy's {dtype}")
 
 
+def element_type_of_constant(attr: Attribute) -> Attribute:
+    """The element type of a `dense` or `dense_resource` attribute."""
+    assert isinstance(attr, DenseIntOrFPElementsAttr | DenseResourceAttr)
+    return cast(ContainerType[Attribute], attr.type).get_element_type()
+
+
 def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
     """The constant's elements as stored (bf16 as `uint16`), shaped like its type; no copy is made.
 
@@ -89,7 +98,7 @@ def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> 
         raise DiagnosticError(where, f"expected a dense constant, got {attr}")
     key = attr.resource_handle.data
     shape = attr.type.get_shape()
-    dtype = storage_dtype(attr.type.get_element_type())
+    dtype = storage_dtype(element_type_of_constant(attr))
     if key not in ctx.blobs:
         raise DiagnosticError(
             where, f'resource "{key}" has no data here: print the module with --print-resources to keep the weights'
@@ -106,7 +115,7 @@ def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> 
 def constant_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
     """The constant's values, shaped like its type: as `storage_array`, with bf16 widened to float32 (the one copy)."""
     array = storage_array(attr, ctx, where)
-    if isinstance(attr.type.get_element_type(), BFloat16Type):  # pyright: ignore[reportAttributeAccessIssue]
+    if element_type_of_constant(attr) == bf16:
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array
 
@@ -126,10 +135,10 @@ def make_dense(
     elif array.dtype != dtype:
         same_bits = array.dtype.itemsize == dtype.itemsize and array.dtype.kind in "iu" and dtype.kind in "iu"
         array = array.view(dtype) if same_bits else array.astype(dtype)
-    type = TensorType(element_type, array.shape)
     if array.size <= DENSE_LIMIT:
+        type = TensorType(cast(AnyDenseElement, element_type), array.shape)
         return DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes()))
-    return DenseResourceAttr.from_params(ctx.blobs.add(name, array), type)
+    return DenseResourceAttr.from_params(ctx.blobs.add(name, array), TensorType(element_type, array.shape))
 
 
 def round_to_bfloat16(array: np.ndarray) -> np.ndarray:

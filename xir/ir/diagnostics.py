@@ -7,7 +7,7 @@ decide what becomes of a diagnostic: tools print it, `--verify-diagnostics` matc
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -107,7 +107,7 @@ class DiagnosticEngine:
         self.emit(Diagnostic(Severity.REMARK, location_of(where), message, tuple(notes)))
 
     @contextmanager
-    def handler(self, handler: Handler) -> Iterator[None]:
+    def handler(self, handler: Handler) -> Generator[None]:
         """Put `handler` on top of the stack for the duration."""
         self.handlers.append(handler)
         try:
@@ -116,7 +116,7 @@ class DiagnosticEngine:
             self.handlers.remove(handler)
 
     @contextmanager
-    def collect(self) -> Iterator[list[Diagnostic]]:
+    def collect(self) -> Generator[list[Diagnostic]]:
         """Collect every diagnostic of the duration into the list, and let none through."""
         collected: list[Diagnostic] = []
 

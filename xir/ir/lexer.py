@@ -85,7 +85,7 @@ class XirLexer(MLIRLexer):
                 # xDSL's expression for strings takes exponential time where there is no closing quote.
                 position = start_of_string.end() - 1
                 raise ParseError(
-                    Span(position, position + 1, self.input), "unclosed string, or an escape unknown to MLIR"
+                    Span(position, position + 1, self.input), "unclosed string, or an unknown escape in it"
                 )
             return super().lex()
         group = match.lastindex

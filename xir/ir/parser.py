@@ -71,7 +71,7 @@ def parse_module(ctx: XirContext, text: str, name: str = "<input>", line_offset:
         return parser.parse_module()
     except ParseError as error:
         references = error.refs if isinstance(error, MultipleSpansParseError) else []
-        notes = [note(_locate(span, line_offset), message or error.ref_text or "here") for span, message in references]
+        notes = [note(_locate(span, line_offset), message or "it is here") for span, message in references]
         raise DiagnosticError(_locate(error.span, line_offset), _one_line(error.msg), notes) from error
     except RecursionError as error:
         raise DiagnosticError(file_location(name, line_offset + 1), "the text is nested too deeply") from error
@@ -318,7 +318,7 @@ class XirParser(Parser):
         if SSAValue.is_valid_name(name):
             for value in values:
                 # The setter would take `_1` off `conv_1`, and two ops would swap their names when printed.
-                value._name = name
+                value._name = name  # pyright: ignore[reportPrivateUsage]
 
     def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
         if self._current_token.kind is not MLIRTokenKind.L_PAREN:
@@ -420,7 +420,7 @@ class XirParser(Parser):
     # --- Constants -------------------------------------------------------------------------------------------------
 
     @dataclass
-    class _TensorLiteralElement(AttrParser._TensorLiteralElement):
+    class _TensorLiteralElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
         def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> Any:
             if isinstance(type, AnyFloat) and isinstance(self.value, int) and self.span.text[:2] in ("0x", "0X"):
                 return _float_from_bits(parser, self.value, type, self.span)

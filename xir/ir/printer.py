@@ -158,7 +158,7 @@ class XirPrinter(Printer):
             # MLIR packs the bits of a long i1 constant in its hex form, so this one is always written out.
             self._write("dense<")
             values = attribute.get_values()
-            attribute._print_dense_list(values, attribute.get_shape() or (len(values),), self)
+            attribute._print_dense_list(values, attribute.get_shape(), self)  # pyright: ignore[reportPrivateUsage]
             self._write("> : ")
             self.print_attribute(attribute.type)
             return

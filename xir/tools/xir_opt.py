@@ -91,7 +91,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("input", nargs="?", default="-", help="the file to read; - is standard input (default)")
     parser.add_argument(
-        "-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output"
+        "-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output (default)"
     )
 
     passes = parser.add_argument_group("passes")
