@@ -25,6 +25,7 @@ from xir.dialects.pte.instructions import (
     MoveOp,
 )
 from xir.dialects.pte.program import (
+    BACKEND_IDS,
     SEGMENT_ALIGNMENT,
     ChainOp,
     DelegateOp,
@@ -103,6 +104,7 @@ Pte = Dialect(
 )
 
 __all__ = [
+    "BACKEND_IDS",
     "INSTRUCTION_OPS",
     "SEGMENT_ALIGNMENT",
     "VALUE_OPS",

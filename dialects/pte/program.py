@@ -43,6 +43,9 @@ from xir.dialects.xnnpack import SubgraphOp
 
 OpT = TypeVar("OpT", bound=Operation)
 
+BACKEND_IDS = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
+"""A delegate's id by its subgraph's target: stock ExecuTorch refuses by name what it cannot run."""
+
 SEGMENT_ALIGNMENT = 128
 """What ExecuTorch aligns segments to unless told otherwise."""
 
@@ -185,9 +188,8 @@ class ExecutionPlanOp(IRDLOperation):
             if arena >= len(sizes):
                 raise VerifyException(f"a tensor is planned in arena {arena}, the plan has {len(sizes) - 1}")
             if offset + op.nbytes > sizes[arena]:
-                raise VerifyException(
-                    f"a tensor of {op.nbytes} bytes at offset {offset} reaches beyond arena {arena} of {sizes[arena]} bytes"
-                )
+                what = f"a tensor of {op.nbytes} bytes at offset {offset}"
+                raise VerifyException(f"{what} reaches beyond arena {arena} of {sizes[arena]} bytes")
 
 
 @irdl_op_definition
@@ -237,7 +239,10 @@ class ChainOp(IRDLOperation):
     traits = traits_def(NoTerminator(), HasParent(ExecutionPlanOp))
 
     custom_directives = (Values,)
-    assembly_format = "(`inputs` custom<Values>($inputs, type($inputs))^)? (`outputs` custom<Values>($outputs, type($outputs))^)? attr-dict-with-keyword $body"
+    assembly_format = (
+        "(`inputs` custom<Values>($inputs, type($inputs))^)? (`outputs` custom<Values>($outputs, type($outputs))^)? "
+        "attr-dict-with-keyword $body"
+    )
 
     def __init__(
         self, instructions: Sequence[Operation], inputs: Sequence[SSAValue] = (), outputs: Sequence[SSAValue] = ()

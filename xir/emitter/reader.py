@@ -25,6 +25,7 @@ from xdsl.irdl import VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.pte import (
+    BACKEND_IDS,
     INSTRUCTION_OPS,
     SEGMENT_ALIGNMENT,
     VALUE_OPS,
@@ -53,7 +54,7 @@ from xir.emitter.container import Container, align, read_container
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_attribute
-from xir.emitter.xnn_blob import BACKEND_IDS, read_blob
+from xir.emitter.xnn_blob import read_blob
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.verifier import verify
@@ -237,7 +238,7 @@ class _PlanReader:
         """The operands and properties of an op that are fields of its table, under the same names."""
         definition = cls.get_irdl_definition()
         properties: dict[str, Attribute | None] = {
-            item.name: to_attribute(item, tree[item.name] if item.name in tree else [])
+            item.name: to_attribute(item, tree.get(item.name, []))
             for item in self.schema.tables[cls.MEMBER].fields
             if item.name in definition.properties and (item.name in tree or item.vector)
         }

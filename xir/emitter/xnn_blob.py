@@ -5,10 +5,10 @@
     byte 8   u16 header length (30)                 byte 22  u64 size of the constant data
     byte 10  u32 offset of the FlatBuffer (32)
 
-Written: constants are named data of the program, keyed by the sha256 of their bytes, and the blob's own constant data is
-empty, as ExecuTorch 1.5 has it. Read, besides: constants behind the blob's header, constants in the FlatBuffer, and a
-FlatBuffer without a header. Sources: `backends/xnnpack/serialization/` and `backends/xnnpack/runtime/XNNHeader.cpp` of
-pytorch/executorch.
+Written: constants are named data of the program, keyed by the sha256 of their bytes, and the blob's own constant data
+is empty, as ExecuTorch 1.5 has it. Read, besides: constants behind the blob's header, constants in the FlatBuffer, and
+a FlatBuffer without a header. Sources: `backends/xnnpack/serialization/` and
+`backends/xnnpack/runtime/XNNHeader.cpp` of pytorch/executorch.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ from xir.emitter.fbs import load_schema
 from xir.ir.constants import storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-
-BACKEND_IDS = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
-"""The delegate's id by the subgraph's target: stock ExecuTorch refuses by name what it cannot run."""
 
 MAGIC = b"XH00"
 NO_HANDLE = 65535

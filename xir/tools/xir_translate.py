@@ -1,0 +1,203 @@
+"""`xir-translate`: between `.pt2` files, MLIR text and `.pte` files. Flags and errors follow `mlir-translate`.
+
+Nothing of the compiler is imported before the arguments are understood, and torch only for `--pt2-to-mlir`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from xir.emitter.codec import Buffer
+    from xir.ir.context import XirContext
+
+STDIO = "-"
+
+
+class UsageError(Exception):
+    """The command line or a file it names is wrong; the message is for the user."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `xir-translate` with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    try:
+        options = _argument_parser().parse_args(argv)
+    except UsageError as error:
+        return _fail(f"xir-translate: error: {error}")
+    except SystemExit as error:
+        return int(error.code or 0)
+    from xir.emitter.errors import FormatError
+    from xir.ir.diagnostics import DiagnosticError
+
+    try:
+        _TRANSLATIONS[options.translation](options)
+    except UsageError as error:
+        return _fail(f"xir-translate: error: {error}")
+    except FormatError as error:
+        return _fail(f"{_shown(options.input)}: error: {error}")
+    except DiagnosticError as error:
+        return _fail(str(error.diagnostic))
+    except BrokenPipeError:
+        # The reader (`head`, a closed pager) has what it wants.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"{message}\n")
+    return 1
+
+
+def _shown(path: str) -> str:
+    return "<stdin>" if path == STDIO else path
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = _ArgumentParser(
+        prog="xir-translate",
+        description="Translate between PyTorch's .pt2 files, MLIR text, and ExecuTorch's .pte files.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("input", nargs="?", default=STDIO, help="the file to read; - is standard input (default)")
+    parser.add_argument(
+        "-o", dest="output", default=STDIO, metavar="FILE", help="the file to write; - is standard output"
+    )
+    direction = parser.add_mutually_exclusive_group(required=True)
+    for flag, text in (
+        ("pt2-to-mlir", "import a program saved by torch.export.save into the edge dialect (needs torch)"),
+        ("mlir-to-pte", "write a module that holds a pte.program as a .pte file"),
+        ("pte-to-mlir", "read a .pte file, xir's or ExecuTorch's, into the pte and xnnpack dialects"),
+    ):
+        direction.add_argument(f"--{flag}", dest="translation", action="store_const", const=flag, help=text)
+    parser.add_argument(
+        "--print-resources", action="store_true", help="print the data of resources (default: only keys)"
+    )
+    parser.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
+    parser.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
+    return parser
+
+
+# --- Translations ------------------------------------------------------------------------------------------------
+
+
+def _pt2_to_mlir(options: argparse.Namespace) -> None:
+    from xir.importer import import_pt2
+    from xir.ir.context import XirContext
+
+    ctx = XirContext()
+    with _input_path(options.input, ".pt2") as path:
+        module = import_pt2(path, ctx)
+        _write_text(module, ctx, options)
+
+
+def _mlir_to_pte(options: argparse.Namespace) -> None:
+    from xir.emitter import emit
+    from xir.ir.context import XirContext
+    from xir.ir.diagnostics import stream_handler
+    from xir.ir.parser import parse_module
+    from xir.ir.verifier import verify
+
+    ctx = XirContext()
+    try:
+        text = bytes(_read_bytes(options.input)).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"'{options.input}' is not UTF-8 text: byte {error.start} is no part of a character"
+        ) from error
+    with ctx.diagnostics.handler(stream_handler(sys.stderr)):
+        module = parse_module(ctx, text, _shown(options.input))
+        verify(module)
+        with _output(options.output) as stream:
+            emit(module, ctx, stream)
+
+
+def _pte_to_mlir(options: argparse.Namespace) -> None:
+    from xir.emitter import read
+    from xir.ir.context import XirContext
+
+    ctx = XirContext()
+    _write_text(read(_read_bytes(options.input), ctx), ctx, options)
+
+
+_TRANSLATIONS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "pt2-to-mlir": _pt2_to_mlir,
+    "mlir-to-pte": _mlir_to_pte,
+    "pte-to-mlir": _pte_to_mlir,
+}
+
+
+# --- Files -------------------------------------------------------------------------------------------------------
+
+
+def _read_bytes(path: str) -> Buffer:
+    """The input's bytes; a file is mapped."""
+    from xir.emitter.container import map_file
+
+    try:
+        return sys.stdin.buffer.read() if path == STDIO else map_file(path)
+    except OSError as error:
+        raise UsageError(f"cannot open '{path}': {error.strerror}") from error
+
+
+@contextmanager
+def _input_path(path: str, suffix: str) -> Iterator[str]:
+    """A path to the input, for a reader that takes nothing else."""
+    if path != STDIO:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(suffix=suffix) as file:
+        file.write(sys.stdin.buffer.read())
+        file.flush()
+        yield file.name
+
+
+@contextmanager
+def _output(path: str) -> Iterator[IO[bytes]]:
+    """The output; a file is there only once it is complete."""
+    from xir.emitter.container import atomic_file
+
+    if path == STDIO:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with atomic_file(path) as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _write_text(module: ModuleOp, ctx: XirContext, options: argparse.Namespace) -> None:
+    import io
+
+    from xir.ir.printer import PrintOptions, print_module
+
+    print_options = PrintOptions(
+        generic=options.mlir_print_op_generic,
+        debuginfo=options.mlir_print_debuginfo,
+        resources=options.print_resources,
+    )
+    with _output(options.output) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+        print_module(module, text, ctx, print_options)
+        # The stream is not ours to close.
+        text.detach()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
