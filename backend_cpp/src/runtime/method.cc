@@ -106,6 +106,10 @@ Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
   return {};
 }
 
+Kernel LoadedMethod::Fallback(const std::string& op) const {
+  return program_->options.fallback ? program_->options.fallback(op) : Kernel();
+}
+
 Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan& plan,
                                                     const program::KernelCall& from) {
   Call call;
@@ -115,22 +119,21 @@ Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan
       call.args.push_back(&memory_[static_cast<size_t>(index)]);
     }
   }
-  if (program_->options.fallback) call.fallback = program_->options.fallback(call.name);
   const PortableKernel* portable = FindPortableKernel(call.name);
   if (portable == nullptr) {
-    if (!call.fallback) {
+    call.kernel = Fallback(call.name);
+    if (!call.kernel) {
       return Fail(Code::kUnsupported, "there is no kernel for '", call.name,
                   "'; compile the model so that XNNPACK takes this operator, or run it from Python, "
                   "which has torch's kernels");
     }
-    call.kernel = std::move(call.fallback);
-    call.fallback = nullptr;
     return call;
   }
   auto written = MatchSignature(portable->signature, call.args);
   if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
   call.written = std::move(written).value();
   call.kernel = portable->run;
+  call.portable = true;
   return call;
 }
 
@@ -220,24 +223,28 @@ Status LoadedMethod::SetInput(size_t index, double value) {
   return RequireEqual(index, *slot, value);
 }
 
-Status LoadedMethod::RunCall(const Call& call) {
-  if (call.delegate != nullptr) return call.delegate->Execute(call.args);
-  for (const Value* value : call.args) {
+Status LoadedMethod::RunCall(Call* call) {
+  if (call->delegate != nullptr) return call->delegate->Execute(call->args);
+  for (const Value* value : call->args) {
     const auto* tensor = value->get<Tensor>();
     if (tensor != nullptr && tensor->data == nullptr && tensor->numel() > 0) {
       return Fail(Code::kInvalidProgram, "a tensor has no memory");
     }
   }
-  for (const size_t index : call.written) {
-    if (!call.args[index]->get<Tensor>()->writable) {
+  for (const size_t index : call->written) {
+    if (!call->args[index]->get<Tensor>()->writable) {
       return Fail(Code::kInvalidArgument, "it writes to read-only memory");
     }
   }
-  Status status = call.kernel(call.args);
-  if (!status.ok() && status.code() == Code::kUnsupported && call.fallback) {
-    return call.fallback(call.args);
-  }
-  return status;
+  Status status = call->kernel(call->args);
+  if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
+  // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked for only now: to find
+  // it may mean to load torch.
+  Kernel fallback = Fallback(call->name);
+  if (!fallback) return status;
+  call->portable = false;
+  call->kernel = std::move(fallback);
+  return call->kernel(call->args);
 }
 
 Result<bool> LoadedMethod::IsFalse(size_t condition) const {
@@ -266,9 +273,9 @@ Status LoadedMethod::Execute() {
       return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
     }
     const size_t current = next++;
-    const Instruction& instruction = instructions_[current];
-    if (const auto* call = std::get_if<Call>(&instruction)) {
-      Status status = RunCall(*call);
+    Instruction& instruction = instructions_[current];
+    if (auto* call = std::get_if<Call>(&instruction)) {
+      Status status = RunCall(call);
       if (!status.ok()) {
         const std::string what = call->delegate != nullptr ? "delegate" : "'" + call->name + "'";
         return std::move(status).In("instruction " + std::to_string(current) + " (" + what + ")");

@@ -41,7 +41,7 @@ class LoadedMethod final : public Method {
   struct Call {
     std::string name;             // of the operator
     Kernel kernel;                // empty for a delegate
-    Kernel fallback;              // for what the kernel does not support
+    bool portable = false;        // a fallback may replace the kernel
     XnnDelegate* delegate = nullptr;
     std::vector<Value*> args;
     std::vector<size_t> written;  // indices of the arguments that the kernel writes
@@ -63,7 +63,8 @@ class LoadedMethod final : public Method {
   Status BindInstructions(const program::ExecutionPlan& plan);
   Result<Call> BindKernel(const program::ExecutionPlan& plan, const program::KernelCall& call);
   Result<Value*> ScalarInput(size_t index, std::string_view kind);
-  Status RunCall(const Call& call);
+  Kernel Fallback(const std::string& op) const;
+  Status RunCall(Call* call);
   Result<bool> IsFalse(size_t condition) const;
 
   std::shared_ptr<const LoadedProgram> program_;

@@ -27,8 +27,6 @@ Status VerifyLeakyReLU(const graph::XNNLeakyReLU& node, GraphVerifier* g);
 // verify_matrix.cc
 Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier* g);
 Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g);
-Status VerifyScaledDotProductAttention(const graph::XNNScaledDotProductAttention& node,
-                                       GraphVerifier* g);
 
 // verify_spatial.cc
 Status VerifyConv2d(const graph::XNNNodeConv& node, GraphVerifier* g);

@@ -73,8 +73,4 @@ Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g
   return g->Output(node.output_id(), dims);
 }
 
-Status VerifyScaledDotProductAttention(const graph::XNNScaledDotProductAttention&, GraphVerifier*) {
-  return Fail(Code::kUnsupported, "XNNPACK has no attention node since 2025; lower it to its parts");
-}
-
 }  // namespace xir

@@ -272,6 +272,18 @@ bool Holds(program::ScalarType dtype, xnn_datatype datatype, bool output) {
   }
 }
 
+// A tensor of rank 0 may be a vector of one element in the graph.
+bool SamePhysicalShape(const program::Tensor& tensor, const graph::XNNTensorValue& external) {
+  const size_t rank = SizeOf(tensor.sizes());
+  if (rank == 0 && SizeOf(external.dims()) == 1) return external.dims()->Get(0) == 1;
+  if (rank != SizeOf(external.dims())) return false;
+  for (uoffset_t i = 0; i < rank; ++i) {
+    const int32_t size = tensor.sizes()->Get(tensor.dim_order()->Get(i));
+    if (external.dims()->Get(i) != static_cast<uint32_t>(size)) return false;
+  }
+  return true;
+}
+
 Status VerifyDelegateArg(const ExecutionPlan& plan, const program::DelegateCall& call,
                          const graph::XNNTensorValue& external) {
   const uint32_t id = external.external_id();
@@ -285,13 +297,8 @@ Status VerifyDelegateArg(const ExecutionPlan& plan, const program::DelegateCall&
                " tensor, but the graph has it as ",
                graph::EnumNameXNNDatatype(external.datatype()));
   }
-  const size_t rank = SizeOf(tensor->sizes());
-  bool same = rank == SizeOf(external.dims());
-  for (uoffset_t i = 0; same && i < rank; ++i) {
-    same = external.dims()->Get(i) ==
-           static_cast<uint32_t>(tensor->sizes()->Get(tensor->dim_order()->Get(i)));
-  }
-  return same ? Status() : Bad("argument ", id, " has another shape in the graph");
+  if (SamePhysicalShape(*tensor, external)) return {};
+  return Bad("argument ", id, " has another shape in the graph");
 }
 
 }  // namespace

@@ -32,9 +32,4 @@ xnn_status DefineBatchMatrixMultiply(const graph::XNNNode2x1& node, const NodeCo
                                           c(node.output_id()), node.flags());
 }
 
-xnn_status DefineScaledDotProductAttention(const graph::XNNScaledDotProductAttention&,
-                                           const NodeContext&) {
-  return xnn_status_unsupported_parameter;
-}
-
 }  // namespace xir

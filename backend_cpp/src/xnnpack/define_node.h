@@ -38,8 +38,6 @@ xnn_status DefineLeakyReLU(const graph::XNNLeakyReLU& node, const NodeContext& c
 // define_matrix.cc
 xnn_status DefineFullyConnected(const graph::XNNFullyConnected& node, const NodeContext& c);
 xnn_status DefineBatchMatrixMultiply(const graph::XNNNode2x1& node, const NodeContext& c);
-xnn_status DefineScaledDotProductAttention(const graph::XNNScaledDotProductAttention& node,
-                                           const NodeContext& c);
 
 // define_spatial.cc
 xnn_status DefineConv2d(const graph::XNNNodeConv& node, const NodeContext& c);

@@ -10,6 +10,33 @@ namespace {
 
 Tensor& TensorAt(KernelArgs args, uint32_t id) { return *args[id]->get<Tensor>(); }
 
+// A tensor's sizes as XNNPACK has them. A tensor of rank 0 is a vector of one element where the graph says so; XNNPACK
+// takes no empty ones.
+bool ReadDims(const Tensor& tensor, size_t rank, PhysicalDims* dims) {
+  *dims = {};
+  if (tensor.rank() == 0 && rank == 1) {
+    (*dims)[0] = 1;
+    return true;
+  }
+  if (tensor.rank() != rank) return false;
+  for (size_t i = 0; i < rank; ++i) {
+    (*dims)[i] = static_cast<size_t>(tensor.shape[tensor.dim_order[i]]);
+    if ((*dims)[i] == 0) return false;
+  }
+  return true;
+}
+
+// The other way around.
+bool ReadShape(const PhysicalDims& dims, size_t rank, const Tensor& tensor, Shape* shape) {
+  shape->rank = tensor.rank();
+  if (tensor.rank() == 0 && rank == 1) return dims[0] == 1;
+  if (tensor.rank() != rank) return false;
+  for (size_t i = 0; i < rank; ++i) {
+    (*shape)[tensor.dim_order[i]] = static_cast<int64_t>(dims[i]);
+  }
+  return true;
+}
+
 // XNNPACK writes indices as int32 where the file has int64; back to front, as both use the same memory.
 void Widen(const Tensor& tensor) {
   auto* bytes = tensor.as<uint8_t>();
@@ -58,24 +85,17 @@ Status XnnDelegate::ReshapeInputs(KernelArgs args) {
   for (External& external : externals_) {
     if (external.is_output) continue;
     const Tensor& tensor = TensorAt(args, external.id);
-    if (tensor.rank() > XNN_MAX_TENSOR_DIMS) {
-      return Fail(Code::kInvalidArgument, "argument ", external.id, " has rank ", tensor.rank());
+    PhysicalDims dims;
+    if (!ReadDims(tensor, external.rank, &dims)) {
+      return Fail(Code::kInvalidArgument, "argument ", external.id, " of shape ",
+                  tensor.shape.ToString(), " is empty or of another rank than the graph has it");
     }
-    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
-    for (size_t i = 0; i < tensor.rank(); ++i) {
-      dims[i] = static_cast<size_t>(tensor.shape[tensor.dim_order[i]]);
-      if (dims[i] == 0) {
-        return Fail(Code::kInvalidArgument, "argument ", external.id, " of shape ",
-                    tensor.shape.ToString(), " is empty; XNNPACK needs at least one element");
-      }
-    }
-    if (!reshape_needed_ && external.rank == tensor.rank() && external.dims == dims) continue;
-    external.rank = tensor.rank();
+    if (!reshape_needed_ && external.dims == dims) continue;
     external.dims = dims;
     // Set before the call: should anything from here on fail, the next execution starts over.
     reshape_needed_ = true;
     XIR_RETURN_IF_ERROR(CheckXnn(
-        xnn_reshape_external_value(runtime_.get(), external.id, tensor.rank(), dims.data()),
+        xnn_reshape_external_value(runtime_.get(), external.id, external.rank, dims.data()),
         "take argument " + std::to_string(external.id) + " of shape " + tensor.shape.ToString()));
   }
   if (!reshape_needed_) return {};
@@ -90,10 +110,13 @@ Status XnnDelegate::ReadOutputShapes() {
   for (External& external : externals_) {
     if (!external.is_output) continue;
     external.dims = {};
+    size_t rank = 0;
     XIR_RETURN_IF_ERROR(CheckXnn(
-        xnn_get_external_value_shape(runtime_.get(), external.id, &external.rank,
-                                     external.dims.data()),
+        xnn_get_external_value_shape(runtime_.get(), external.id, &rank, external.dims.data()),
         "tell the shape of result " + std::to_string(external.id)));
+    if (rank != external.rank) {
+      return Fail(Code::kInternal, "XNNPACK gives result ", external.id, " rank ", rank);
+    }
   }
   return {};
 }
@@ -104,13 +127,8 @@ Status XnnDelegate::BindTensors(KernelArgs args) {
     Tensor& tensor = TensorAt(args, external.id);
     if (external.is_output) {
       Shape shape;
-      shape.rank = external.rank;
-      if (shape.rank != tensor.rank()) {
-        return Fail(Code::kInternal, "result ", external.id, " has rank ", shape.rank, ", not ",
-                    tensor.rank());
-      }
-      for (size_t d = 0; d < shape.rank; ++d) {
-        shape[tensor.dim_order[d]] = static_cast<int64_t>(external.dims[d]);
+      if (!ReadShape(external.dims, external.rank, tensor, &shape)) {
+        return Fail(Code::kInternal, "result ", external.id, " has another rank than its tensor");
       }
       XIR_RETURN_IF_ERROR(tensor.Resize(shape).In("result " + std::to_string(external.id)));
       if (!tensor.writable) {

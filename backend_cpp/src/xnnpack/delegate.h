@@ -11,6 +11,9 @@
 
 namespace xir {
 
+// Sizes in memory order; zeros behind the rank.
+using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
+
 // One XNNPACK graph, ready to run. The file's constants and the thread pool must outlive it.
 class XnnDelegate {
  public:
@@ -29,7 +32,7 @@ class XnnDelegate {
     uint32_t id = 0;
     bool is_output = false;
     size_t rank = 0;
-    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};  // physical, as XNNPACK last had them
+    PhysicalDims dims{};  // as XNNPACK last had them
   };
 
   XnnDelegate() = default;

@@ -1,0 +1,348 @@
+// xir.runtime._native: the C++ API for Python, on NumPy arrays. The exception is the only thing that Python adds; the
+// runtime below does not throw.
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xir/program.h"
+
+namespace py = pybind11;
+
+namespace {
+
+using xir::Code;
+using xir::DType;
+using xir::Fail;
+using xir::Shape;
+using xir::Status;
+using xir::Tensor;
+using xir::Value;
+
+struct StatusError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void Raise(const Status& status) { throw StatusError(status.message()); }
+
+void Check(Status status) {
+  if (!status.ok()) Raise(status);
+}
+
+template <typename T>
+T Take(xir::Result<T> result) {
+  if (!result.ok()) Raise(std::move(result).status());
+  return std::move(result).value();
+}
+
+// NumPy's type of the same size; types that NumPy lacks travel as bits.
+const char* NumpyFormat(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+      return "f4";
+    case DType::kDouble:
+      return "f8";
+    case DType::kHalf:
+      return "f2";
+    case DType::kChar:
+    case DType::kQInt8:
+      return "i1";
+    case DType::kShort:
+      return "i2";
+    case DType::kInt:
+    case DType::kQInt32:
+      return "i4";
+    case DType::kLong:
+      return "i8";
+    case DType::kBool:
+      return "?";
+    case DType::kUInt32:
+      return "u4";
+    case DType::kUInt64:
+      return "u8";
+    default:
+      return xir::ElementSize(dtype) == 2 ? "u2" : "u1";
+  }
+}
+
+py::tuple ToTuple(const Shape& shape) {
+  py::tuple tuple(shape.rank);
+  for (size_t i = 0; i < shape.rank; ++i) tuple[i] = shape[i];
+  return tuple;
+}
+
+py::tuple DimOrder(const Tensor& tensor) {
+  py::tuple tuple(tensor.rank());
+  for (size_t i = 0; i < tensor.rank(); ++i) tuple[i] = static_cast<int>(tensor.dim_order[i]);
+  return tuple;
+}
+
+std::vector<py::ssize_t> PhysicalSizes(const Tensor& tensor) {
+  const Shape physical = tensor.physical_shape();
+  return std::vector<py::ssize_t>(physical.dims.begin(), physical.dims.begin() + physical.rank);
+}
+
+// What a caller needs to know of a value: kind, and for a tensor dtype, largest shape and dimension order.
+py::dict Describe(const Value& value) {
+  py::dict info;
+  info["kind"] = std::string(KindName(value));
+  if (const auto* tensor = value.get<Tensor>()) {
+    info["dtype"] = static_cast<int>(tensor->dtype);
+    info["dtype_name"] = std::string(Name(tensor->dtype));
+    info["shape"] = ToTuple(tensor->bound);
+    info["dynamic"] = tensor->resizable;
+    info["dim_order"] = DimOrder(*tensor);
+  }
+  return info;
+}
+
+// A copy of a tensor's elements, in memory order.
+py::array CopyOut(const Tensor& tensor) {
+  return py::array(py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor), tensor.data);
+}
+
+// (kind, payload) of an output: tensors as (array in memory order, dtype, dim order).
+py::object ToPython(const Value& value) {
+  if (const auto* tensor = value.get<Tensor>()) {
+    if (tensor->data == nullptr && tensor->numel() > 0) {
+      Raise(Fail(Code::kInvalidProgram, "an output has no memory"));
+    }
+    return py::make_tuple(CopyOut(*tensor), static_cast<int>(tensor->dtype), DimOrder(*tensor));
+  }
+  if (const auto* integer = value.get<int64_t>()) return py::int_(*integer);
+  if (const auto* flag = value.get<bool>()) return py::bool_(*flag);
+  if (const auto* real = value.get<double>()) return py::float_(*real);
+  if (const auto* text = value.get<std::string>()) return py::str(*text);
+  if (value.is_none()) return py::none();
+  Raise(Fail(Code::kUnsupported, "an output is a ", KindName(value)));
+}
+
+// A kernel argument as Python sees it. Tensors are (array over the same memory, dtype, dim order, writable).
+py::object Borrow(const Value& value);
+
+py::object BorrowTensor(const Tensor& tensor) {
+  // The capsule keeps pybind from copying; the memory is the method's and outlives the call.
+  py::array array(py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor), tensor.data,
+                  py::capsule(tensor.data == nullptr ? static_cast<const void*>(&tensor) : tensor.data, [](void*) {}));
+  return py::make_tuple(array, static_cast<int>(tensor.dtype), DimOrder(tensor), tensor.writable);
+}
+
+py::object Borrow(const Value& value) {
+  if (const auto* tensor = value.get<Tensor>()) return BorrowTensor(*tensor);
+  if (const auto* list = value.get<xir::TensorList>()) {
+    py::list items;
+    for (const Value* item : list->items) items.append(item == nullptr ? py::none() : Borrow(*item));
+    return items;
+  }
+  if (const auto* list = value.get<xir::IntList>()) {
+    py::list items;
+    for (const Value* item : list->items) items.append(*item->get<int64_t>());
+    return items;
+  }
+  if (const auto* list = value.get<std::vector<double>>()) return py::cast(*list);
+  if (const auto* list = value.get<std::vector<bool>>()) return py::cast(*list);
+  return ToPython(value);
+}
+
+Shape ToShape(const py::tuple& sizes) {
+  if (sizes.size() > xir::kMaxRank) {
+    Raise(Fail(Code::kInvalidArgument, "rank ", sizes.size(), " exceeds ", xir::kMaxRank));
+  }
+  Shape shape;
+  shape.rank = sizes.size();
+  for (size_t i = 0; i < shape.rank; ++i) shape[i] = sizes[i].cast<int64_t>();
+  return shape;
+}
+
+// Takes over a result that Python computed: (index of the argument, its shape, array in memory order).
+void StoreResult(xir::KernelArgs args, const py::tuple& result) {
+  const auto index = result[0].cast<size_t>();
+  auto* tensor = index < args.size() ? args[index]->get<Tensor>() : nullptr;
+  if (tensor == nullptr) Raise(Fail(Code::kInternal, "the fallback answers for no tensor"));
+  if (!tensor->writable) Raise(Fail(Code::kInvalidArgument, "it writes to read-only memory"));
+  const auto array = result[2].cast<py::array>();
+  Check(tensor->Resize(ToShape(result[1])));
+  if (static_cast<size_t>(array.nbytes()) != tensor->nbytes()) {
+    Raise(Fail(Code::kInternal, "the fallback's result has ", array.nbytes(), " bytes, not ", tensor->nbytes()));
+  }
+  if (tensor->nbytes() > 0) std::memcpy(tensor->data, array.data(), tensor->nbytes());
+}
+
+// A Python object that may be dropped where the interpreter's lock is not held.
+std::shared_ptr<py::object> Share(py::object object) {
+  return std::shared_ptr<py::object>(new py::object(std::move(object)), [](py::object* owned) {
+    const py::gil_scoped_acquire gil;
+    delete owned;
+  });
+}
+
+// `find(name)` answers None or a function of the arguments that returns the results. Nothing may be thrown into the
+// runtime, so what Python raises becomes a status.
+xir::KernelProvider MakeProvider(const py::object& find) {
+  const auto shared_find = Share(find);
+  return [shared_find](std::string_view op) -> xir::Kernel {
+    const py::gil_scoped_acquire gil;
+    std::shared_ptr<py::object> kernel;
+    try {
+      py::object found = (*shared_find)(std::string(op));
+      if (found.is_none()) return {};
+      kernel = Share(std::move(found));
+    } catch (const std::exception&) {
+      return {};
+    }
+    return [kernel](xir::KernelArgs args) -> Status {
+      const py::gil_scoped_acquire gil_in_call;
+      try {
+        py::list list;
+        for (const Value* value : args) list.append(Borrow(*value));
+        for (const py::handle result : py::list((*kernel)(list))) {
+          StoreResult(args, result.cast<py::tuple>());
+        }
+        return {};
+      } catch (const py::error_already_set& error) {
+        return Fail(Code::kInvalidArgument, std::string(py::str(error.value())));
+      } catch (const std::exception& error) {
+        return Fail(Code::kInvalidArgument, error.what());
+      }
+    };
+  };
+}
+
+class PyMethod {
+ public:
+  explicit PyMethod(std::unique_ptr<xir::Method> method) : method_(std::move(method)) {}
+
+  std::string name() const { return method_->name(); }
+  size_t num_delegates() const { return method_->num_delegates(); }
+  std::vector<std::string> kernel_names() const { return method_->kernel_names(); }
+  std::vector<py::dict> inputs() const {
+    std::vector<py::dict> infos;
+    for (size_t i = 0; i < method_->num_inputs(); ++i) infos.push_back(Describe(method_->input(i)));
+    return infos;
+  }
+  std::vector<py::dict> outputs() const {
+    std::vector<py::dict> infos;
+    for (size_t i = 0; i < method_->num_outputs(); ++i) infos.push_back(Describe(method_->output(i)));
+    return infos;
+  }
+
+  // Each input is a number, or (C-contiguous array in memory order, logical shape).
+  py::list Execute(const py::list& inputs) {
+    if (inputs.size() != method_->num_inputs()) {
+      Raise(Fail(Code::kInvalidArgument, "method '", method_->name(), "' takes ",
+                 method_->num_inputs(), " inputs, and ", inputs.size(), " were given"));
+    }
+    // A second thread waits for the first one's execution, which holds `busy_` but not the interpreter's lock.
+    std::unique_lock<std::mutex> busy(busy_, std::defer_lock);
+    {
+      const py::gil_scoped_release released;
+      busy.lock();
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) SetInput(i, inputs[i]);
+    Status status;
+    {
+      const py::gil_scoped_release released;
+      status = method_->Execute();
+    }
+    Check(std::move(status));
+    py::list outputs;
+    for (size_t i = 0; i < method_->num_outputs(); ++i) outputs.append(ToPython(method_->output(i)));
+    return outputs;
+  }
+
+ private:
+  void SetInput(size_t index, const py::handle& given) {
+    if (py::isinstance<py::bool_>(given)) return Check(method_->SetInput(index, given.cast<bool>()));
+    if (py::isinstance<py::int_>(given)) return Check(method_->SetInput(index, given.cast<int64_t>()));
+    if (py::isinstance<py::float_>(given)) return Check(method_->SetInput(index, given.cast<double>()));
+    const auto pair = given.cast<py::tuple>();
+    const auto array = pair[0].cast<py::array>();
+    if ((array.flags() & py::array::c_style) == 0) {
+      Raise(Fail(Code::kInternal, "input ", index, " is not contiguous"));
+    }
+    const auto nbytes = static_cast<size_t>(array.nbytes());
+    Check(method_->SetInput(index, const_cast<void*>(array.data()), nbytes, ToShape(pair[1]),
+                            array.writeable()));
+  }
+
+  std::mutex busy_;
+  std::unique_ptr<xir::Method> method_;
+};
+
+class PyProgram {
+ public:
+  explicit PyProgram(std::shared_ptr<const xir::Program> program) : program_(std::move(program)) {}
+
+  std::vector<std::string> method_names() const { return program_->method_names(); }
+  size_t threads() const { return program_->threads(); }
+  std::unique_ptr<PyMethod> LoadMethod(const std::string& name) const {
+    const py::gil_scoped_release released;
+    return std::make_unique<PyMethod>(Take(program_->LoadMethod(name)));
+  }
+
+ private:
+  std::shared_ptr<const xir::Program> program_;
+};
+
+xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
+                             std::vector<std::string> library_paths, const py::object& fallback) {
+  xir::LoadOptions options;
+  options.threads = threads;
+  options.max_memory = max_memory;
+  options.library_paths = std::move(library_paths);
+  if (!fallback.is_none()) options.fallback = MakeProvider(fallback);
+  return options;
+}
+
+std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
+                                std::vector<std::string> library_paths, const py::object& fallback) {
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), fallback);
+  const py::gil_scoped_release released;
+  return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
+}
+
+std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
+                                     std::vector<std::string> library_paths,
+                                     const py::object& fallback) {
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), fallback);
+  const py::buffer_info info = buffer.request();
+  if (info.ndim != 1 || info.strides[0] != info.itemsize) {
+    Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
+  }
+  const xir::Bytes bytes(static_cast<const uint8_t*>(info.ptr),
+                         static_cast<size_t>(info.size * info.itemsize));
+  const py::gil_scoped_release released;
+  return std::make_unique<PyProgram>(Take(xir::Program::FromBytes(bytes, std::move(options))));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_native, m) {
+  m.doc() = "The C++ runtime; use xir.runtime.";
+  py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError)
+      .attr("__module__") = "xir.runtime";
+  py::class_<PyMethod>(m, "Method")
+      .def_property_readonly("name", &PyMethod::name)
+      .def_property_readonly("num_delegates", &PyMethod::num_delegates)
+      .def_property_readonly("kernel_names", &PyMethod::kernel_names)
+      .def_property_readonly("inputs", &PyMethod::inputs)
+      .def_property_readonly("outputs", &PyMethod::outputs)
+      .def("execute", &PyMethod::Execute, py::arg("inputs"));
+  py::class_<PyProgram>(m, "Program")
+      .def_property_readonly("method_names", &PyProgram::method_names)
+      .def_property_readonly("threads", &PyProgram::threads)
+      .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
+  m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
+        py::arg("library_paths"), py::arg("fallback"));
+  m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
+        py::arg("max_memory"), py::arg("library_paths"), py::arg("fallback"));
+}

@@ -1,0 +1,12 @@
+"""Run `.pte` programs from Python, on torch tensors or NumPy arrays.
+
+    method = xir.runtime.Runtime.get().load_program("mv2.pte").load_method("forward")
+    outputs = method.execute([x])
+
+The work is done by the C++ runtime (`backend_cpp/`); operators that it has no kernel for run through torch.
+"""
+
+from xir.runtime._native import XirRuntimeError
+from xir.runtime.program import Method, MethodMetadata, Program, Runtime, ValueInfo
+
+__all__ = ["Method", "MethodMetadata", "Program", "Runtime", "ValueInfo", "XirRuntimeError"]

@@ -1,0 +1,44 @@
+"""The C++ runtime (`backend_cpp/python/module.cc`), on NumPy arrays in memory order."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+KernelArgument: TypeAlias = Any
+KernelResult: TypeAlias = tuple[int, tuple[int, ...], Array]
+Kernel: TypeAlias = Callable[[list[KernelArgument]], Sequence[KernelResult]]
+KernelFinder: TypeAlias = Callable[[str], Kernel | None]
+# Tensors as (array, dtype, dimension order).
+Output: TypeAlias = tuple[np.ndarray[Any, Any], int, tuple[int, ...]] | int | bool | float | str | None
+
+class XirRuntimeError(RuntimeError): ...
+
+class Method:
+    @property
+    def name(self) -> str: ...
+    @property
+    def num_delegates(self) -> int: ...
+    @property
+    def kernel_names(self) -> list[str]: ...
+    @property
+    def inputs(self) -> list[dict[str, Any]]: ...
+    @property
+    def outputs(self) -> list[dict[str, Any]]: ...
+    def execute(self, inputs: list[int | bool | float | tuple[Array, tuple[int, ...]]]) -> list[Output]: ...
+
+class Program:
+    @property
+    def method_names(self) -> list[str]: ...
+    @property
+    def threads(self) -> int: ...
+    def load_method(self, name: str) -> Method: ...
+
+def open(  # noqa: A001
+    path: str, *, threads: int, max_memory: int, library_paths: list[str], fallback: KernelFinder | None
+) -> Program: ...
+def from_bytes(
+    buffer: Any, *, threads: int, max_memory: int, library_paths: list[str], fallback: KernelFinder | None
+) -> Program: ...

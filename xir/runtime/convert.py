@@ -1,0 +1,90 @@
+"""Between the caller's tensors and the arrays that the C++ runtime takes.
+
+The runtime sees a tensor as a C-contiguous NumPy array of its *physical* shape: the logical dimensions listed in
+`dim_order`, outermost in memory first. Types that NumPy lacks (bfloat16, float8) travel as integers of their size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xir.runtime._native import XirRuntimeError
+from xir.runtime.dtypes import NUMPY_DTYPES, is_torch_tensor, torch_dtype, torch_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from xir.runtime._native import Array
+
+BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+
+
+def inverse(order: Sequence[int]) -> list[int]:
+    """The permutation that undoes `order`."""
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def physical_from_torch(tensor: torch.Tensor, dim_order: Sequence[int]) -> Array:
+    """A tensor's elements in memory order; a view where the tensor already lies so."""
+    import torch
+
+    tensor = tensor.detach()
+    if tensor.device.type != "cpu":
+        raise XirRuntimeError(f"a tensor is on device '{tensor.device}'; move it to the CPU")
+    if tuple(dim_order) != tuple(range(len(dim_order))):
+        tensor = tensor.permute(*dim_order)
+    tensor = tensor.resolve_conj().resolve_neg().contiguous()
+    number = torch_number(tensor.dtype)
+    if number is None:
+        raise XirRuntimeError(f"a tensor of {tensor.dtype} cannot be handed to a program")
+    if number in NUMPY_DTYPES:
+        return tensor.numpy()
+    bits = torch.int16 if tensor.element_size() == 2 else torch.uint8
+    return tensor.view(bits).numpy().view(BITS[tensor.element_size()])
+
+
+def torch_from_physical(array: Array, number: int, dim_order: Sequence[int]) -> torch.Tensor:
+    """The opposite of `physical_from_torch`; shares the array's memory."""
+    import torch
+
+    if number in NUMPY_DTYPES:
+        tensor = torch.from_numpy(array)
+    else:
+        try:
+            dtype = torch_dtype(number)
+        except KeyError:
+            raise XirRuntimeError(f"torch has no dtype for element type {number} of the program") from None
+        signed = array.view(np.int16) if array.itemsize == 2 else array
+        tensor = torch.from_numpy(signed).view(dtype)
+    if tuple(dim_order) == tuple(range(len(dim_order))):
+        return tensor
+    return tensor.permute(*inverse(dim_order))
+
+
+def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array, tuple[int, ...]]:
+    """One input as the runtime takes it: (elements in memory order, logical shape)."""
+    dim_order: tuple[int, ...] = info["dim_order"]
+    if is_torch_tensor(value):
+        tensor: torch.Tensor = value  # pyright: ignore[reportAssignmentType]
+        shape = tuple(tensor.shape)
+        given = torch_number(tensor.dtype)
+        named = str(tensor.dtype).removeprefix("torch.")
+    elif isinstance(value, np.ndarray | np.generic):
+        value = np.asarray(value)
+        shape = value.shape
+        given = next((number for number, dtype in NUMPY_DTYPES.items() if dtype == value.dtype), None)
+        named = str(value.dtype)
+    else:
+        raise XirRuntimeError(f"input {index} is a tensor, and a {type(value).__name__} was given")
+    if len(shape) != len(dim_order):
+        raise XirRuntimeError(f"input {index} has shape {list(info['shape'])}, and {list(shape)} was given")
+    # bfloat16 may be handed in as the bits that NumPy can hold.
+    if given != info["dtype"] and not (info["dtype"] == 15 and given == 27):
+        raise XirRuntimeError(f"input {index} is {info['dtype_name']}, and {named} was given")
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value.transpose(dim_order)), shape
+    return physical_from_torch(value, dim_order), shape  # pyright: ignore[reportArgumentType]

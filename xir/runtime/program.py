@@ -1,0 +1,171 @@
+"""Programs and methods, in the shape that users of ExecuTorch's Python runtime know."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xir.runtime import _native
+from xir.runtime.convert import inverse, tensor_input, torch_from_physical
+from xir.runtime.dtypes import is_torch_tensor
+from xir.runtime.fallback import find_kernel
+from xir.runtime.library import library_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class ValueInfo:
+    """What one input or output of a method is.
+
+    `kind` is "tensor", "int", "bool", "double", "string" or "none". The other fields are a tensor's: `dtype` such as
+    "float32", `shape` (the largest one where `dynamic`), and `dim_order`, the dimensions from the outermost in memory to the
+    innermost.
+    """
+
+    kind: str
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    dynamic: bool = False
+    dim_order: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class MethodMetadata:
+    """A method's inputs and outputs, and what runs it."""
+
+    name: str
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
+    num_delegates: int
+    kernel_names: tuple[str, ...]
+
+    def num_inputs(self) -> int:
+        """How many inputs `execute` takes."""
+        return len(self.inputs)
+
+    def num_outputs(self) -> int:
+        """How many outputs `execute` answers."""
+        return len(self.outputs)
+
+
+class Method:
+    """One loaded method with its memory. Calls from several threads run one after the other."""
+
+    def __init__(self, native: _native.Method):
+        self._native = native
+        self._inputs = native.inputs
+
+    @property
+    def metadata(self) -> MethodMetadata:
+        """What the method takes, answers, and is run by."""
+        return MethodMetadata(
+            self._native.name,
+            tuple(_value_info(info) for info in self._inputs),
+            tuple(_value_info(info) for info in self._native.outputs),
+            self._native.num_delegates,
+            tuple(self._native.kernel_names),
+        )
+
+    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run the method and answer its outputs, each in memory of its own.
+
+        Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
+        where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the inputs
+        and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not fit.
+        """
+        if len(inputs) != len(self._inputs):
+            raise _native.XirRuntimeError(
+                f"method '{self._native.name}' takes {len(self._inputs)} inputs, and {len(inputs)} were given"
+            )
+        given = [_input(value, info, index) for index, (value, info) in enumerate(zip(inputs, self._inputs, strict=True))]
+        as_numpy = any(isinstance(value, np.ndarray | np.generic) for value in inputs) and not any(
+            is_torch_tensor(value) for value in inputs
+        )
+        return [_output(value, as_numpy) for value in self._native.execute(given)]
+
+
+class Program:
+    """A loaded and verified program."""
+
+    def __init__(self, native: _native.Program):
+        self._native = native
+
+    @property
+    def method_names(self) -> list[str]:
+        """The methods' names, in the file's order."""
+        return self._native.method_names
+
+    @property
+    def threads(self) -> int:
+        """How many threads the delegates of this program use."""
+        return self._native.threads
+
+    def load_method(self, name: str = "forward") -> Method:
+        """Pack weights and plan memory for one method. Raises XirRuntimeError where it cannot run here."""
+        return Method(self._native.load_method(name))
+
+
+class Runtime:
+    """The entry point. It holds nothing: threads belong to each program."""
+
+    @staticmethod
+    @cache
+    def get() -> Runtime:
+        """The runtime of this process."""
+        return Runtime()
+
+    def load_program(
+        self,
+        source: str | os.PathLike[str] | bytes | bytearray | memoryview,
+        *,
+        threads: int | None = None,
+        max_memory: int | None = None,
+    ) -> Program:
+        """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
+
+        `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in bytes,
+        what a method's arenas and a delegate's activations may take; the machine's memory by default. Raises XirRuntimeError
+        where the file is damaged or asks for what this runtime does not have.
+        """
+        if threads is not None and threads < 1:
+            raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
+        if max_memory is not None and max_memory < 1:
+            raise _native.XirRuntimeError(f"max_memory must be at least 1 byte, not {max_memory}")
+        options: dict[str, Any] = {
+            "threads": threads or 0,
+            "max_memory": max_memory or 0,
+            "library_paths": library_paths(),
+            "fallback": find_kernel,
+        }
+        if isinstance(source, bytes | bytearray | memoryview):
+            return Program(_native.from_bytes(source, **options))
+        return Program(_native.open(os.fspath(source), **options))
+
+
+def _value_info(info: dict[str, Any]) -> ValueInfo:
+    if info["kind"] != "tensor":
+        return ValueInfo(info["kind"])
+    return ValueInfo("tensor", info["dtype_name"], info["shape"], info["dynamic"], info["dim_order"])
+
+
+def _input(value: Any, info: dict[str, Any], index: int) -> Any:
+    if info["kind"] == "tensor":
+        return tensor_input(value, info, index)
+    if isinstance(value, bool | int | float):
+        return value
+    raise _native.XirRuntimeError(f"input {index} is a {info['kind']}, and a {type(value).__name__} was given")
+
+
+def _output(value: Any, as_numpy: bool) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    array, number, dim_order = value
+    if as_numpy:
+        return array.transpose(inverse(dim_order))
+    return torch_from_physical(array, number, dim_order)
