@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
-    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
@@ -145,11 +144,9 @@ class _PlanBuilder:
     # Values of the function.
 
     def input(self, index: int, argument: SSAValue) -> SSAValue:
-        shape: Attribute | None = None
-        if self.func.arg_attrs is not None:
-            attributes = self.func.arg_attrs.data[index]
-            shape = attributes.data.get("xir.max_shape") if isinstance(attributes, DictionaryAttr) else None
-        self.values[argument] = self.variable(argument, shape)
+        attributes = self.func.arg_attrs
+        max_shape = None if attributes is None else attributes.data[index].data.get("xir.max_shape")
+        self.values[argument] = self.variable(argument, max_shape)
         return self.values[argument]
 
     def variable(self, value: SSAValue, max_shape: Attribute | None = None) -> SSAValue:

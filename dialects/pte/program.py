@@ -309,10 +309,19 @@ class DelegateOp(IRDLOperation):
         *,
         body: Region | None = None,
         processed: Attribute | None = None,
-        **properties: Attribute | None,
+        compile_specs: Attribute | None = None,
+        inline: bool = False,
+        value_ids: Attribute | None = None,
     ):
         super().__init__(
-            properties={"sym_name": StringAttr(sym_name), "id": StringAttr(id), "processed": processed, **properties},
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "id": StringAttr(id),
+                "processed": processed,
+                "compile_specs": compile_specs,
+                "inline": UnitAttr() if inline else None,
+                "value_ids": value_ids,
+            },
             regions=[body],
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -67,13 +67,15 @@ class ValueOp(IRDLOperation, ABC):
 
     MEMBER: ClassVar[str]
 
+    value = result_def()
+
     @classmethod
-    def make(cls, items: Sequence[SSAValue] = (), **properties: Attribute | None) -> Self:
-        """The op with these properties; `items` are its operands, if it takes any."""
+    def make(cls, operands: Sequence[SSAValue] = (), /, **properties: Attribute | None) -> Self:
+        """The op with these operands, if it takes any, and properties."""
         definition = cls.get_irdl_definition()
         ((_, result),) = definition.results
         return cls.build(
-            operands=[items] if definition.operands else [],
+            operands=[operands] if definition.operands else [],
             properties=properties,
             result_types=[result.constr.infer(VerificationContext(), length=1)],
         )
@@ -327,7 +329,7 @@ class TensorOp(ValueOp):
     @property
     def elements(self) -> DenseData | None:
         """The constant or initial contents."""
-        return cast("DenseData | None", self.data)
+        return self.data
 
     def verify_(self) -> None:
         type = self.tensor_type

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import flatbuffers
@@ -22,7 +23,7 @@ from xir.emitter.errors import FormatError
 from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
 
 Tree: TypeAlias = dict[str, Any]
-Buffer: TypeAlias = bytes | bytearray | memoryview
+Buffer: TypeAlias = bytes | bytearray | memoryview | mmap
 
 
 class Tagged(NamedTuple):

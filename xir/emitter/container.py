@@ -17,7 +17,7 @@ import mmap
 import os
 import struct
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,7 +168,7 @@ def map_file(path: str | Path) -> Buffer:
 
 
 @contextmanager
-def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
+def atomic_file(path: str | Path) -> Generator[BinaryIO]:
     """A file to write that appears under `path` only when the block ends without an error, complete or not at all.
 
     A device or a pipe is written directly, and a symbolic link's target is what is replaced.

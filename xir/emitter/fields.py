@@ -5,7 +5,7 @@ An op's properties bear the names of its table's fields, so these two functions 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -37,8 +37,8 @@ def to_tree(attr: Attribute) -> Any:
         case StringAttr():
             return attr.data
         case DenseArrayBase():
-            values = attr.get_values()
-            return [bool(v) for v in values] if attr.elt_type == i1 else list(values)
+            values = list(cast("DenseArrayBase[IntegerType]", attr).iter_values())
+            return [bool(v) for v in values] if attr.elt_type == i1 else values
         case _:
             raise TypeError(f"{attr.name} has no plain value")
 

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
-    UnitAttr,
     i1,
     i8,
     i64,
@@ -304,19 +303,18 @@ class _PlanReader:
             raise FormatError("a delegate needs an id and its bytes", path=path)
         data, inline = self.reader.delegate_data(entry["processed"], path)
         specs: list[Tree] = entry.get("compile_specs", [])
-        properties: dict[str, Attribute | None] = {"inline": UnitAttr() if inline else None}
-        if specs:
-            properties["compile_specs"] = ArrayAttr(
-                CompileSpecAttr(
-                    StringAttr(spec.get("key", "")),
-                    DenseArrayBase.from_list(i8, list(memoryview(spec.get("value", b"")).cast("b"))),
-                )
-                for spec in specs
+        compile_specs = ArrayAttr(
+            CompileSpecAttr(
+                StringAttr(spec.get("key", "")),
+                DenseArrayBase.from_list(i8, list(memoryview(spec.get("value", b"")).cast("b"))),
             )
+            for spec in specs
+        )
+        common: dict[str, Any] = {"compile_specs": compile_specs if specs else None, "inline": inline}
         name = f"{self.tree['name']}_{index}"
         target = _TARGETS.get(entry["id"])
         if target is None:
-            return DelegateOp(name, entry["id"], processed=self.reader.opaque(name, data), **properties)
+            return DelegateOp(name, entry["id"], processed=self.reader.opaque(name, data), **common)
         try:
             blob, used_keys = read_blob(data, target, self.reader.named_data, self.reader.ctx)
         except FormatError as error:
@@ -325,9 +323,8 @@ class _PlanReader:
         block = Block(arg_types=blob.input_types)
         blob.subgraph.operands = block.args
         block.add_ops([blob.subgraph, YieldOp(blob.subgraph.outputs)])
-        if blob.value_ids is not None:
-            properties["value_ids"] = DenseArrayBase.from_list(i64, blob.value_ids)
-        return DelegateOp(name, entry["id"], body=Region(block), **properties)
+        ids = None if blob.value_ids is None else DenseArrayBase.from_list(i64, blob.value_ids)
+        return DelegateOp(name, entry["id"], body=Region(block), value_ids=ids, **common)
 
     def chain(self, tree: Tree, path: str) -> ChainOp:
         stacktrace: list[Tree] = tree.get("stacktrace", [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i8
 from xdsl.ir import Operation, SSAValue
@@ -130,7 +129,8 @@ class _Emitter:
             self.named_data |= blob.named_data
             content = Data.of(blob.content)
         else:
-            content = self.opaque_data(cast(DenseData, op.processed), op)
+            assert op.processed is not None
+            content = self.opaque_data(op.processed, op)
         # ExecuTorch leaves empty delegates in the FlatBuffer.
         if op.inline is not None or content.size == 0:
             self.inline_data.append({"data": b"".join(bytes(chunk) for chunk in content.chunks())})
@@ -154,7 +154,7 @@ class _Emitter:
         """The entries of `Program.named_data`, each with a segment; equal bytes share one."""
         # What a delegate brings along keeps its place among the delegates' data, also if it is listed once more.
         listed = [op for op in self.program.named_data if op.key.data not in self.named_data]
-        data = {op.key.data: self.opaque_data(cast(DenseData, op.data), op) for op in listed} | self.named_data
+        data = {op.key.data: self.opaque_data(op.data, op) for op in listed} | self.named_data
         places: dict[bytes, int] = {}
         for entry in data.values():
             if entry.digest not in places:
@@ -252,14 +252,15 @@ class _PlanWriter:
             place = self.emitter.constant if op.allocation_info is None else self.emitter.initial_contents
             tree["data_buffer_idx"] = place(op, op.elements)
         if (info := op.extra_tensor_info) is not None:
-            tree["extra_tensor_info"] = {
+            extra: Tree = {
                 "mutable_data_segments_idx": info.mutable_data_segments_idx.data,
                 "location": info.location.data,
                 "device_type": info.device_type.data,
                 "device_index": info.device_index.data,
             }
             if info.fully_qualified_name.data:
-                tree["extra_tensor_info"]["fully_qualified_name"] = info.fully_qualified_name.data
+                extra["fully_qualified_name"] = info.fully_qualified_name.data
+            tree["extra_tensor_info"] = extra
         return tree
 
     def delegate(self, op: DelegateOp) -> Tree:

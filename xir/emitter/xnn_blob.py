@@ -39,6 +39,7 @@ from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, NodeOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack.base import ints
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -186,22 +187,25 @@ class _BlobWriter:
                 if index is not None:
                     value = value[index] if index < len(value) else None
                 return ABSENT_VALUE if value is None else self.ids[value]
-            case UIntSlot(_, name, None):
-                return cast(IntegerAttr, op.properties[name]).value.data
             case UIntSlot(_, name, index):
-                return cast(DenseArrayBase, op.properties[name]).get_values()[index]
+                return cast(IntegerAttr, op.properties[name]).value.data if index is None else _ints(op, name)[index]
             case FloatSlot(_, name):
                 return cast(FloatAttr, op.properties[name]).value.data
             case UIntsSlot(_, name):
-                return list(cast(DenseArrayBase, op.properties[name]).get_values())
+                return _ints(op, name)
             case CountSlot(_, name):
-                return len(cast(DenseArrayBase, op.properties[name]))
+                return len(_ints(op, name))
             case DerivedSlot(_, name):
                 return getattr(op, name)
             case ConstSlot(_, value):
                 return value
             case FlagsSlot(bits):
                 return sum(bit for name, bit in bits.items() if name in op.properties)
+
+
+def _ints(op: NodeOp, name: str) -> list[int]:
+    """The elements of an array property."""
+    return list(ints(cast(DenseArrayBase, op.properties[name])))
 
 
 def _bound(attr: Attribute | None, default: float) -> float:
@@ -519,7 +523,7 @@ class _NodeReader:
         for slot in self.cls.WIRE.slots:
             match slot:
                 case CountSlot(_, name):
-                    expected = len(cast(DenseArrayBase, op.properties[name]))
+                    expected = len(_ints(op, name))
                 case DerivedSlot(_, name):
                     expected = getattr(op, name)
                 case ConstSlot(_, expected):

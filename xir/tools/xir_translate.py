@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NoReturn
 
@@ -155,7 +155,7 @@ def _read_bytes(path: str) -> Buffer:
 
 
 @contextmanager
-def _input_path(path: str, suffix: str) -> Iterator[str]:
+def _input_path(path: str, suffix: str) -> Generator[str]:
     """A path to the input, for a reader that takes nothing else."""
     if path != STDIO:
         yield path
@@ -167,7 +167,7 @@ def _input_path(path: str, suffix: str) -> Iterator[str]:
 
 
 @contextmanager
-def _output(path: str) -> Iterator[IO[bytes]]:
+def _output(path: str) -> Generator[IO[bytes]]:
     """The output; a file is there only once it is complete."""
     from xir.emitter.container import atomic_file
 
