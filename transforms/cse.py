@@ -12,6 +12,7 @@ from xdsl.traits import IsolatedFromAbove, is_side_effect_free
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
 from xir.ir.passes import XirPass
+from xir.ir.traits import DistinctOperands
 
 _Known = ChainMap[object, Operation]
 """Key of an op -> the op that computes it, in the blocks and regions around the current one."""
@@ -58,12 +59,22 @@ def _simplify_block(block: Block, known: _Known) -> None:
         if not op.results or not is_side_effect_free(op):
             continue
         first = known.setdefault(_key(op), op)
-        if first is op:
+        if first is op or _met_by_distinct(first, op):
             continue
         for result, replacement in zip(op.results, first.results, strict=True):
             result.replace_all_uses_with(replacement)
         op.detach()
         op.erase()
+
+
+def _met_by_distinct(first: Operation, op: Operation) -> bool:
+    """Whether some op reads both and must not read one value twice."""
+    return any(
+        use.operation.has_trait(DistinctOperands, value_if_unregistered=False)
+        and any(result in use.operation.operands for result in first.results)
+        for result in op.results
+        for use in result.uses
+    )
 
 
 def _key(op: Operation) -> object:

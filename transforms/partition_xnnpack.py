@@ -11,7 +11,7 @@ the ops finds the levels, a second one reorders the block by level.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,12 +19,15 @@ from xdsl.dialects.builtin import Float32Type, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.context import XirContext
 from xir.ir.location import location_of
 from xir.ir.passes import XirPass
+from xir.transforms._outputs import distinct_outputs
 from xir.transforms.legalizations import RULES, NodeBuilder, RefusalError
 
 REASON = "xir.reason"
@@ -42,6 +45,11 @@ class Lowered:
     def node_count(self) -> int:
         """How many XNNPACK nodes there are to run; constants are none."""
         return sum(isinstance(op, xnnpack.NodeOp) for op in self.ops)
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether the results are values that were there before."""
+        return all(value.owner not in self.ops for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,10 @@ class PartitionXnnpackPass(XirPass):
 
     def partition(self, ctx: XirContext, block: Block) -> None:
         """Partition one function's block."""
+        for op in reversed(list(block.ops)):
+            if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
+                op.detach()
+                op.erase()
         lowered: dict[Operation, Lowered] = {}
         for op in block.ops:
             if not isinstance(op, edge.EdgeOp):
@@ -87,9 +99,10 @@ class PartitionXnnpackPass(XirPass):
             result = self.lower(ctx, op)
             if isinstance(result, RefusalError):
                 leave_out(ctx, op, result)
-            elif result.node_count:
+            elif not result.does_nothing:
                 lowered[op] = result
             else:
+                discard(result.ops)
                 for old, new in zip(op.results, result.values, strict=False):
                     old.replace_all_uses_with(new)
                 op.detach()
@@ -97,9 +110,7 @@ class PartitionXnnpackPass(XirPass):
         ops = list(block.ops)
         levels = assign_levels(ops, lowered)
         for group in groups_of(levels, lowered).values():
-            if (
-                nodes := sum(isinstance(op, xnnpack.NodeOp) for each in group for op in lowered[each].ops)
-            ) < self.min_ops:
+            if (nodes := sum(lowered[op].node_count for op in group)) < self.min_ops:
                 refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
                 for op in group:
                     leave_out(ctx, op, refusal)
@@ -112,19 +123,21 @@ class PartitionXnnpackPass(XirPass):
         """Run the op's rule and verify what it built."""
         if (rule := RULES.get(op.name)) is None:
             return RefusalError("no rule lowers it to XNNPACK")
-        computed = [value for value in op.operands if not isinstance(value.owner, edge.ConstantOp)]
-        for value in (*computed, *op.results):
-            if isinstance(value.type, TensorType) and not isinstance(value.type.element_type, Float32Type):
-                return RefusalError(f"XNNPACK does not compute it on {value.type.element_type}")
+        if op.symbols:
+            return RefusalError("a size among its arguments is known only at run time")
+        if any(isinstance(result.type, TensorType) and 0 in shape_of(result) for result in op.results):
+            return RefusalError("its result has no elements")
         builder = NodeBuilder(ctx, self.target, op.location)
         try:
             values = rule(op, builder)
+            values = [values] if isinstance(values, SSAValue) else values
             for built in builder.ops:
-                built.verify()
+                check_node(built)
+            check_results(op, values)
         except (RefusalError, VerifyException) as error:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
-        return Lowered(builder.ops, [values] if isinstance(values, SSAValue) else values)
+        return Lowered(builder.ops, values)
 
     def outline(self, group: Sequence[edge.EdgeOp], lowered: dict[Operation, Lowered]) -> None:
         """Move a group, adjacent in its block, into a new subgraph."""
@@ -159,7 +172,8 @@ class PartitionXnnpackPass(XirPass):
                 replacement[old] = new_value if new_value in built else inside(new_value)
 
         outputs = [old for op in group for old in op.results if any(use.operation not in members for use in old.uses)]
-        yielded = unique_node_results(body, [replacement[value] for value in outputs])
+        yielded, copies = distinct_outputs([replacement[value] for value in outputs])
+        body.add_ops(copies)
         body.add_op(xnnpack.YieldOp.create(operands=yielded))
         inputs = [value for value, argument in arguments.items() if argument.owner is body]
         subgraph = xnnpack.SubgraphOp.create(
@@ -178,6 +192,26 @@ class PartitionXnnpackPass(XirPass):
         for op in reversed(group):
             op.detach()
             op.erase()
+
+
+def check_node(op: Operation) -> None:
+    """Raise unless XNNPACK runs an op that a rule built."""
+    op.verify()
+    if not isinstance(op, xnnpack.NodeOp):
+        return
+    for value in (*op.operands, *op.results):
+        if not isinstance(element_type(value), Float32Type):
+            raise RefusalError(f"XNNPACK does not compute it on {element_type(value)}")
+        if 0 in shape_of(value):
+            # XNNPACK reads a size of 0 as one to be inferred, or not at all.
+            raise RefusalError("it has a tensor without elements")
+
+
+def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
+    """Raise unless `values` can stand for the results: their users were verified with the results' types."""
+    for result, value in zip(op.results, values, strict=False):
+        if result.first_use is not None and result.type != value.type:
+            raise RefusalError(f"its result is {result.type}, XNNPACK's would be {value.type}")
 
 
 def discard(ops: Sequence[Operation]) -> None:
@@ -202,15 +236,22 @@ def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -
     effects = 0
     for op in ops:
         level = 0
-        for value in op.operands:
-            producer = value.owner
-            if isinstance(producer, Operation):
+        for producer in producers(op):
+            if producer in levels:
                 crossing = producer in lowered and op not in lowered
                 level = max(level, levels[producer] + crossing)
         if not op.has_trait(Pure):
             level = effects = max(level, effects)
         levels[op] = level
     return levels
+
+
+def producers(op: Operation) -> Iterator[Operation]:
+    """The ops whose results `op` reads, also from inside its regions."""
+    for reader in op.walk() if op.regions else (op,):
+        for value in reader.operands:
+            if isinstance(value.owner, Operation):
+                yield value.owner
 
 
 def groups_of(levels: dict[Operation, int], lowered: dict[Operation, Lowered]) -> dict[int, list[edge.EdgeOp]]:
@@ -231,16 +272,3 @@ def reorder(
         op.detach()
     block.add_ops(sorted(ops[:-1], key=lambda op: (levels[op], op in lowered)))
     block.add_op(ops[-1])
-
-
-def unique_node_results(body: Block, values: Sequence[SSAValue]) -> list[SSAValue]:
-    """The values to yield: a block argument, a constant or a repeated value goes through a copy node."""
-    unique: dict[SSAValue, None] = {}
-    for value in values:
-        if value in unique or not isinstance(value.owner, xnnpack.NodeOp):
-            copy = xnnpack.CopyOp.create(operands=[value], result_types=[value.type])
-            copy.location = location_of(value)
-            body.add_op(copy)
-            value = copy.output
-        unique[value] = None
-    return list(unique)

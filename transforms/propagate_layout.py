@@ -12,6 +12,7 @@ A layout is a permutation q: dimension i of the physical tensor is dimension q[i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -34,8 +35,11 @@ from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.location import location_of
 from xir.ir.passes import XirPass
+from xir.transforms._outputs import distinct_outputs
 
 Layout = tuple[int, ...]
+Move = tuple[SSAValue, Layout]
+"""A value and the permutation that it is needed in."""
 
 FLEXIBLE = (
     xnnpack.UnaryOp,
@@ -115,6 +119,11 @@ class Island:
 
     frames: dict[Operation, Layout] = field(default_factory=dict[Operation, Layout])
 
+    @property
+    def rank(self) -> int:
+        """The number of dimensions that all of its ops compute on."""
+        return len(next(iter(self.frames.values())))
+
 
 class Layouter:
     """Lays out one block."""
@@ -125,6 +134,8 @@ class Layouter:
         self.traced: dict[SSAValue, Traced] = {}
         self.layouts: dict[Operation, Layout] = {}
         """The layout chosen for each flexible op."""
+        self.needed: Counter[Move] = Counter()
+        """How many islands and bound ops ask for a move, with the islands in the layouts chosen so far."""
         self.physical: dict[SSAValue, Traced] = {}
         """Old value -> what holds its elements now, and in which layout."""
         self.made: dict[tuple[SSAValue, Layout], SSAValue] = {}
@@ -138,7 +149,9 @@ class Layouter:
         for op in ops:
             for value in op.results:
                 self.traced[value] = self.trace(value)
-        for island in self.islands(ops):
+        islands = self.islands(ops)
+        self.count_moves(ops, islands)
+        for island in islands:
             self.choose(island)
         for op in ops:
             self.rewrite(op)
@@ -190,16 +203,31 @@ class Layouter:
             islands.append(island)
         return islands
 
+    def count_moves(self, ops: Sequence[Operation], islands: Sequence[Island]) -> None:
+        """Fill `needed` for the block as it is: every island in the identity layout."""
+        flexible = {op for island in islands for op in island.frames}
+        for op in ops:
+            if op in flexible or isinstance(op, xnnpack.StaticTransposeOp):
+                continue
+            seen = [self.seen(value) for value in op.operands]
+            self.needed.update((s.root, s.perm) for s in seen if s.root.owner not in flexible)
+        for island in islands:
+            self.needed.update(self.moves(island, identity(island.rank)).keys())
+
     def choose(self, island: Island) -> None:
         """Give the island the layout with the least data to transpose at its borders.
 
-        An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
+        Moves that somebody else needs as well cost nothing, and the identity is always a candidate: so no choice
+        makes the block move more than before. An op with frame f takes layout f∘q when the first op takes q: the
+        frames were composed from that side.
         """
-        wanted: dict[Layout, None] = {identity(len(next(iter(island.frames.values())))): None}
+        wanted: dict[Layout, None] = {identity(island.rank): None}
         for op, frame in island.frames.items():
             for layout in self.wishes(op, island):
                 wanted[compose(inverse(frame), layout)] = None
+        self.needed.subtract(self.moves(island, identity(island.rank)).keys())
         best = min(wanted, key=lambda q: self.cost(island, q))
+        self.needed.update(self.moves(island, best).keys())
         for op, frame in island.frames.items():
             self.layouts[op] = compose(frame, best)
 
@@ -229,8 +257,13 @@ class Layouter:
         return found
 
     def cost(self, island: Island, q: Layout) -> tuple[int, int]:
-        """(elements moved, nodes needed to move them) at the island's borders when its first op takes layout q."""
-        moved: dict[tuple[SSAValue, Layout], int] = {}
+        """(elements moved, nodes needed to move them) for this island alone when its first op takes layout q."""
+        own = [elements for move, elements in self.moves(island, q).items() if not self.needed[move]]
+        return sum(own), len(own)
+
+    def moves(self, island: Island, q: Layout) -> dict[Move, int]:
+        """The transposes at the island's borders when its first op takes layout q, and the elements each moves."""
+        moved: dict[Move, int] = {}
         for op, frame in island.frames.items():
             layout = compose(frame, q)
             for value in op.operands:
@@ -250,7 +283,7 @@ class Layouter:
                 for perm, _ in self.demands(result, island):
                     step = compose(inverse(layout), perm)
                     moved[result, step] = transpose_cost([shape_of(result)[i] for i in layout], step)
-        return sum(moved.values()), sum(step != identity(len(step)) for _, step in moved)
+        return {move: elements for move, elements in moved.items() if move[1] != identity(len(move[1]))}
 
     def rewrite(self, op: Operation) -> None:
         """Write one op in its layout."""
@@ -262,6 +295,9 @@ class Layouter:
         layout = self.layouts.get(op)
         if layout is None:
             op.operands = [self.get(value, identity(rank_of(value)), op) for value in op.operands]
+            if isinstance(op, xnnpack.YieldOp):
+                op.operands, copies = distinct_outputs(op.operands)
+                self.block.insert_ops_before(copies, op)
             return
         op.operands = [self.get(value, layout, op) for value in op.operands]
         if layout == identity(len(layout)):
@@ -292,7 +328,7 @@ class Layouter:
     def get_constant(self, value: SSAValue, layout: Layout, user: Operation) -> SSAValue:
         """A constant of lower rank, widened with leading 1s as broadcasting would and then permuted."""
         assert isinstance(value.owner, xnnpack.ConstantOp)
-        if prod(shape_of(value)) == 1:
+        if layout == identity(len(layout)) or prod(shape_of(value)) == 1:
             return value
         if (value, layout) not in self.made:
             array = storage_array(value.owner.value, self.ctx, value.owner)

@@ -24,6 +24,7 @@ from xdsl.traits import ConstantLike, HasParent, IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import NodeOp, Tensor
+from xir.ir.traits import DistinctOperands
 
 TARGETS = ("executorch", "xir")
 """`executorch`: only nodes that stock ExecuTorch 1.5 runs. `xir`: all that xir's own runtime runs."""
@@ -86,7 +87,7 @@ class YieldOp(IRDLOperation):
 
     values = var_operand_def(Tensor)
 
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SubgraphOp)))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SubgraphOp), DistinctOperands()))
 
     assembly_format = "($values^ `:` type($values))? attr-dict"
 

@@ -1,0 +1,107 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics
+
+// Each op left out is reported where it stands, with the reason and, where there is one, what would help.
+
+func.func @no_rule(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{partition-xnnpack: edge.cumsum not delegated: no rule lowers it to XNNPACK}}
+  %0 = edge.cumsum(%x) {dim = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.opaque not delegated: no rule lowers it to XNNPACK}}
+  %0 = edge.opaque "my::op(Tensor self) -> Tensor" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @element_type(%x: tensor<4xf64>) -> tensor<4xf64> {
+  // expected-remark @+1 {{edge.abs not delegated: XNNPACK does not compute it on f64}}
+  %0 = edge.abs(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  func.return %0 : tensor<4xf64>
+}
+
+// -----
+
+// Of a constant as well: the sum is f32, its second operand is not.
+func.func @constant_element_type(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = edge.constant dense<3> : tensor<i64>
+  // expected-remark @+1 {{edge.add.Tensor not delegated: XNNPACK does not compute it on i64}}
+  %0 = edge.add.Tensor(%x, %c) : (tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// What the rule builds has to verify: XNNPACK takes six dimensions.
+func.func @rank(%x: tensor<1x1x1x1x1x1x4xf32>) -> tensor<1x1x1x1x1x1x4xf32> {
+  // expected-remark @+1 {{edge.abs not delegated: XNNPACK takes tensors of rank 6 at most, this one has rank 7}}
+  %0 = edge.abs(%x) : (tensor<1x1x1x1x1x1x4xf32>) -> tensor<1x1x1x1x1x1x4xf32>
+  func.return %0 : tensor<1x1x1x1x1x1x4xf32>
+}
+
+// -----
+
+func.func @hint(%x: tensor<1x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
+  // expected-remark @+1 {{edge.linear not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
+  %0 = edge.linear(%x, %w, none) : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
+  func.return %0 : tensor<1x2xf32>
+}
+
+// -----
+
+// The result's type and the one that the rule computes have to agree, or the users of the result would see another.
+func.func @result_type(%x: tensor<?x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-remark @+1 {{edge.abs not delegated: its result is tensor<2x4xf32>, XNNPACK's would be tensor<?x4xf32>}}
+  %0 = edge.abs(%x) : (tensor<?x4xf32>) -> tensor<2x4xf32>
+  %1 = edge.add.Tensor(%0, %y) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// XNNPACK reads a size of 0 as one to be inferred, or not at all.
+func.func @empty_result(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
+  // expected-remark @+1 {{edge.abs not delegated: its result has no elements}}
+  %0 = edge.abs(%x) : (tensor<0x4xf32>) -> tensor<0x4xf32>
+  func.return %0 : tensor<0x4xf32>
+}
+
+// -----
+
+func.func @empty_operand(%x: tensor<0x4xf32>) -> tensor<1x4xf32> {
+  // expected-remark @+1 {{edge.constant_pad_nd not delegated: its result is empty}}
+  %0 = edge.constant_pad_nd(%x) {pad = array<i64: 0, 0, 1, 0>} : (tensor<0x4xf32>) -> tensor<1x4xf32>
+  func.return %0 : tensor<1x4xf32>
+}
+
+// -----
+
+func.func @empty_in_a_node(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
+  // expected-remark @+1 {{edge.mm not delegated: it has a tensor without elements}}
+  %0 = edge.mm(%x, %y) : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// A size that the program computes is an operand, not a number to write into a node.
+func.func @symbol(%x: tensor<4x4xf32>, %i: i64) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.select.int not delegated: a size among its arguments is known only at run time}}
+  %0 = edge.select.int(%x)[%i] {dim = 0 : i64, index = -9223372036854775808 : i64} : (tensor<4x4xf32>, i64) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A group that is left out has its reason on each op.
+func.func @small(%x: tensor<4xf64>) -> tensor<4xf64> {
+  // expected-remark @+1 {{XNNPACK does not compute it on f64}}
+  %0 = edge.abs(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  // expected-remark @+1 {{XNNPACK does not compute it on f64}}
+  %1 = edge.exp(%0) : (tensor<4xf64>) -> tensor<4xf64>
+  func.return %1 : tensor<4xf64>
+}
