@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import IO
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import MLIRLexer
@@ -24,6 +24,10 @@ from xir.ir.context import XirContext
 
 ELIDED_KEY = "__elided__"
 """The resource that stands for an elided constant, as in MLIR; it has no data."""
+
+
+MAX_WRITTEN_OUT = 100
+"""Constants with more elements print as one hex string, as in MLIR; except i1, whose bits MLIR packs there."""
 
 
 @dataclass(frozen=True)
@@ -148,21 +152,31 @@ class XirPrinter(Printer):
         return text
 
     def _print_dense(self, attribute: DenseIntOrFPElementsAttr) -> None:
+        length = len(attribute)
         limit = self.elide_elements_above
-        if limit is not None and len(attribute) > limit:
-            self._write(f"dense_resource<{ELIDED_KEY}> : ")
-            self.print_attribute(attribute.type)
-            return
-        element_type = attribute.get_element_type()
-        if isinstance(element_type, IntegerType) and element_type.width.data == 1 and not attribute.is_splat():
-            # MLIR packs the bits of a long i1 constant in its hex form, so this one is always written out.
+        if limit is not None and length > limit:
+            self._write(f"dense_resource<{ELIDED_KEY}>")
+        else:
             self._write("dense<")
+            if length:
+                self._print_elements(attribute, length)
+            self._write(">")
+        self._write(" : ")
+        self.print_attribute(attribute.type)
+
+    def _print_elements(self, attribute: DenseIntOrFPElementsAttr, length: int) -> None:
+        data = attribute.data.data
+        element_type = attribute.get_element_type()
+        size = len(data) // length
+        # Compared as bytes: 0.0 equals -0.0, and a NaN equals nothing.
+        if data == data[:size] * length:
+            first = element_type.unpack(data[:size], 1)[0]
+            attribute._print_one_elem(first, self)  # pyright: ignore[reportPrivateUsage]
+        elif length > MAX_WRITTEN_OUT and element_type != i1:
+            self._write(f'"0x{data.hex().upper()}"')
+        else:
             values = attribute.get_values()
             attribute._print_dense_list(values, attribute.get_shape(), self)  # pyright: ignore[reportPrivateUsage]
-            self._write("> : ")
-            self.print_attribute(attribute.type)
-            return
-        super().print_attribute(attribute)
 
     def print_float(self, value: float, type: AnyFloat) -> None:
         """Print a float so that it reads back as the same value: short if exact, bits for infinities and NaNs."""
