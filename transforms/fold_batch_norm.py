@@ -5,20 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.location import fused_location
 from xir.ir.passes import XirPass
-from xir.transforms.legalizations.convolution import batch_norm_affine
+from xir.transforms.legalizations.convolution import batch_norm_affine, is_transposed
 from xir.transforms.legalizations.rule import RefusalError, operand, static_array, static_name
 
 BATCH_NORMS = ("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
-WEIGHTED = ("edge.convolution", "edge.conv1d", "edge.conv2d", "edge.linear")
-"""Ops whose output channels are dimension 1 of the result and dimension 0 of the weight (1 where transposed)."""
+WEIGHTED = (
+    "edge.convolution",
+    "edge.conv1d",
+    "edge.conv2d",
+    "edge.conv_transpose1d",
+    "edge.conv_transpose2d.input",
+    "edge.linear",
+)
+"""Ops whose output channels are dimension 0 of the weight (1 where transposed)."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,9 @@ def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
     producer = value.owner
     if not isinstance(producer, edge.EdgeOp) or producer.name not in WEIGHTED or not value.has_one_use():
         return
+    # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
+    if rank_of(value) != rank_of(operand(producer, "weight")) or element_type(value) != f32:
+        return
     scale, shift = batch_norm_affine(norm, ctx)
     weight, bias = operand(producer, "weight"), producer.tensor("bias")
     new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
@@ -79,7 +90,7 @@ def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
 
 def scaled_weight(op: edge.EdgeOp, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """`weight` with each output channel multiplied by its element of `scale`."""
-    if op.name != "edge.convolution" or not op.value("transposed"):
+    if not is_transposed(op):
         return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
     # Transposed: [I, O / groups, ...], a group's inputs and outputs in blocks along both dimensions.
     groups = op.value("groups")
