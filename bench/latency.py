@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from executorch.extension.pybindings import portable_lib
+from executorch.runtime import Runtime
 
 import xir.runtime
 
@@ -67,9 +69,6 @@ def load_xir(path: Path, threads: int) -> Execute:
 
 def load_stock(path: Path, threads: int) -> Execute:
     """Load `path` in stock ExecuTorch, whose thread pool is one for the process and is sized before loading."""
-    from executorch.extension.pybindings import portable_lib
-    from executorch.runtime import Runtime
-
     portable_lib._unsafe_reset_threadpool(threads)  # pyright: ignore[reportPrivateUsage]
     program = Runtime.get().load_program(path)
     method = program.load_method("forward")
