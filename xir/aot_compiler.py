@@ -134,7 +134,8 @@ def _summary(edge: EdgeProgram) -> str:
 
     ops = list(edge.module.walk())
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))
-    return f"{delegates} {'delegate' if delegates == 1 else 'delegates'}, {outside} {'op' if outside == 1 else 'ops'} outside"
+    counted = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((delegates, "delegate"), (outside, "op"))]
+    return f"{' and '.join(counted)} outside" if outside else f"{counted[0]}, nothing outside"
 
 
 def _write(path: Path, write: Any) -> None:

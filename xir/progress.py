@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -12,13 +12,13 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def step(what: str, stream: TextIO | None = None) -> Iterator[None]:
+def step(what: str, stream: TextIO | None = None) -> Generator[None]:
     """Show `what` and the seconds gone while the block runs, if it takes longer than `PATIENCE`; then wipe the line.
 
     Nothing is written where `stream` (standard error) is no terminal.
     """
     stream = sys.stderr if stream is None else stream
-    if not stream.isatty():
+    if stream is None or not stream.isatty():
         yield
         return
     done = threading.Event()

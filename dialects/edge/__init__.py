@@ -39,9 +39,7 @@ _FAMILIES = (
     quantized,
 )
 
-OPS: dict[str, type[EdgeOp]] = {
-    row.op_name: op_class(row) for family in _FAMILIES for row in family.ROWS
-}
+OPS: dict[str, type[EdgeOp]] = {row.op_name: op_class(row) for family in _FAMILIES for row in family.ROWS}
 """Op classes by op name (`edge.add.Tensor`), one for each row."""
 
 Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])

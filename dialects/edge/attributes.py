@@ -37,25 +37,30 @@ DYNAMIC = -(2**63)
 
 @lru_cache(maxsize=4096)
 def int_attr(value: int) -> IntegerAttr:
+    """`value : i64`."""
     return IntegerAttr(value, i64)
 
 
 @lru_cache(maxsize=2)
 def bool_attr(value: bool) -> IntegerAttr:
+    """`true` or `false`."""
     return IntegerAttr.from_bool(value)
 
 
 def float_attr(value: float) -> FloatAttr:
+    """`value : f64`."""
     return FloatAttr(value, f64)
 
 
 @lru_cache(maxsize=1024)
 def string_attr(value: str) -> StringAttr:
+    """`"value"`."""
     return StringAttr(value)
 
 
 @lru_cache(maxsize=4096)
 def int_array(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    """`array<i64: values>`."""
     return DenseArrayBase.from_list(i64, values)
 
 
@@ -121,7 +126,7 @@ def to_attribute(type: ArgType, value: Any) -> Attribute:
         return _ENCODE[type.base](value)
     if type.base not in _ARRAY_ELEMENT:
         raise ValueError(f"nothing: arguments of type {type} have no attribute form")
-    values = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    values: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
     if len(values) == 1 and type.length:
         values *= type.length
     for element in values:

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     Float64Type,
     IntegerType,
+    LocationAttr,
     TensorType,
+    f32,
     f64,
     i1,
     i32,
@@ -20,6 +22,7 @@ from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
     IRDLOperation,
+    IRDLOption,
     OpDef,
     OperandDef,
     OptOperandDef,
@@ -30,7 +33,6 @@ from xdsl.irdl import (
     VarResultDef,
     traits_def,
 )
-from xdsl.dialects.builtin import LocationAttr
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -126,7 +128,7 @@ class EdgeOp(IRDLOperation):
         argument = self.schema.values[name]
         attribute = self.properties.get(name)
         if attribute is None:
-            return None if argument.default is REQUIRED else self._plain_default(argument)
+            return None if argument.default is REQUIRED else _default_of(argument)
         value = to_python(argument.type, attribute)
         if not argument.type.is_symbolic:
             return value
@@ -141,13 +143,6 @@ class EdgeOp(IRDLOperation):
     def symbols(self) -> Sequence[SSAValue]:
         """The operands that hold run-time sizes."""
         return self._operands[len(self._operands) - self._symbol_count(self.schema.symbolic) :]
-
-    @staticmethod
-    def _plain_default(argument: Argument) -> Any:
-        default = argument.default
-        if argument.type.base == "ScalarType" and default is not None:
-            return {"long": i64, "float": Float64Type()}[default]
-        return default
 
     def _symbol_count(self, arguments: Iterable[Argument]) -> int:
         count = 0
@@ -166,7 +161,7 @@ class EdgeOp(IRDLOperation):
     def _span(self, name: str) -> tuple[int, int]:
         """First and last operand index of a tensor argument."""
         start = 0
-        for argument, size in zip(self.schema.tensors, self._segment_sizes()):
+        for argument, size in zip(self.schema.tensors, self._segment_sizes(), strict=False):
             if argument == name:
                 return start, start + size
             start += size
@@ -279,30 +274,33 @@ class EdgeOp(IRDLOperation):
     def _verify_operands(self, schema: Schema) -> None:
         sizes = self._segment_sizes()
         symbols = self._symbol_count(schema.symbolic)
-        counts = dict(zip(schema.tensors, sizes))
-        if len(sizes) != len(schema.tensors) or any(
-            size < 0 or (not schema.tensors[name].type.is_list and size > 1)
-            for name, size in counts.items()
-        ) or sum(sizes) + symbols != len(self._operands):
+        fits = len(sizes) == len(schema.tensors) and sum(sizes) + symbols == len(self._operands)
+        if not fits or not all(map(_takes, schema.tensors.values(), sizes)):
             expected = ", ".join(f"{a.type} {a.name}" for a in schema.tensors.values())
             raise VerifyException(
                 f"has {len(self._operands)} operands, which do not fit ({expected})"
                 + (f" and {symbols} run-time sizes" if symbols else "")
             )
-        for name, argument in schema.tensors.items():
-            if argument.type.optional_element and (present := self.properties.get(name + PRESENT_SUFFIX)) is not None:
-                if (
-                    not isinstance(present, DenseArrayBase)
-                    or present.elt_type != i1
-                    or sum(map(bool, present.get_values())) != counts[name]
-                ):
-                    raise VerifyException(f"{name + PRESENT_SUFFIX} does not fit its operands")
+        for argument, size in zip(schema.tensors.values(), sizes, strict=True):
+            if argument.type.optional_element:
+                self._verify_present(argument.name + PRESENT_SUFFIX, size)
         tensor_count = len(self._operands) - symbols
         for index, operand in enumerate(self._operands):
             if index < tensor_count and not isinstance(operand.type, TensorType):
                 raise VerifyException(f"operand #{index} has type {operand.type}, expected a tensor")
             if index >= tensor_count and operand.type != i64:
                 raise VerifyException(f"operand #{index} has type {operand.type}, expected i64, a size")
+
+    def _verify_present(self, name: str, size: int) -> None:
+        present = self.properties.get(name)
+        if present is None:
+            return
+        if not (
+            isinstance(present, DenseArrayBase)
+            and present.elt_type == i1
+            and sum(map(bool, present.get_values())) == size
+        ):
+            raise VerifyException(f"{name} does not fit its operands")
 
     def _verify_results(self, schema: Schema) -> None:
         returns = schema.returns
@@ -312,14 +310,14 @@ class EdgeOp(IRDLOperation):
             kinds = [r.type.base for r in returns]
         else:
             raise VerifyException(f"has {len(self.results)} results, its schema {len(returns)}")
-        for index, (kind, result) in enumerate(zip(kinds, self.results)):
+        for index, (kind, result) in enumerate(zip(kinds, self.results, strict=True)):
             if not _fits(kind, result.type):
                 raise VerifyException(f"result #{index} has type {result.type}, expected a {kind}")
 
     def _verify_inferred(self, expected: Sequence[Attribute | None]) -> None:
         if len(expected) != len(self.results):
             raise VerifyException(f"has {len(self.results)} results, expected {len(expected)}")
-        for index, (wanted, result) in enumerate(zip(expected, self.results)):
+        for index, (wanted, result) in enumerate(zip(expected, self.results, strict=True)):
             if wanted is not None and wanted != result.type and not _compatible(wanted, result.type):
                 raise VerifyException(f"result #{index} has type {result.type}, expected {wanted}")
 
@@ -355,13 +353,14 @@ class EdgeOp(IRDLOperation):
         if len(arguments) != len(schema.tensors):
             expected = ", ".join(f"{a.type} {a.name}" for a in schema.tensors.values())
             parser.raise_error(
-                f"{schema.qualified_name} takes {len(schema.tensors)} tensor arguments ({expected}), got {len(arguments)}",
+                f"{schema.qualified_name} takes {len(schema.tensors)} tensor arguments ({expected}), "
+                f"got {len(arguments)}",
                 pos,
                 parser.pos,
             )
         unresolved: list[UnresolvedOperand] = []
         sizes: list[int] = []
-        for argument, group in zip(schema.tensors.values(), arguments):
+        for argument, group in zip(schema.tensors.values(), arguments, strict=True):
             if isinstance(group, list) != argument.type.is_list:
                 form = "a list in brackets" if argument.type.is_list else "a single value"
                 parser.raise_error(f"argument '{argument.name}' is {form}", pos, parser.pos)
@@ -422,13 +421,13 @@ def _irdl_definition(cls: type[EdgeOp]) -> OpDef:
         for i, r in enumerate(schema.returns)
     ]
     properties: dict[str, PropertyDef] = {name: OptPropertyDef(AnyAttr()) for name in schema.values}
-    options = [AttrSizedOperandSegments(as_property=True)] if len(schema.variadic) > 1 else []
-    return OpDef(cls.name, operands=operands, results=results, properties=properties, options=options, traits=cls.traits)
+    options: list[IRDLOption] = [AttrSizedOperandSegments(as_property=True)] if len(schema.variadic) > 1 else []
+    return OpDef(
+        cls.name, operands=operands, results=results, properties=properties, options=options, traits=cls.traits
+    )
 
 
-def _flatten_tensors(
-    schema: Schema, args: Mapping[str, Any]
-) -> tuple[list[SSAValue], list[int], dict[str, Attribute]]:
+def _flatten_tensors(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAValue], list[int], dict[str, Attribute]]:
     """Operands, operand count by tensor argument, and the properties that say which list elements are present."""
     operands: list[SSAValue] = []
     sizes: list[int] = []
@@ -459,6 +458,17 @@ def _split_symbols(value: Any, operands: list[SSAValue]) -> Any:
     return value
 
 
+def _default_of(argument: Argument) -> Any:
+    """The default as `EdgeOp.value` gives it."""
+    if argument.type.base == "ScalarType" and argument.default is not None:
+        return _ELEMENT_TYPES[argument.default]
+    return argument.default
+
+
+_ELEMENT_TYPES = {"long": i64, "float": f32, "double": f64}
+"""The ScalarTypes that occur as defaults."""
+
+
 def _is_default(argument: Argument, attribute: Attribute) -> bool:
     if argument.default is REQUIRED or argument.default is None:
         return False
@@ -466,8 +476,13 @@ def _is_default(argument: Argument, attribute: Attribute) -> bool:
         value = to_python(argument.type, attribute)
     except VerifyException:
         return False  # the verifier will say so
-    default = EdgeOp._plain_default(argument)
+    default = _default_of(argument)
     return value == default and type(value) is type(default)
+
+
+def _takes(argument: Argument, size: int) -> bool:
+    """Whether an argument may have so many operands."""
+    return size >= 0 and (argument.type.is_list or size == 1 or (size == 0 and argument.type.optional))
 
 
 def _fits(kind: str, type: Attribute) -> bool:
@@ -491,7 +506,7 @@ def _compatible(expected: Attribute, actual: Attribute) -> bool:
         and isinstance(actual, TensorType)
         and expected.element_type == actual.element_type
         and expected.get_num_dims() == actual.get_num_dims()
-        and all(a == b or a < 0 or b < 0 for a, b in zip(expected.get_shape(), actual.get_shape()))
+        and all(a == b or a < 0 or b < 0 for a, b in zip(expected.get_shape(), actual.get_shape(), strict=True))
     )
 
 
@@ -506,7 +521,7 @@ def _parse_operand(parser: Parser) -> UnresolvedOperand | None:
     return None if parser.parse_optional_keyword("none") else parser.parse_unresolved_operand()
 
 
-def _parse_argument(parser: Parser) -> UnresolvedOperand | None | list[UnresolvedOperand | None]:
+def _parse_argument(parser: Parser) -> UnresolvedOperand | list[UnresolvedOperand | None] | None:
     group = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser))
     return _parse_operand(parser) if group is None else group
 

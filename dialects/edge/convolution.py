@@ -31,12 +31,11 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute]:
         if len(values) != spatial:
             raise VerifyException(f"{name} has {len(values)} values for {spatial} spatial dimensions")
     if groups < 1 or min(stride) < 1 or min(dilation) < 1:
-        raise VerifyException(f"groups, stride and dilation are at least 1")
+        raise VerifyException("groups, stride and dilation are at least 1")
     expected_in = kernel[0] if transposed else kernel[1] * groups
     if not same_dim(channels, expected_in):
         raise VerifyException(
-            f"input has {channels} channels, weight {shape_text(kernel)} with {groups} groups expects "
-            f"{expected_in}"
+            f"input has {channels} channels, weight {shape_text(kernel)} with {groups} groups expects {expected_in}"
         )
     out_channels = kernel[1] * groups if transposed else kernel[0]
     if bias is not None and shape_of(bias) != (out_channels,):

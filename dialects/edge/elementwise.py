@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
-from .types import broadcast, element_of, result_element, shape_of, shape_text, tensor_type, to_float
+from .types import broadcast, element_of, result_element, same_dim, shape_of, shape_text, tensor_type, to_float
 
 
 def _operands(op: EdgeOp) -> list[SSAValue]:
@@ -60,7 +60,7 @@ def _masked_fill(op: EdgeOp) -> Sequence[Attribute]:
 def _prelu(op: EdgeOp) -> Sequence[Attribute]:
     shape, weight = shape_of(op.tensor("self")), shape_of(op.tensor("weight"))
     channels = shape[1] if len(shape) > 1 else 1
-    if len(weight) > 1 or (weight and weight[0] not in (1, channels, -1) and channels != -1):
+    if len(weight) > 1 or (weight and weight[0] != 1 and not same_dim(weight[0], channels)):
         raise VerifyException(f"weight has shape {shape_text(weight)}, expected 1 or {channels} values")
     return same(op)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -21,7 +21,7 @@ def _embedding(op: EdgeOp) -> Sequence[Attribute]:
 def _gather(op: EdgeOp) -> Sequence[Attribute]:
     value, index = op.tensor("self"), op.tensor("index")
     if len(shape_of(value)) != len(shape_of(index)):
-        raise VerifyException(f"self and index differ in rank")
+        raise VerifyException("self and index differ in rank")
     wrap_dim(op.value("dim"), len(shape_of(value)))
     return (tensor_type(element_of(value), shape_of(index)),)
 
@@ -58,7 +58,7 @@ def _scatter(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _nonzero(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(i64, (-1, len(shape_of(op.tensor("self"))))),)
+    return (tensor_type(i64, (DYNAMIC_INDEX, len(shape_of(op.tensor("self"))))),)
 
 
 ROWS = [

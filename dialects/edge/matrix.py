@@ -60,7 +60,7 @@ def _matmul(op: EdgeOp) -> Sequence[Attribute]:
     value = op.tensor("self")
     a, b = shape_of(value), shape_of(op.tensor("other"))
     if not a or not b:
-        raise VerifyException(f"operands have at least one dimension")
+        raise VerifyException("operands have at least one dimension")
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
     _inner(op, left, right)
     result = broadcast(left[:-2], right[:-2])
@@ -86,9 +86,7 @@ def _attention(op: EdgeOp) -> Sequence[Attribute]:
     query = op.tensor("query")
     q, k, v = (shape_of(op.tensor(name)) for name in ("query", "key", "value"))
     if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
-        raise VerifyException(
-            f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit"
-        )
+        raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
     batch = q[:-2] if op.value("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
     return (tensor_type(element_of(query), (*batch, q[-2], v[-1])),)
 

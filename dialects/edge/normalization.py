@@ -28,7 +28,7 @@ def _per_channel(op: EdgeOp) -> int:
 def _batch_norm(op: EdgeOp) -> Sequence[Attribute]:
     _per_channel(op)
     if op.schema.values.get("training") and op.value("training"):
-        raise VerifyException(f"is for inference: training = false")
+        raise VerifyException("is for inference: training = false")
     return same(op)
 
 
@@ -48,8 +48,10 @@ def _normalized_dims(op: EdgeOp) -> int:
     """Check normalized_shape against the input's last dimensions; their count."""
     shape = shape_of(op.tensor("input"))
     normalized = tuple(known(size) for size in op.value("normalized_shape"))
-    if not normalized or len(normalized) > len(shape) or not all(
-        map(same_dim, shape[len(shape) - len(normalized) :], normalized)
+    if (
+        not normalized
+        or len(normalized) > len(shape)
+        or not all(map(same_dim, shape[len(shape) - len(normalized) :], normalized))
     ):
         raise VerifyException(
             f"normalized_shape {shape_text(normalized)} are not the last dimensions of {shape_text(shape)}"
@@ -59,9 +61,7 @@ def _normalized_dims(op: EdgeOp) -> int:
         if value is not None and not (
             len(shape_of(value)) == len(normalized) and all(map(same_dim, shape_of(value), normalized))
         ):
-            raise VerifyException(
-                f"{name} has shape {shape_text(shape_of(value))}, expected {shape_text(normalized)}"
-            )
+            raise VerifyException(f"{name} has shape {shape_text(shape_of(value))}, expected {shape_text(normalized)}")
     return len(normalized)
 
 

@@ -36,14 +36,14 @@ def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[At
         stride = op.value("stride") or kernel
         dilation = op.value("dilation") if "dilation" in op.schema.values else (1,) * spatial
         if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
-            raise VerifyException(f"kernel_size, stride and dilation are at least 1, padding at least 0")
-        if any(2 * p > k for p, k in zip(padding, kernel)):
-            raise VerifyException(f"padding is at most half the kernel_size")
+            raise VerifyException("kernel_size, stride and dilation are at least 1, padding at least 0")
+        if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
+            raise VerifyException("padding is at most half the kernel_size")
         out = tuple(
             size if size < 0 else pooled_size(size, k, s, p, d, op.value("ceil_mode"))
-            for size, k, s, p, d in zip(space, kernel, stride, padding, dilation)
+            for size, k, s, p, d in zip(space, kernel, stride, padding, dilation, strict=True)
         )
-        if any(o < 1 for o, size in zip(out, space) if size >= 0):
+        if any(o < 1 for o, size in zip(out, space, strict=True) if size >= 0):
             raise VerifyException(f"window {shape_text(kernel)} is larger than the padded input")
         result = tensor_type(element_of(value), (*lead, *out))
         return (result, tensor_type(i64, (*lead, *out))) if indices else (result,)
@@ -71,10 +71,10 @@ def _upsample(op: EdgeOp) -> Sequence[Attribute]:
     if size is None:
         factors = op.value("scale_factors")
         if factors is None or len(factors) != 2:
-            raise VerifyException(f"needs either output_size or two scale_factors")
-        size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors))
+            raise VerifyException("needs either output_size or two scale_factors")
+        size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors, strict=True))
     if len(size) != 2 or any(known(s) == 0 for s in size):
-        raise VerifyException(f"output_size has two positive values")
+        raise VerifyException("output_size has two positive values")
     return (tensor_type(element_of(value), (*shape[:2], *map(known, size))),)
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 
 class SchemaError(ValueError):
@@ -57,6 +57,8 @@ class ArgType:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
+    """One argument of an operator."""
+
     name: str
     type: ArgType
     default: Any = REQUIRED
@@ -72,6 +74,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Return:
+    """One result of an operator."""
+
     type: ArgType
     name: str | None = None
     alias: str | None = None
@@ -158,7 +162,7 @@ class _Reader:
         if not self.optional(token):
             self.fail(f"'{token}'")
 
-    def fail(self, expected: str) -> "Any":
+    def fail(self, expected: str) -> NoReturn:
         raise SchemaError(f"expected {expected} at column {self.pos + 1} of schema '{self.text}'")
 
     def read_type(self) -> tuple[ArgType, str | None]:

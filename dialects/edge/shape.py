@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -31,20 +32,19 @@ def _reshaped(op: EdgeOp, shape: Shape) -> Sequence[Attribute]:
 
 def _view(op: EdgeOp) -> Sequence[Attribute]:
     shape, target = shape_of(op.tensor("self")), op.value("size")
+    sizes, total = tuple(map(known, target)), count(shape)
     inferred = [i for i, size in enumerate(target) if isinstance(size, int) and size == -1]
-    sizes = tuple(known(size) for size in target)
-    total = count(shape)
     if len(inferred) > 1:
-        raise VerifyException(f"size has more than one -1")
-    if inferred and total >= 0:
+        raise VerifyException("size has more than one -1")
+    fits = True
+    if inferred:
         rest = count(size for i, size in enumerate(sizes) if i not in inferred)
-        if rest > 0 and total % rest == 0:
-            sizes = replaced(sizes, inferred[0], total // rest)
-    if total >= 0 and count(sizes) >= 0 and count(sizes) != total:
+        fits = total < 0 or rest < 0 or (rest > 0 and total % rest == 0)
+        sizes = replaced(sizes, inferred[0], total // rest if fits and min(total, rest) >= 0 else DYNAMIC_INDEX)
+    elif total >= 0 and count(sizes) >= 0:
+        fits = count(sizes) == total
+    if not fits:
         raise VerifyException(f"cannot view {shape_text(shape)} as {shape_text(sizes)}")
-    if inferred and total >= 0 and -1 not in (known(s) for i, s in enumerate(target) if i not in inferred):
-        if sizes[inferred[0]] < 0:
-            raise VerifyException(f"cannot view {shape_text(shape)} as {shape_text(sizes)}")
     return _reshaped(op, sizes)
 
 
@@ -80,7 +80,7 @@ def _transpose(op: EdgeOp) -> Sequence[Attribute]:
 def _t(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     if len(shape) > 2:
-        raise VerifyException(f"takes at most two dimensions")
+        raise VerifyException("takes at most two dimensions")
     return _reshaped(op, shape[::-1])
 
 
@@ -90,7 +90,7 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
     if lead < 0 or any(isinstance(s, int) and s == -1 for s in size[:lead]):
         raise VerifyException(f"cannot expand {shape_text(shape)} to {len(size)} dimensions")
     result = list(map(known, size[:lead]))
-    for old, new in zip(shape, size[lead:]):
+    for old, new in zip(shape, size[lead:], strict=True):
         wanted = old if isinstance(new, int) and new == -1 else known(new)
         if old != 1 and not same_dim(old, wanted):
             raise VerifyException(f"cannot expand {shape_text(shape)} to {shape_text(map(known, size))}")
@@ -103,13 +103,13 @@ def _repeat(op: EdgeOp) -> Sequence[Attribute]:
     if len(repeats) < len(shape):
         raise VerifyException(f"has {len(repeats)} repeats for {len(shape)} dimensions")
     shape = (1,) * (len(repeats) - len(shape)) + shape
-    return _reshaped(op, tuple(-1 if d < 0 or r < 0 else d * r for d, r in zip(shape, repeats)))
+    return _reshaped(op, tuple(DYNAMIC_INDEX if min(d, r) < 0 else d * r for d, r in zip(shape, repeats, strict=True)))
 
 
 def _cat(op: EdgeOp) -> Sequence[Attribute]:
     values = op.tensors("tensors")
     if not values:
-        raise VerifyException(f"needs at least one tensor")
+        raise VerifyException("needs at least one tensor")
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
@@ -119,21 +119,21 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     first = shapes[0]
     dim = wrap_dim(op.value("dim"), len(first))
     for shape in shapes[1:]:
-        if len(shape) != len(first) or not all(same_dim(a, b) for i, (a, b) in enumerate(zip(first, shape)) if i != dim):
-            raise VerifyException(
-                f"{shape_text(first)} and {shape_text(shape)} differ outside dimension {dim}"
-            )
+        if len(shape) != len(first) or not all(
+            same_dim(a, b) for i, (a, b) in enumerate(zip(first, shape, strict=True)) if i != dim
+        ):
+            raise VerifyException(f"{shape_text(first)} and {shape_text(shape)} differ outside dimension {dim}")
     sizes = [shape[dim] for shape in shapes]
-    return (tensor_type(element, replaced(first, dim, -1 if min(sizes) < 0 else sum(sizes))),)
+    return (tensor_type(element, replaced(first, dim, DYNAMIC_INDEX if min(sizes) < 0 else sum(sizes))),)
 
 
 def _stack(op: EdgeOp) -> Sequence[Attribute]:
     values = op.tensors("tensors")
     if not values:
-        raise VerifyException(f"needs at least one tensor")
+        raise VerifyException("needs at least one tensor")
     shape = shape_of(values[0])
     if any(len(shape_of(v)) != len(shape) or not all(map(same_dim, shape_of(v), shape)) for v in values):
-        raise VerifyException(f"tensors differ in shape")
+        raise VerifyException("tensors differ in shape")
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
@@ -156,7 +156,7 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     if total < 0 or size < 0:
         return None
     if size == 0:
-        raise VerifyException(f"split_size is at least 1")
+        raise VerifyException("split_size is at least 1")
     return [min(size, total - start) for start in range(0, total, size)]
 
 
@@ -185,20 +185,20 @@ def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
 
 
 def sliced_size(size: int, start: Any, end: Any, step: Any) -> int:
-    """Element count of `range(size)[start:end:step]`; -1 if one of them is not known yet."""
+    """Element count of `range(size)[start:end:step]`; DYNAMIC_INDEX if one of them is not known yet."""
     start, end = 0 if start is None else start, size if end is None else end
     if size < 0 or not all(isinstance(v, int) for v in (start, end, step)):
-        return -1
+        return DYNAMIC_INDEX
     return len(range(size)[start:end:step])
 
 
 def _slice(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(op.tensor("self"))
     if not shape:
-        raise VerifyException(f"cannot slice a scalar")
+        raise VerifyException("cannot slice a scalar")
     dim, step = wrap_dim(op.value("dim"), len(shape)), op.value("step")
     if isinstance(step, int) and step < 1:
-        raise VerifyException(f"step is at least 1")
+        raise VerifyException("step is at least 1")
     return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.value("start"), op.value("end"), step)))
 
 
@@ -216,7 +216,7 @@ def _diagonal(op: EdgeOp) -> Sequence[Attribute]:
     offset = op.value("offset")
     rest = tuple(size for i, size in enumerate(shape) if i not in (a, b))
     if shape[a] < 0 or shape[b] < 0:
-        return _reshaped(op, (*rest, -1))
+        return _reshaped(op, (*rest, DYNAMIC_INDEX))
     length = min(shape[a] + min(offset, 0), shape[b] - max(offset, 0))
     return _reshaped(op, (*rest, max(length, 0)))
 
@@ -237,7 +237,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
             before, after = padding[2 * i : 2 * i + 2]
             dim = len(shape) - 1 - i
             if shape[dim] < 0 or not isinstance(before, int) or not isinstance(after, int):
-                shape[dim] = -1
+                shape[dim] = DYNAMIC_INDEX
                 continue
             shape[dim] += before + after
             if shape[dim] < 0:
@@ -249,7 +249,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
 
 def _as_strided(op: EdgeOp) -> Sequence[Attribute]:
     if len(op.value("size")) != len(op.value("stride")):
-        raise VerifyException(f"size and stride differ in length")
+        raise VerifyException("size and stride differ in length")
     return _reshaped(op, tuple(known(size) for size in op.value("size")))
 
 
@@ -260,7 +260,7 @@ def _converted(op: EdgeOp) -> Sequence[Attribute]:
 
 def _dropout(op: EdgeOp) -> Sequence[Attribute]:
     if op.value("train") and op.value("p") > 0:
-        raise VerifyException(f"is for inference: train = false")
+        raise VerifyException("is for inference: train = false")
     return same(op)
 
 

@@ -1,6 +1,6 @@
 """Shapes and element types of ATen results: what the tables' inference functions share.
 
-A dimension of -1 (`?`) is known only when the program runs; it agrees with every size.
+An open dimension (DYNAMIC_INDEX, `?`) is known only when the program runs; it agrees with every size.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,6 +31,9 @@ ui8 = IntegerType(8, Signedness.UNSIGNED)
 
 @lru_cache(maxsize=8192)
 def tensor_type(element: Attribute, shape: Shape) -> TensorType:
+    """The tensor type, the same object for the same arguments."""
+    if any(size < 0 and size != DYNAMIC_INDEX for size in shape):
+        raise VerifyException(f"a size is negative: {list(shape)}")
     return TensorType(element, shape)
 
 
@@ -57,7 +60,8 @@ def shape_text(shape: Iterable[int]) -> str:
 
 
 def same_dim(a: int, b: int) -> bool:
-    return a == b or a == DYNAMIC_INDEX or b == DYNAMIC_INDEX
+    """Whether two dimensions may be equal."""
+    return a == b or DYNAMIC_INDEX in (a, b)
 
 
 def known(size: Any) -> int:
@@ -74,6 +78,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 
 def wrap_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Dimension arguments counted from 0, each of which has to be another one."""
     wrapped = tuple(wrap_dim(d, rank) for d in dims)
     if len(set(wrapped)) != len(wrapped):
         raise VerifyException(f"dims {list(dims)} name a dimension twice")
@@ -107,6 +112,7 @@ def count(shape: Iterable[int]) -> int:
 
 
 def replaced(shape: Shape, dim: int, size: int) -> Shape:
+    """The shape with one dimension's size changed."""
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
@@ -122,6 +128,7 @@ _INTEGER_ORDER = {
 
 
 def is_float(element: Attribute | None) -> bool:
+    """Floating-point types of any width."""
     return isinstance(element, AnyFloat)
 
 
@@ -142,15 +149,19 @@ def promote(a: Attribute, b: Attribute) -> Attribute:
         if {type(a), type(b)} == {Float16Type, BFloat16Type}:
             return f32
         return a if a.bitwidth > b.bitwidth else b
-    assert isinstance(a, IntegerType) and isinstance(b, IntegerType)
     if a == i1 or b == i1:
         return b if a == i1 else a
-    orders = [_INTEGER_ORDER.get((t.width.data, t.signedness.data)) for t in (a, b)]
-    if None in orders:
-        raise VerifyException(f"element types {a} and {b} do not promote")
-    if set(orders) == {0, 1}:
+    if {a, b} == {ui8, IntegerType(8)}:
         return i16
-    return a if orders[0] > orders[1] else b  # pyright: ignore[reportOptionalOperand]
+    return a if _order(a, b) > _order(b, a) else b
+
+
+def _order(a: Attribute, other: Attribute) -> int:
+    """The place of an integer type in the order by which the larger one wins."""
+    order = _INTEGER_ORDER.get((a.width.data, a.signedness.data)) if isinstance(a, IntegerType) else None
+    if order is None:
+        raise VerifyException(f"element types {a} and {other} do not promote")
+    return order
 
 
 def _combine(higher: Attribute | None, lower: Attribute | None) -> Attribute | None:

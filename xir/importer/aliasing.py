@@ -5,8 +5,15 @@ renaming x to its result; that covers what models write, and costs nothing. Anyt
 left to torch's functionalisation, which traces the whole program again.
 """
 
+# pyright: reportPrivateUsage=false
+# torch's names for an operator's type, schema and dispatch keys begin with an underscore.
+
 import torch
 from torch.fx import Graph, Node
+
+from xir.ir.diagnostics import DiagnosticError
+
+from .source import node_location
 
 Operator = torch._ops.OpOverload
 
@@ -77,8 +84,23 @@ def mutated_argument(node: Node) -> Node | None:
     return None
 
 
+def _refuse_untracked(node: Node, shared: list[Node]) -> None:
+    """In inference dropout returns its operand itself; torch's functionalisation takes the result for a copy, and loses
+    what is written to it."""
+    for other in shared:
+        if isinstance(other.target, Operator) and "dropout" in other.target._schema.name:
+            raise DiagnosticError(
+                node_location(node),
+                f"'{node.target}' writes to memory that it shares with the operand of '{other.target}': "
+                "use its form without side effect",
+            )
+
+
 def needs_functionalization(graph: Graph) -> bool:
-    """Whether a node writes to memory that is visible under another name later, or has no functional form."""
+    """Whether a node writes to memory that is visible under another name later, or has no functional form.
+
+    DiagnosticError where torch's functionalisation would give another result than eager.
+    """
     nodes = [n for n in graph.nodes if n.op == "call_function"]
     if not any(isinstance(n.target, Operator) and n.target._schema.is_mutable for n in nodes):
         return False
@@ -103,6 +125,7 @@ def needs_functionalization(graph: Graph) -> bool:
         base = renamed.get(written, written)
         for other in sets.members(written):
             if renamed.get(other, other) is not base and last_use[other] > order[node]:
+                _refuse_untracked(node, sets.members(written))
                 return True
         renamed[node] = base
         sets.join(written, node)

@@ -4,11 +4,15 @@ Tracing the whole program again (`ExportedProgram.run_decompositions`) costs a s
 time, on the shapes it has in the program, and the graph is kept for the next call like it.
 """
 
+# pyright: reportPrivateUsage=false
+# torch's names for an operator's type, schema and dispatch keys begin with an underscore.
+
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import torch
+from torch._decomp import _core_aten_decompositions_post_autograd
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -17,6 +21,7 @@ from torch.utils import _pytree as pytree
 from xir.dialects import edge
 
 from .aliasing import Operator, is_composite
+from .dtypes import is_open
 
 
 def row_of(target: Any) -> type[edge.EdgeOp] | None:
@@ -29,13 +34,13 @@ def row_of(target: Any) -> type[edge.EdgeOp] | None:
 
 
 @cache
-def _table() -> dict[Operator, Callable[..., Any]]:
+def _table() -> dict[Any, Callable[..., Any]]:
     """torch's core ATen decompositions, less those of operators that the edge dialect keeps whole.
 
     The public `core_aten_decompositions` adds all composite operators, which takes half a second and changes nothing
     here: dispatch takes those apart by itself.
     """
-    table = torch._decomp._core_aten_decompositions_post_autograd()
+    table = _core_aten_decompositions_post_autograd()
     return {op: rule for op, rule in table.items() if row_of(op) is None}
 
 
@@ -49,6 +54,7 @@ def functionalize(program: ExportedProgram) -> ExportedProgram:
 
 
 def can_decompose(target: Operator) -> bool:
+    """Whether torch has the operator in terms of others."""
     return target in _table() or is_composite(target)
 
 
@@ -65,30 +71,31 @@ class Decomposer:
         """
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
         inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
-        key = _key(node.target, leaves, inputs)
-        graph = self._graphs.get(key) if key is not None else None
-        if graph is None:
+        key = _key(node.target, leaves, spec, inputs)
+        if key is None:
             graph = _trace(node.target, leaves, spec, inputs)
-            if key is not None:
-                self._graphs[key] = graph
+        elif key in self._graphs:
+            graph = self._graphs[key]
+        else:
+            graph = self._graphs[key] = _trace(node.target, leaves, spec, inputs)
         return None if graph is None else (graph, inputs)
 
 
-def _key(target: Any, leaves: list[Any], inputs: list[Node]) -> Any:
+def _key(target: Any, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> Any:
     """Hashable description of a call, the order of its nodes included; None if sizes are symbolic."""
-    key: list[Any] = [target]
+    key: list[Any] = [target, str(spec)]
     for leaf in leaves:
         if not isinstance(leaf, Node):
             key.append((type(leaf), leaf))
             continue
         value = leaf.meta.get("val")
-        if not isinstance(value, torch.Tensor) or not all(isinstance(s, int) for s in (*value.shape, *value.stride())):
+        if not isinstance(value, torch.Tensor) or any(map(is_open, (*value.shape, *value.stride()))):
             return None
         key.append((inputs.index(leaf), value.dtype, tuple(value.shape), value.stride(), value.requires_grad))
     return tuple(key)
 
 
-def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
+def _trace(target: Any, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
     places = {node: index for index, node in enumerate(inputs)}
 
     def call(*values: Any) -> Any:
@@ -97,8 +104,11 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
         rule = _table().get(target)
         return rule(*args, **kwargs) if rule is not None else target(*args, **kwargs)
 
-    with torch.no_grad():
-        graph = make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
+    try:
+        with torch.no_grad():
+            graph = make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
+    except Exception:  # whatever a decomposition raises: the operator then stays as it is
+        return None
     for node in graph.graph.nodes:
         if node.op == "call_function" and (
             node.target is target or (isinstance(node.target, Operator) and node.target._schema.is_mutable)

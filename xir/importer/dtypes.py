@@ -1,8 +1,12 @@
-"""torch's dtypes and the IR's element types."""
+"""torch's dtypes and values as the IR's types, and constants as arrays."""
+
+from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
     Float8E4M3FNType,
@@ -10,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float8E5M2FNUZType,
     Float8E5M2Type,
     IntegerType,
+    LocationAttr,
     Signedness,
     bf16,
     f16,
@@ -22,6 +27,9 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
+
+from xir.dialects.edge.types import tensor_type
+from xir.ir.diagnostics import DiagnosticError
 
 ELEMENT_TYPES: dict[torch.dtype, Attribute] = {
     torch.bool: i1,
@@ -57,6 +65,45 @@ _RAW: dict[torch.dtype, torch.dtype] = {
 """numpy has no such types: their bits travel as unsigned integers."""
 
 
+def is_open(size: object) -> bool:
+    """Whether a size is known only when the program runs."""
+    return not isinstance(size, int)
+
+
+def import_type(value: Any, location: LocationAttr) -> Attribute:
+    """The type of an fx value: a tensor's with `?` for open sizes, i64 for a size, f64, i1.
+
+    DiagnosticError at `location` if there is none, or if a size depends on data.
+    """
+    match value:
+        case torch.Tensor():
+            if value.dtype not in ELEMENT_TYPES:
+                raise DiagnosticError(location, f"element type {value.dtype} has no form here")
+            shape = tuple(_open_size(size, location) if is_open(size) else size for size in value.shape)
+            return tensor_type(ELEMENT_TYPES[value.dtype], shape)
+        case bool() | torch.SymBool():
+            return i1
+        case int():
+            return i64
+        case torch.SymInt():
+            _open_size(value, location)
+            return i64
+        case float() | torch.SymFloat():
+            return f64
+        case _:
+            raise DiagnosticError(location, f"a value of type {type(value).__name__} has no form here")
+
+
+def _open_size(size: Any, location: LocationAttr) -> int:
+    if free_unbacked_symbols(size):
+        raise DiagnosticError(
+            location,
+            "the size of this result depends on the data: make it static (torch.where or a mask instead of selecting "
+            "elements, a constant instead of .item())",
+        )
+    return DYNAMIC_INDEX
+
+
 def numpy_view(tensor: torch.Tensor) -> np.ndarray:
     """The tensor's memory as an array, strides and all, which keeps the tensor alive. No copy for a CPU tensor."""
     tensor = tensor.detach().cpu()
@@ -69,7 +116,7 @@ def numpy_view(tensor: torch.Tensor) -> np.ndarray:
 def torch_view(array: np.ndarray, element: Attribute, shape: tuple[int, ...]) -> torch.Tensor:
     """The tensor of a blob: the inverse of `numpy_view`, also for raw bytes."""
     dtype = DTYPES[element]
-    if array.dtype == np.uint8 and dtype != torch.uint8 or array.shape != shape:
+    if (array.dtype == np.uint8 and dtype != torch.uint8) or array.shape != shape:
         array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         if not array.flags.writeable:
             array = array.copy()  # torch has no read-only tensors

@@ -4,6 +4,9 @@ There is no code per operator: an operator's arguments are matched by name with 
 edge dialect stay whole, others are decomposed (`decompose.py`), and what then has no row is `edge.opaque`.
 """
 
+# pyright: reportPrivateUsage=false
+# torch's names for an operator's type, schema and dispatch keys begin with an underscore.
+
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -11,35 +14,29 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, Node
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     DictionaryAttr,
-    IntegerType,
     LocationAttr,
     ModuleOp,
     StringAttr,
-    TensorType,
-    f64,
-    i1,
-    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
 from xir.dialects.edge.attributes import int_array
-from xir.dialects.edge.types import scalar_type, tensor_type
+from xir.dialects.edge.types import tensor_type
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 
 from .aliasing import Operator, functional_form, mutated_argument, needs_functionalization
+from .arguments import arguments_of, import_value, is_number, number_constant, out_kernel, overload_for
 from .decompose import Decomposer, can_decompose, functionalize, row_of
-from .dtypes import ELEMENT_TYPES, numpy_view
+from .dtypes import ELEMENT_TYPES, import_type, is_open, numpy_view
 from .signature import ConstantArgument, InputKind, check_kinds, constant_tensor, mutation_error, tree_text
 from .source import node_location
 
@@ -107,7 +104,7 @@ class _Importer:
         """Constants for weights, block arguments for the user's inputs; the arguments' attributes."""
         attributes: list[DictionaryAttr] = []
         placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
-        for node, spec in zip(placeholders, self.program.graph_signature.input_specs):
+        for node, spec in zip(placeholders, self.program.graph_signature.input_specs, strict=True):
             if spec.kind is not InputKind.USER_INPUT:
                 self.constants[node] = (spec.kind.name, spec.target or node.name)
                 if node.users or any(o.arg.name == node.name for o in self.program.graph_signature.output_specs):
@@ -118,7 +115,7 @@ class _Importer:
                 continue  # baked into the graph by export
             value = node.meta["val"]
             location = name_location(node.name)
-            argument = self.block.insert_arg(self._type(value, location), len(self.block.args))
+            argument = self.block.insert_arg(import_type(value, location), len(self.block.args))
             argument.location = location
             argument.name_hint = _hint(node.name)
             self.values[node] = argument
@@ -127,16 +124,17 @@ class _Importer:
 
     def _bounds(self, name: str, value: Any, location: LocationAttr) -> DictionaryAttr:
         """`xir.max_shape` for an input with open dimensions: memory is planned for it."""
-        if not isinstance(value, torch.Tensor) or all(isinstance(size, int) for size in value.shape):
+        if not isinstance(value, torch.Tensor) or not any(map(is_open, value.shape)):
             return DictionaryAttr({})
         shape: list[int] = []
         for dim, size in enumerate(value.shape):
-            if not isinstance(size, int):
+            if isinstance(size, torch.SymInt):
                 upper = self.program.range_constraints[size.node.expr].upper
                 if not upper.is_Integer or int(upper) >= 2**31:
                     raise DiagnosticError(
                         location,
-                        f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...)",
+                        f"dimension {dim} of input '{name}' has no upper bound: "
+                        "give one, torch.export.Dim(..., max=...)",
                     )
                 size = int(upper)
             shape.append(size)
@@ -158,7 +156,9 @@ class _Importer:
     def _constant(self, tensor: torch.Tensor, name: str) -> SSAValue:
         location = name_location(name)
         if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
-            raise DiagnosticError(location, f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here")
+            raise DiagnosticError(
+                location, f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here"
+            )
         key = self.ctx.blobs.add(name, numpy_view(tensor))
         type = tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape))
         return self._add(edge.ConstantOp(DenseResourceAttr(StringAttr(key), type), location)).results[0]
@@ -166,36 +166,6 @@ class _Importer:
     def _add(self, op: Operation) -> Operation:
         self.block.add_op(op)
         return op
-
-    # Types
-
-    def _type(self, value: Any, location: LocationAttr) -> Attribute:
-        match value:
-            case torch.Tensor():
-                if value.dtype not in ELEMENT_TYPES:
-                    raise DiagnosticError(location, f"element type {value.dtype} has no form here")
-                shape = tuple(s if isinstance(s, int) else self._open_dim(s, location) for s in value.shape)
-                return tensor_type(ELEMENT_TYPES[value.dtype], shape)
-            case bool() | torch.SymBool():
-                return i1
-            case int() | torch.SymInt():
-                if isinstance(value, torch.SymInt):
-                    self._open_dim(value, location)
-                return i64
-            case float() | torch.SymFloat():
-                return f64
-            case _:
-                raise DiagnosticError(location, f"a value of type {type(value).__name__} has no form here")
-
-    @staticmethod
-    def _open_dim(size: torch.SymInt, location: LocationAttr) -> int:
-        if free_unbacked_symbols(size):
-            raise DiagnosticError(
-                location,
-                "the size of this result depends on the data: make it static (torch.where or a mask instead of "
-                "selecting elements, a constant instead of .item())",
-            )
-        return -1
 
     # Nodes
 
@@ -212,26 +182,25 @@ class _Importer:
                 if isinstance(node.target, Operator):
                     self._import_call(node)
                 else:
-                    self._import_python(node)
+                    self._import_python(node, node_location(node), self.values)
             case _:
                 if node.users:
                     raise DiagnosticError(node_location(node), f"a {node.op} of '{node.target}' has no form here")
 
-    def _import_python(self, node: Node) -> None:
+    def _import_python(self, node: Node, location: LocationAttr, values: dict[Node, Any]) -> None:
         """Results of an operator by index, and arithmetic on sizes."""
         if node.target is operator.getitem:
             source, index = node.args
             assert isinstance(source, Node)
-            self.values[node] = self.values[source][index]
+            values[node] = values[source][index]
             return
-        location = node_location(node)
         name = _SYMBOLIC.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
         if name is None:
             raise DiagnosticError(location, f"'{getattr(node.target, '__name__', node.target)}' has no form here")
-        a, b = (self._value(arg) for arg in node.args)
+        a, b = (import_value(arg, values) for arg in node.args)
         op_class = edge.op(f"executorch_prim.{name}.Scalar")
-        op = self._add(op_class.build_from({"a": a, "b": b}, [self._type(node.meta["val"], location)], location))
-        self.values[node] = op.results[0]
+        op = self._add(op_class.build_from({"a": a, "b": b}, [import_type(node.meta["val"], location)], location))
+        values[node] = op.results[0]
 
     def _import_call(self, node: Node) -> None:
         target = node.target
@@ -277,14 +246,16 @@ class _Importer:
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
-        schema = target._schema
-        args = {name: self._value(value, values) for name, value in _arguments(node, target).items()}
-        if op_class is not None:
-            op_class, args = self._replace_numbers(op_class, args, location)
-        types = [self._type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
+        args = {name: import_value(value, values) for name, value in arguments_of(node, target).items()}
+        types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
+        if op_class is not None and (numbers := [n for n in op_class.row.schema.tensors if is_number(args.get(n))]):
+            op_class = overload_for(op_class, numbers)
+            for name in numbers:
+                if name in op_class.row.schema.tensors:
+                    args[name] = self._add(number_constant(args[name], types[0], self.ctx, location)).results[0]
         try:
             if op_class is None:
-                op = edge.OpaqueOp.build_call(str(schema), args, types, _out_kernel(target), location)
+                op = edge.OpaqueOp.build_call(str(target._schema), args, types, out_kernel(target), location)
             else:
                 op = op_class.build_from(args, types, location)
             op.verify_()
@@ -297,9 +268,7 @@ class _Importer:
             values[node] = op.results[0]
             op.results[0].name_hint = _hint(node.name)
 
-    def _import_decomposed(
-        self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]
-    ) -> bool:
+    def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
         call = node
         if target is not node.target:
             call = Node(node.graph, node.name, "call_function", target, node.args, node.kwargs)  # of an in-place call
@@ -321,73 +290,13 @@ class _Importer:
                         values[node] = [None if o is None else inner[o] for o in output]
                     else:
                         values[node] = inner[output]
-                case _ if step.target is operator.getitem:
-                    inner[step] = inner[step.args[0]][step.args[1]]
-                case _:
+                case _ if isinstance(step.target, Operator):
                     self._import_operator(step, step.target, step.meta["val"], location, inner)
+                case _:
+                    self._import_python(step, location, inner)
         return True
-
-    # Arguments
-
-    def _value(self, value: Any, values: dict[Node, Any] | None = None) -> Any:
-        """An fx argument as SSA value or as the Python value that `EdgeOp.build_from` takes."""
-        match value:
-            case Node():
-                return (self.values if values is None else values)[value]
-            case torch.dtype():
-                return ELEMENT_TYPES.get(value)
-            case torch.memory_format() | torch.layout():
-                return str(value).removeprefix("torch.")
-            case torch.device():
-                return str(value)
-            case list() | tuple():
-                return [self._value(v, values) for v in value]
-            case _:
-                return value
-
-    def _replace_numbers(
-        self, op_class: type[edge.EdgeOp], args: dict[str, Any], location: LocationAttr
-    ) -> tuple[type[edge.EdgeOp], dict[str, Any]]:
-        """`aten.mul.Tensor(x, 2)`: the overload that takes a number there, or a constant for the number."""
-        schema = op_class.row.schema
-        numbers = [n for n in schema.tensors if isinstance(args.get(n), int | float)]
-        if not numbers:
-            return op_class, args
-        other = edge.OPS.get(op_class.name.replace("Tensor", "Scalar"))
-        if other is not None and all(n in other.row.schema.values for n in numbers):
-            return other, args
-        args = dict(args)
-        for name in numbers:
-            type = tensor_type(scalar_type(args[name]), ())
-            assert isinstance(type, TensorType)
-            value = args[name] if isinstance(type.element_type, IntegerType) else float(args[name])
-            constant = edge.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [value]), location)
-            args[name] = self._add(constant).results[0]
-        return op_class, args
-
-
-def _arguments(node: Node, target: Operator) -> dict[str, Any]:
-    """The node's arguments by their names in `target`, which is the node's own or the functional form of that."""
-    assert isinstance(node.target, Operator)
-    names = [a.name for a in target._schema.arguments]
-    own = dict(zip((a.name for a in node.target._schema.arguments), names))
-    return {**dict(zip(names, node.args)), **{own[name]: value for name, value in node.kwargs.items()}}
-
-
-def _out_kernel(target: Operator) -> str | None:
-    """The out variant with the same arguments, as in `aten::erfinv.out`."""
-    packet = getattr(getattr(torch.ops, target.namespace), target._schema.name.split("::")[1])
-    wanted = [(a.name, str(a.type)) for a in target._schema.arguments]
-    for overload in packet.overloads():
-        schema = getattr(packet, overload)._schema
-        inputs = [a for a in schema.arguments if a.alias_info is None or not a.alias_info.is_write]
-        if len(inputs) < len(schema.arguments) and [(a.name, str(a.type)) for a in inputs] == wanted:
-            return f"{schema.name}.{schema.overload_name}"
-    return None
 
 
 def _hint(name: str) -> str | None:
     """The fx name as SSA name hint, if xDSL takes it."""
     return name if SSAValue.is_valid_name(name) else None
-
-

@@ -60,7 +60,9 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
             args[name] = None if tensor is None else values[tensor]
     if op.name in _SIZES:
         return (_SIZES[op.name](args["a"], args["b"]),)
-    args = {name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()}
+    args = {
+        name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()
+    }
     try:
         result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:

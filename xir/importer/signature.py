@@ -34,7 +34,8 @@ def check_kinds(program: ExportedProgram, locate: Any) -> None:
     for spec in program.graph_signature.input_specs:
         if spec.kind in (InputKind.TOKEN, InputKind.CUSTOM_OBJ):
             raise DiagnosticError(
-                locate(spec.arg.name), f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported"
+                locate(spec.arg.name),
+                f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported",
             )
     for spec in program.graph_signature.output_specs:
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION):
@@ -48,20 +49,22 @@ def mutation_error(location: LocationAttr, kind: str, name: str, operator: str |
     what = {"USER_INPUT": "input"}.get(kind, kind.lower().replace("_", " "))
     subject = f"'{operator}'" if operator else "this operation"
     remedy = (
-        "work on a copy (x.clone())" if what == "input" else "pass it in as an input and return its new value as an output"
+        "work on a copy (x.clone())"
+        if what == "input"
+        else "pass it in as an input and return its new value as an output"
     )
     return DiagnosticError(
         location, f"{subject} changes {what} '{name}' in place, and a compiled program has no state: {remedy}"
     )
 
 
-def tree_text(spec: TreeSpec) -> str:
+def tree_text(spec: TreeSpec | None) -> str:
     """A pytree in ExecuTorch's notation (extension/pytree/pytree.h): `T2#1#0(T1#1($),D0())`; `$` is a leaf.
 
     Each container is its letter, its child count, and each child's leaf count. Containers of other types are shown as
     tuples.
     """
-    if spec.is_leaf():
+    if spec is None or spec.is_leaf():
         return "$"
     children = spec.children()
     letter = {tuple: "T", list: "L", dict: "D"}.get(spec.type, "T")
@@ -69,7 +72,7 @@ def tree_text(spec: TreeSpec) -> str:
     texts = [tree_text(child) for child in children]
     if letter == "D":
         keys = [f"'{key}'" if isinstance(key, str) else str(key) for key in spec.context]
-        texts = [f"{key}:{text}" for key, text in zip(keys, texts)]
+        texts = [f"{key}:{text}" for key, text in zip(keys, texts, strict=True)]
     return f"{letter}{len(children)}{counts}({','.join(texts)})"
 
 

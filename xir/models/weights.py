@@ -1,5 +1,8 @@
 """Weights: from a state dict, or random ones that keep values of order one."""
 
+# pyright: reportPrivateUsage=false
+# The common base of batch norms is `_BatchNorm`.
+
 import os
 from pathlib import Path
 
@@ -33,7 +36,9 @@ def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
     for key, value in own.items():
         if not isinstance(state[key], torch.Tensor) or state[key].shape != value.shape:
             shape = tuple(getattr(state[key], "shape", ()))
-            raise ModelError(f"{path}: does not fit the model: '{key}' has shape {shape}, expected {tuple(value.shape)}")
+            raise ModelError(
+                f"{path}: does not fit the model: '{key}' has shape {shape}, expected {tuple(value.shape)}"
+            )
     model.load_state_dict(state)
 
 
@@ -61,7 +66,7 @@ def _take_statistics(model: torch.nn.Module, norms: list[_BatchNorm], inputs: tu
         norm.momentum = None  # the plain average
         norm.train()
     model(*(torch.randn(BATCH, *x.shape[1:]) for x in inputs))
-    for norm, value in zip(norms, momentum):
+    for norm, value in zip(norms, momentum, strict=True):
         norm.momentum = value
         norm.eval()
 
@@ -73,6 +78,5 @@ def _scale_output(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> N
         return
     deviation = output.std()
     if deviation > 0:
-        layers[-1].weight /= deviation
-        if layers[-1].bias is not None:
-            layers[-1].bias /= deviation
+        for parameter in layers[-1].parameters():
+            parameter /= deviation

@@ -128,7 +128,8 @@ CASES: dict[str, list[Case]] = {
     ],
     # Reductions
     "mean": [(X,), (n(3), {"dtype": torch.float32})],
-    "mean.dim": [(IMAGE, [-1, -2]), (IMAGE, [2, 3], True), (IMAGE, None), (IMAGE, []), (X, [0], {"dtype": torch.float64})],
+    "mean.dim": [(IMAGE, [-1, -2]), (IMAGE, [2, 3], True), (IMAGE, None), (IMAGE, []),
+                 (X, [0], {"dtype": torch.float64})],
     "sum": [(X,), (n(3).int(),), (b(3),)],
     "sum.dim_IntList": [(X, [0]), (X, None, True), (n(2, 3).int(), [1])],
     "prod": [(X,)],
@@ -154,7 +155,8 @@ CASES: dict[str, list[Case]] = {
     "topk": [(X, 2), (X, 1, 0, False)],
     "sort": [(X,), (X, 0, True)],
     # Norms
-    "batch_norm": [(IMAGE, f(4), f(4), f(4), f(4), False, 0.1, 1e-5, False), (X, None, None, f(3), f(3), False, 0.1, 1e-5, False)],
+    "batch_norm": [(IMAGE, f(4), f(4), f(4), f(4), False, 0.1, 1e-5, False),
+                   (X, None, None, f(3), f(3), False, 0.1, 1e-5, False)],
     "_native_batch_norm_legit_no_training": [(IMAGE, f(4), f(4), f(4), f(4), 0.1, 1e-5)],
     "layer_norm": [(f(2, 3, 4), [4], f(4), f(4)), (f(2, 3, 4), [3, 4])],
     "native_layer_norm": [(f(2, 3, 4), [3, 4], f(3, 4), None, 1e-5)],
@@ -167,7 +169,8 @@ CASES: dict[str, list[Case]] = {
     "avg_pool2d": [(IMAGE, [3, 2]), (IMAGE, [3, 3], [2, 2], [1, 1], True, False, 5)],
     "avg_pool3d": [(f(1, 2, 6, 6, 6), [2, 2, 2])],
     "max_pool1d": [(f(2, 4, 9), [3], [2])],
-    "max_pool2d": [(IMAGE, [3, 3], [2, 2], [1, 1], [1, 1], True), (IMAGE, [2, 2]), (IMAGE, [3, 3], [1, 1], [0, 0], [2, 2]),
+    "max_pool2d": [(IMAGE, [3, 3], [2, 2], [1, 1], [1, 1], True), (IMAGE, [2, 2]),
+                   (IMAGE, [3, 3], [1, 1], [0, 0], [2, 2]),
                    (f(4, 7, 7), [2, 2], [3, 3], [0, 0], [1, 1], True)],
     "max_pool2d_with_indices": [(IMAGE, [2, 2])],
     "max_pool3d_with_indices": [(f(1, 2, 6, 6, 6), [2, 2, 2])],
@@ -202,7 +205,8 @@ CASES: dict[str, list[Case]] = {
     "transpose.int": [(IMAGE, 1, -1)],
     "t": [(X,), (f(3),)],
     "expand": [(f(3, 1), [2, -1, 4]), (f(1, 3), [5, 3]), (f(), [2])],
-    "slice.Tensor": [(IMAGE, 2, 1, 5), (IMAGE, 3, -4, 9223372036854775807), (IMAGE, 2, None, None, 3), (IMAGE, 2, 6, 2)],
+    "slice.Tensor": [(IMAGE, 2, 1, 5), (IMAGE, 3, -4, 9223372036854775807), (IMAGE, 2, None, None, 3),
+                     (IMAGE, 2, 6, 2)],
     "select.int": [(IMAGE, 1, 2), (IMAGE, -1, -1)],
     "diagonal": [(f(3, 4),), (f(2, 3, 4), 1, 1, 2), (f(3, 4), -1)],
     "as_strided": [(X, [2, 2], [3, 1]), (X, [2], [1], 3)],
@@ -259,7 +263,8 @@ CASES: dict[str, list[Case]] = {
         "dequantize_per_tensor": [(i8(3), 0.1, 3, *Q8), (i8(3), 0.1, 3, *Q8, {"out_dtype": torch.float16})],
         "dequantize_per_tensor.tensor": [(i8(3), f(), torch.tensor(3), *Q8)],
         "quantize_per_channel": [(X, f(3), torch.zeros(3, dtype=torch.int64), 1, *Q8)],
-        "dequantize_per_channel": [(i8(2, 3), f(3), torch.zeros(3, dtype=torch.int64), 1, *Q8), (i8(2, 3), f(2), None, 0, *Q8)],
+        "dequantize_per_channel": [(i8(2, 3), f(3), torch.zeros(3, dtype=torch.int64), 1, *Q8),
+                                   (i8(2, 3), f(2), None, 0, *Q8)],
         "quantize_per_channel_group": [(f(2, 8), f(2, 2), torch.zeros(2, 2), *Q8, 4)],
         "dequantize_per_channel_group": [(i8(2, 8), f(2, 2), torch.zeros(2, 2), *Q8, 4, torch.float32)],
         "quantize_per_token": [(X, f(2, 1), torch.zeros(2, 1), *Q8)],
@@ -312,7 +317,8 @@ def expected_results(op_class: type[edge.EdgeOp], args: Case, kwargs: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("name", "case"), [pytest.param(name, case, id=f"{name}-{i}") for name, c in CASES.items() for i, case in enumerate(c)]
+    ("name", "case"),
+    [pytest.param(name, case, id=f"{name}-{i}") for name, c in CASES.items() for i, case in enumerate(c)],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_types_and_values_are_atens(name: str, case: Case) -> None:
@@ -322,7 +328,7 @@ def test_types_and_values_are_atens(name: str, case: Case) -> None:
 
     block, values = Block(), dict[SSAValue, Any]()
     names = [a.name for a in op_class.row.schema.arguments]
-    named = {k: convert(v, block, values) for k, v in {**dict(zip(names, args)), **kwargs}.items()}
+    named = {k: convert(v, block, values) for k, v in {**dict(zip(names, args, strict=False)), **kwargs}.items()}
     types = [TensorType(ELEMENT_TYPES[e.dtype], e.shape) if isinstance(e, torch.Tensor) else i64 for e in expected]
     inferred = name not in DATA_DEPENDENT and name.split(".", 1)[-1] not in PARAMETERS
     if name == "_local_scalar_dense":

@@ -1,0 +1,449 @@
+"""Importing exported programs: what a module means in torch is what its edge form means."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from xir.dialects import edge
+from xir.importer import import_exported_program, import_pt2
+from xir.importer.interpreter import run_module
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import find_file_location, find_name
+from xir.ir.parser import parse_module
+from xir.ir.printer import module_to_text
+from xir.ir.verifier import verify
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+
+
+class Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def imported(
+    model: torch.nn.Module | Callable[..., Any], inputs: tuple[Any, ...], ctx: XirContext | None = None, **options: Any
+) -> ModuleOp:
+    if not isinstance(model, torch.nn.Module):
+        model = Function(model)
+    module = import_exported_program(torch.export.export(model, inputs, **options), ctx or XirContext())
+    verify(module)
+    return module
+
+
+def check(model: torch.nn.Module | Callable[..., Any], *inputs: Any, **options: Any) -> ModuleOp:
+    """Import, go through text and back, run, and compare with eager."""
+    torch.manual_seed(0)
+    ctx = XirContext()
+    module = imported(model, inputs, ctx, **options)
+    text = module_to_text(module)
+    again = parse_module(ctx, text)
+    assert module_to_text(again) == text
+    leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, Tensor)]
+    actual = run_module(again, ctx, [leaf.clone() for leaf in leaves])
+    with torch.no_grad():
+        expected = [leaf for leaf in pytree.tree_leaves(model(*inputs)) if leaf is not None]
+    for wanted, got in zip(expected, actual, strict=True):
+        torch.testing.assert_close(got, wanted)
+    return module
+
+
+def names(module: ModuleOp) -> list[str]:
+    return [op.name.removeprefix("edge.") for op in module.walk() if isinstance(op, edge.EdgeOp)]
+
+
+def line_of(function: Any, text: str) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def rejected(model: torch.nn.Module | Callable[..., Any], *inputs: Any, **options: Any) -> DiagnosticError:
+    with pytest.raises(DiagnosticError) as caught:
+        imported(model, inputs, **options)
+    return caught.value
+
+
+X = torch.rand(2, 3) + 0.5
+IMAGE = torch.rand(1, 4, 8, 8)
+
+
+# Inputs, outputs and constants
+
+
+class Stateful(torch.nn.Module):
+    offset: Tensor
+    scratch: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(3, 3))
+        self.register_buffer("offset", torch.rand(3))
+        self.register_buffer("scratch", torch.rand(3), persistent=False)
+        self.unused = torch.nn.Parameter(torch.rand(5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight + self.offset * self.scratch + torch.tensor([1.0, 2.0, 3.0])
+
+
+def test_parameters_buffers_and_lifted_constants() -> None:
+    module = check(Stateful(), X)
+    constants = [op for op in module.walk() if isinstance(op, edge.ConstantOp)]
+    assert [op.resource for op in constants][:3] == ["weight", "offset", "scratch"]
+    assert len(constants) == 4, "what is not used is not imported"
+
+
+def test_weights_are_not_copied() -> None:
+    model, ctx = Stateful(), XirContext()
+    imported(model, (X,), ctx)
+    assert ctx.blobs.get("weight").ctypes.data == model.weight.data_ptr()
+
+
+def test_weights_outlive_the_program() -> None:
+    ctx = XirContext()
+    module = imported(Stateful(), (X,), ctx)
+    run_module(module, ctx, [X])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_element_types_of_weights(dtype: torch.dtype) -> None:
+    check(torch.nn.Linear(3, 4).to(dtype), X.to(dtype))
+
+
+def test_strided_weights() -> None:
+    model = torch.nn.Conv2d(4, 4, 3)
+    model.weight.data = model.weight.data.to(memory_format=torch.channels_last)
+    ctx = XirContext()
+    module = imported(model, (IMAGE,), ctx)
+    assert not ctx.blobs.get("weight").flags.c_contiguous
+    np.testing.assert_allclose(run_module(module, ctx, [IMAGE])[0], model(IMAGE).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_tied_weights() -> None:
+    first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    second.weight = first.weight
+    check(torch.nn.Sequential(first, second), X)
+
+
+def test_nested_inputs_and_outputs() -> None:
+    module = check(lambda x, pair: {"sum": x + pair[0], "rest": [pair[1]["y"] * 2, x]}, X, (X, {"y": X}))
+    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    assert [a.name_hint for a in func.body.block.args]
+    assert str(func.attributes["xir.in_spec"]) == "\"T2#3#0(T2#1#2($,T2#1#1($,D1#1('y':$))),D0())\""
+    assert str(func.attributes["xir.out_spec"]) == "\"D2#1#2('sum':$,'rest':L2#1#1($,$))\""
+
+
+def test_unused_input_keeps_its_place() -> None:
+    module = check(lambda x, y: y + 1, X, torch.rand(4))
+    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    assert len(func.body.block.args) == 2
+
+
+def test_output_that_is_an_input_or_a_constant() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.rand(3))
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor, None]:
+            return x, self.weight, None
+
+    check(Model(), X)
+
+
+def test_constant_output_is_refused() -> None:
+    assert "output #1 is the constant 3: return tensors only" in str(rejected(lambda x: (x + 1, 3), X))
+
+
+# Operators
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x * 2 + 1, ["mul.Scalar", "add.Scalar"]),
+        (lambda x: 1 - x, ["rsub.Scalar"]),
+        (lambda x: x.flatten(), ["view"]),
+        (lambda x: x.reshape(3, 2), ["view"]),
+        (lambda x: torch.softmax(x, -1), ["_softmax"]),
+        (lambda x: x.half().float(), ["_to_copy", "_to_copy"]),
+        (lambda x: torch.nn.functional.relu6(x), ["hardtanh"]),
+        (lambda x: torch.nn.functional.selu(x), ["elu"]),
+        (lambda x: x.chunk(3, 1)[1], ["split.Tensor"]),
+        (lambda x: x.max(1)[1], ["max.dim"]),
+        (lambda x: torch.where(x > 0.7, x, 0.0), ["gt.Scalar", "scalar_tensor", "where.self"]),
+        (lambda x: x[:, None, 1:], ["unsqueeze", "slice.Tensor"]),
+        (lambda x: torch.erfinv(x / 2), ["div.Scalar", "opaque"]),
+    ],
+)
+def test_operators_that_stay_or_decompose(function: Callable[..., Any], expected: list[str]) -> None:
+    assert names(check(function, X)) == expected
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        torch.nn.Conv2d(4, 6, 3, stride=2, padding=1),
+        torch.nn.Conv2d(4, 6, 3, padding="same"),
+        torch.nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.GroupNorm(2, 4),
+        torch.nn.InstanceNorm2d(4, affine=True),
+        torch.nn.LayerNorm([4, 8, 8]),
+        torch.nn.PReLU(4),
+        torch.nn.Hardswish(),
+        torch.nn.Hardsigmoid(),
+        torch.nn.GELU("tanh"),
+        torch.nn.Sequential(torch.nn.BatchNorm2d(4), torch.nn.SiLU(inplace=True)),
+        torch.nn.Dropout(0.5),
+        torch.nn.MaxPool2d(2),
+        torch.nn.AdaptiveAvgPool2d((3, 5)),
+        torch.nn.Upsample(scale_factor=2, mode="bilinear"),
+        torch.nn.PixelShuffle(2),
+        torch.nn.Softmax2d(),
+        torch.nn.ReflectionPad2d(2),
+        torch.nn.LocalResponseNorm(2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_layers(model: torch.nn.Module) -> None:
+    module = check(model.eval(), IMAGE)
+    assert "opaque" not in names(module)
+
+
+def test_attention_and_recurrent_layers() -> None:
+    sequence = torch.rand(2, 5, 8)
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    module = check(encoder, sequence)
+    assert "opaque" not in names(module)
+    check(torch.nn.LSTM(8, 4, batch_first=True).eval(), sequence)
+
+
+def test_custom_operator() -> None:
+    with torch.library._scoped_library("xir_test", "FRAGMENT") as library:
+        library.define("twice(Tensor x, float by=2.0, *, int[]? dims=None) -> Tensor")
+        library.impl("twice", lambda x, by=2.0, *, dims=None: x * by, "CPU")
+        library.impl("twice", lambda x, by=2.0, *, dims=None: torch.empty_like(x), "Meta")
+        module = check(lambda x: torch.ops.xir_test.twice(x, 3.0, dims=[1]), X)
+    (op,) = [op for op in module.walk() if isinstance(op, edge.OpaqueOp)]
+    assert op.schema.qualified_name == "xir_test::twice"
+    assert op.value("by") == 3.0
+    assert op.value("dims") == (1,)
+
+
+def test_opaque_op_names_its_kernel() -> None:
+    (op,) = [op for op in imported(torch.erfinv, (X,)).walk() if isinstance(op, edge.OpaqueOp)]
+    assert op.out_kernel == "aten::erfinv.out"
+
+
+def test_decomposed_ops_are_traced_once() -> None:
+    def many(x: Tensor) -> Tensor:
+        for _ in range(50):
+            x = x.flatten().reshape(2, 3)
+        return x
+
+    assert names(check(many, X)) == ["view"] * 100
+
+
+# Side effects
+
+
+def test_in_place_chain() -> None:
+    def model(x: Tensor) -> Tensor:
+        y = x * 2
+        y.relu_()
+        z = y.add_(x)
+        y.mul_(3)
+        return y + z
+
+    assert names(check(model, X)) == ["mul.Scalar", "relu", "add.Tensor", "mul.Scalar", "add.Tensor"]
+
+
+def test_old_values_stay() -> None:
+    def model(x: Tensor) -> Tensor:
+        y = x * 2
+        before = y + 1
+        y.relu_()
+        return before * y
+
+    check(model, X)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y[:, 0].fill_(5),
+        lambda y: y.view(3, 2).add_(1),
+        lambda y: y.flatten().mul_(2),
+        lambda y: y.t().copy_(torch.ones(3, 2)),
+    ],
+)
+def test_writing_through_a_view(write: Callable[[Tensor], Tensor]) -> None:
+    def model(x: Tensor) -> Tensor:
+        y = x * 2
+        write(y)
+        return y + 1
+
+    check(model, X)
+
+
+def test_writing_to_the_base_of_a_view() -> None:
+    def model(x: Tensor) -> Tensor:
+        y = x * 2
+        row = y[0]
+        y.add_(1)
+        return row + 1
+
+    check(model, X)
+
+
+def test_writing_to_a_dropouts_result_is_refused() -> None:
+    """torch's own functionalisation loses the write."""
+
+    def model(x: Tensor) -> Tensor:
+        y = x * 2
+        torch.nn.functional.dropout(y, training=False).mul_(2)
+        return y + 1
+
+    assert "shares with the operand of 'aten.dropout.default'" in str(rejected(model, X))
+
+
+def test_regions_without_gradients() -> None:
+    def model(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            y = x * 2
+        return y + 1
+
+    check(model, X)
+
+
+class Counter(torch.nn.Module):
+    count: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count.add_(1)  # the mutation
+        return x + self.count
+
+
+def test_mutated_buffer_is_refused() -> None:
+    error = str(rejected(Counter(), X))
+    assert f"{__file__}:{line_of(Counter, '# the mutation')}: error: 'aten.add_.Tensor' changes buffer 'count'" in error
+    assert "pass it in as an input and return its new value as an output" in error
+
+
+def test_buffer_written_through_a_view_is_refused() -> None:
+    class Model(Counter):
+        def forward(self, x: Tensor) -> Tensor:
+            self.count[0] = 7
+            return x + self.count
+
+    assert "changes buffer 'count' in place" in str(rejected(Model(), X))
+
+
+def test_mutated_input_is_refused() -> None:
+    error = str(rejected(lambda x: x.add_(1), X))
+    assert "changes input 'args_0' in place" in error
+    assert "x.clone()" in error
+
+
+def test_training_is_refused() -> None:
+    assert "is for inference" in str(rejected(torch.nn.Dropout(0.5).train(), X))
+
+
+# Shapes
+
+
+def test_data_dependent_shape_is_refused() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.nonzero(x)  # the culprit
+
+    error = str(rejected(Model(), X))
+    assert f"{__file__}:{line_of(Model, '# the culprit')}: error: " in error
+    assert "depends on the data" in error
+
+
+def test_dynamic_batch() -> None:
+    options = {"dynamic_shapes": (({0: Dim("batch", max=16)},),)}
+    model = Function(lambda x: (x.flatten(1) * 2).relu().view(x.shape[0] * 2, -1))
+    module = check(model, IMAGE.expand(2, 4, 8, 8).clone(), **options)
+    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    assert str(func.function_type) == "(tensor<?x4x8x8xf32>) -> tensor<?x128xf32>"
+    assert func.arg_attrs is not None
+    assert str(func.arg_attrs.data[0].data["xir.max_shape"]) == "array<i64: 16, 4, 8, 8>"
+    ctx = XirContext()
+    (result,) = run_module(module, ctx, [IMAGE.expand(5, 4, 8, 8)])
+    torch.testing.assert_close(result, model(IMAGE.expand(5, 4, 8, 8).clone()))
+
+
+def test_unbounded_dimension_is_refused() -> None:
+    error = str(rejected(lambda x: x + 1, X, dynamic_shapes=(({0: Dim.DYNAMIC},),)))
+    assert "has no upper bound: give one, torch.export.Dim(..., max=...)" in error
+
+
+# Locations
+
+
+def test_locations_are_the_users_lines() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.nn.functional.gelu(x)  # one
+            return y.flatten()  # two
+
+    first, second = [op for op in imported(Model(), (X,)).walk() if isinstance(op, edge.EdgeOp)]
+    for op, name, text in ((first, "gelu", "# one"), (second, "flatten", "# two")):
+        place = find_file_location(op.location)
+        assert place is not None
+        assert place.filename.data == __file__
+        assert place.line.data == line_of(Model, text)
+        assert find_name(op.location) == name
+
+
+def test_constants_are_named() -> None:
+    module = imported(Stateful(), (X,))
+    assert [find_name(op.location) for op in module.walk() if isinstance(op, edge.ConstantOp)][:2] == [
+        "weight",
+        "offset",
+    ]
+
+
+# Files
+
+
+def test_pt2_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(Stateful(), (X,)), path)
+    module = import_pt2(path, XirContext())
+    assert any(isinstance(op.value, DenseResourceAttr) for op in module.walk() if isinstance(op, edge.ConstantOp))
+
+
+def test_files_that_are_no_pt2(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    with pytest.raises(DiagnosticError, match="no such file"):
+        import_pt2(path, XirContext())
+    path.write_bytes(b"hello")
+    with pytest.raises(DiagnosticError, match=r"not a \.pt2 file"):
+        import_pt2(path, XirContext())
+    torch.save({"a": torch.zeros(1)}, path)
+    with pytest.raises(DiagnosticError, match=r"cannot load this \.pt2 file"):
+        import_pt2(path, XirContext())
