@@ -24,16 +24,27 @@ class AllocationAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[IntAttr]:
-        return _parse_integers(parser, 2)
+        pos = parser.pos
+        memory_id, offset = _parse_integers(parser, 2)
+        if problem := cls.problem(memory_id.data, offset.data):
+            parser.raise_error(problem, pos)
+        return [memory_id, offset]
 
     def print_parameters(self, printer: Printer) -> None:
         _print_integers(printer, self.memory_id, self.offset)
 
     def verify(self) -> None:
-        if not 1 <= self.memory_id.data < 1 << 32:
-            raise VerifyException(f"memory ids count from 1, found {self.memory_id.data}")
-        if not 0 <= self.offset.data < 1 << 64:
-            raise VerifyException(f"the offset {self.offset.data} is not an unsigned 64-bit number")
+        if problem := self.problem(self.memory_id.data, self.offset.data):
+            raise VerifyException(problem)
+
+    @staticmethod
+    def problem(memory_id: int, offset: int) -> str | None:
+        """What is wrong with a place, None if it is a sound one."""
+        if not 1 <= memory_id < 1 << 32:
+            return f"memory ids count from 1, found {memory_id}"
+        if not 0 <= offset < 1 << 64:
+            return f"the offset {offset} is not an unsigned 64-bit number"
+        return None
 
 
 @irdl_attr_definition

@@ -167,16 +167,17 @@ class _PlanWriter:
     """Writes one plan. The values are written at once, because their constants decide how segments are numbered."""
 
     def __init__(self, plan: ExecutionPlanOp, emitter: _Emitter):
+        if plan.non_const_buffer_sizes is None:
+            raise DiagnosticError(plan, "the plan has no arenas; give it some with --plan-memory")
         self.plan = plan
         self.emitter = emitter
+        self.arenas = to_tree(plan.non_const_buffer_sizes)
         self.indices: dict[SSAValue, int] = {op.value: index for index, op in enumerate(plan.values)}
         self.operators: dict[tuple[str, str], int] = {}
         self.values = [self.value(op) for op in plan.values]
 
     def write(self) -> Tree:
         plan = self.plan
-        if plan.non_const_buffer_sizes is None:
-            raise DiagnosticError(plan, "the plan has no arenas; give it some with --plan-memory")
         self.delegates = {op.sym_name.data: index for index, op in enumerate(plan.delegates)}
         tree: Tree = {
             "name": plan.sym_name.data,
@@ -186,7 +187,7 @@ class _PlanWriter:
             "chains": [self.chain(chain) for chain in plan.chains],
             "operators": [{"name": name, "overload": overload} for name, overload in self.operators],
             "delegates": [self.delegate(op) for op in plan.delegates],
-            "non_const_buffer_sizes": to_tree(plan.non_const_buffer_sizes),
+            "non_const_buffer_sizes": self.arenas,
         }
         metadata = {
             name: attr.data

@@ -1,0 +1,181 @@
+// RUN: xir-opt %s --lower-to-pte --split-input-file --verify-diagnostics | filecheck %s
+
+// Constants and delegates, next to kernels.
+// CHECK-LABEL:  pte.execution_plan @delegate attributes
+// CHECK-SAME:     encoded_inp_str = "T2#1#0(T1#1($),D0())", encoded_out_str = "T2#1#1($,$)"
+// CHECK-NEXT:     pte.delegate @delegate_0 "XnnpackBackend" {
+// CHECK-NEXT:     ^bb0(%{{.*}}: tensor<2x3xf32>, %{{.*}}: tensor<2x3xf32>):
+// CHECK-NEXT:       %[[R:.*]] = xnnpack.subgraph(%{{.*}}, %{{.*}}) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+// CHECK:            pte.yield %[[R]] : tensor<2x3xf32>
+// CHECK:          %[[X:.*]] = pte.tensor tensor<2x3xf32>
+// CHECK-NEXT:     %[[W:.*]] = pte.tensor tensor<2x3xf32> data dense_resource<w> : tensor<2x3xf32>
+// CHECK-NEXT:     %[[SUM:.*]] = pte.tensor tensor<2x3xf32>
+// CHECK-NEXT:     %[[ONE:.*]] = pte.int 1
+// CHECK-NEXT:     %[[DIMS:.*]] = pte.int_list [%[[ONE]]]
+// CHECK-NEXT:     %[[KEEP:.*]] = pte.bool false
+// CHECK-NEXT:     %[[NONE:.*]] = pte.null
+// CHECK-NEXT:     %[[MEAN:.*]] = pte.tensor tensor<2xf32>
+// CHECK-NEXT:     pte.chain {
+// CHECK-NEXT:       pte.delegate_call @delegate_0 (%[[X]], %[[W]], %[[SUM]])
+// CHECK-NEXT:       pte.kernel_call "aten::mean.out" (%[[SUM]], %[[DIMS]], %[[KEEP]], %[[NONE]], %[[MEAN]], %[[MEAN]])
+// CHECK-NEXT:     }
+// CHECK-NEXT:     pte.signature inputs (%[[X]]) outputs (%[[SUM]], %[[MEAN]])
+func.func @delegate(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>) {
+  %w = edge.constant dense_resource<w> : tensor<2x3xf32>
+  %0 = xnnpack.subgraph(%x, %w) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>):
+    %c = xnnpack.binary add %a, %b : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+    xnnpack.yield %c : tensor<2x3xf32>
+  }
+  %1 = edge.mean.dim(%0) {dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0, %1 : tensor<2x3xf32>, tensor<2xf32>
+}
+
+// A graph with nodes that stock ExecuTorch lacks goes to another backend.
+// CHECK-LABEL:  pte.execution_plan @target
+// CHECK-NEXT:     pte.delegate @target_0 "XirXnnpackBackend" {
+func.func @target(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = xnnpack.subgraph(%x) {target = "xir"} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %b = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %b : tensor<4xf32>
+  }
+  func.return %0 : tensor<4xf32>
+}
+
+// The importer's description of how arguments nest is kept.
+// CHECK-LABEL:  pte.execution_plan @nested attributes {encoded_inp_str = "T2#0#1(T0(),D1#1('x':$))", encoded_out_str = "L1#1($)"}
+func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {xir.in_spec = "T2#0#1(T0(),D1#1('x':$))", xir.out_spec = "L1#1($)"} {
+  func.return %x : tensor<4xf32>
+}
+
+// Equal scalars are declared once, but not true and 1, nor 1.0.
+// CHECK-LABEL:  pte.execution_plan @scalars
+// CHECK:          %[[ZERO:.*]] = pte.int 0
+// CHECK-NEXT:     %[[TRUE:.*]] = pte.bool true
+// CHECK-NEXT:     %[[S:.*]] = pte.tensor tensor<4xf32>
+// CHECK-NEXT:     %[[ONE:.*]] = pte.int 1
+// CHECK-NEXT:     %[[A:.*]] = pte.tensor tensor<4xf32>
+// CHECK-NEXT:     %[[ONE_POINT:.*]] = pte.double 1.000000e+00 : f64
+// CHECK-NEXT:     %[[B:.*]] = pte.tensor tensor<4xf32>
+// CHECK-NEXT:     pte.chain {
+// CHECK-NEXT:       pte.kernel_call "aten::_softmax.out" (%[[X:.*]], %[[ZERO]], %[[TRUE]], %[[S]], %[[S]])
+// CHECK-NEXT:       pte.kernel_call "aten::add.Scalar_out" (%[[S]], %[[ONE]], %[[ONE]], %[[A]], %[[A]])
+// CHECK-NEXT:       pte.kernel_call "aten::add.Scalar_out" (%[[A]], %[[ONE_POINT]], %[[ONE]], %[[B]], %[[B]])
+func.func @scalars(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge._softmax(%x) {dim = 0 : i64, half_to_float = true} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.add.Scalar(%0) {other = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.add.Scalar(%1) {other = 1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+
+// Out variants do not take the dtype, layout, device and pinning of a factory function.
+// CHECK-LABEL:  pte.execution_plan @factory
+// CHECK:          %[[V:.*]] = pte.double 3.000000e+00 : f64
+// CHECK-NEXT:     %[[R:.*]] = pte.tensor tensor<2xf32>
+// CHECK:            pte.kernel_call "aten::full.out" (%{{.*}}, %[[V]], %[[R]], %[[R]])
+func.func @factory() -> tensor<2xf32> {
+  %0 = edge.full() {size = array<i64: 2>, fill_value = 3.0 : f64, dtype = f32} : () -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// A dtype elsewhere is its number: 7 is f64.
+// CHECK-LABEL:  pte.execution_plan @dtype
+// CHECK:          %[[F64:.*]] = pte.int 7
+// CHECK:            pte.kernel_call "aten::mean.out" (%{{.*}}, %{{.*}}, %{{.*}}, %[[F64]], %[[R:.*]], %[[R]])
+func.func @dtype(%x: tensor<2x3xf32>) -> tensor<2xf64> {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>, dtype = f64} : (tensor<2x3xf32>) -> tensor<2xf64>
+  func.return %0 : tensor<2xf64>
+}
+
+// Several results: the out tensors one by one, then a list of them.
+// CHECK-LABEL:  pte.execution_plan @several
+// CHECK:          %[[V:.*]] = pte.tensor tensor<2xf32>
+// CHECK-NEXT:     %[[I:.*]] = pte.tensor tensor<2xi64>
+// CHECK-NEXT:     %[[L:.*]] = pte.tensor_list [%[[V]], %[[I]]]
+// CHECK:            pte.kernel_call "aten::max.dim_max" (%{{.*}}, %{{.*}}, %{{.*}}, %[[V]], %[[I]], %[[L]])
+func.func @several(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>) {
+  %0, %1 = edge.max.dim(%x) {dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  func.return %0, %1 : tensor<2xf32>, tensor<2xi64>
+}
+
+// A list of results is one out argument, and returned as another list.
+// CHECK-LABEL:  pte.execution_plan @list
+// CHECK:          %[[A:.*]] = pte.tensor tensor<4x2xf32>
+// CHECK-NEXT:     %[[B:.*]] = pte.tensor tensor<4x3xf32>
+// CHECK:          %[[OUT:.*]] = pte.tensor_list [%[[A]], %[[B]]]
+// CHECK:          %[[RET:.*]] = pte.tensor_list [%[[A]], %[[B]]]
+func.func @list(%x: tensor<4x5xf32>) -> (tensor<4x2xf32>, tensor<4x3xf32>) {
+  %0, %1 = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 3>, dim = 1 : i64}
+         : (tensor<4x5xf32>) -> (tensor<4x2xf32>, tensor<4x3xf32>)
+  func.return %0, %1 : tensor<4x2xf32>, tensor<4x3xf32>
+}
+
+// Lists of tensors, and of tensors that may be absent.
+// CHECK-LABEL:  pte.execution_plan @lists
+// CHECK-DAG:      %[[IN:.*]] = pte.tensor_list [%[[X:.*]], %[[X]]]
+// CHECK-DAG:      %[[AT:.*]] = pte.optional_tensor_list (%{{.*}}) present array<i1: false, true>
+// CHECK:            pte.kernel_call "aten::cat.out" (%[[IN]],
+// CHECK-NEXT:       pte.kernel_call "aten::index.Tensor_out" (%{{.*}}, %[[AT]], %[[R:.*]], %[[R]])
+func.func @lists(%x: tensor<2x3xf32>, %i: tensor<5xi64>) -> tensor<4x5xf32> {
+  %0 = edge.cat([%x, %x]) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  %1 = edge.index.Tensor(%0, [none, %i]) : (tensor<4x3xf32>, tensor<5xi64>) -> tensor<4x5xf32>
+  func.return %1 : tensor<4x5xf32>
+}
+
+// -----
+
+// An input with a bound has its memory at the bound.
+// CHECK-LABEL:  pte.execution_plan @bounded
+// CHECK:          %[[X:.*]] = pte.tensor tensor<6x4xf32> {shape_dynamism = 1 : i32}
+// CHECK-NEXT:     %[[D:.*]] = pte.int 0
+// CHECK-NEXT:     %[[N:.*]] = pte.int 0
+// CHECK:            pte.kernel_call "aten::sym_size.int" (%[[X]], %[[D]], %[[N]])
+func.func @bounded(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 4>}) -> i64 {
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x4xf32>) -> i64
+  func.return %0 : i64
+}
+
+// -----
+
+// CHECK-LABEL:  pte.execution_plan @opaque
+// CHECK:            pte.kernel_call "my::op" (%[[X:.*]], %[[R:.*]])
+func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{my::op has no out variant, so only xir's Python runtime can run it}}
+  %0 = edge.opaque "my::op(Tensor self) -> Tensor" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @-1 {{tensor<?xf32> has no upper bound for its open dimensions, so it has no memory}}
+  func.return %x : tensor<?xf32>
+}
+
+// -----
+
+func.func @element_type(%x: tensor<4xi24>) {
+  // expected-error @-1 {{a program cannot hold elements of type i24}}
+  func.return
+}
+
+// -----
+
+func.func @other_op(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'func.call' has no form in a program}}
+  func.call @other_op(%x) : (tensor<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{a function needs a body of one block to become a plan}}
+func.func private @declaration(tensor<4xf32>)
+
+// -----
+
+// expected-error @+1 {{there is no function to lower}}
+builtin.module {
+}
