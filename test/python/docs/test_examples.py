@@ -55,7 +55,8 @@ def run(command: str, folder: Path, stdin: str | None = None) -> str:
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+    if done.returncode:
+        raise ValueError(f"$ {command}\n{done.stdout}{done.stderr}ended with exit code {done.returncode}")
     return done.stdout + done.stderr
 
 
@@ -66,12 +67,14 @@ def check_console(text: str, folder: Path) -> None:
         if not expected.strip():
             continue
         pattern = ".*".join(re.escape(piece) for piece in expected.strip().split("..."))
-        assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"$ {command}\n{printed}\nis not what the page shows"
+        if not re.fullmatch(pattern, printed.strip(), re.DOTALL):
+            raise ValueError(f"$ {command}\n{printed}is not what the page shows")
 
 
 def check(block: Block, folder: Path, namespace: dict[str, object]) -> None:
     if source := block.options.get("from"):
-        assert block.text in (ROOT / source).read_text(encoding="utf-8"), f"{source} does not hold this text"
+        if block.text not in (ROOT / source).read_text(encoding="utf-8"):
+            raise ValueError(f"{source} does not hold this text")
     elif name := block.options.get("file"):
         (folder / name).write_text(block.text, encoding="utf-8")
     elif block.language == "console":
@@ -90,14 +93,15 @@ def test_examples_hold(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         try:
             check(block, tmp_path, namespace)
         except Exception as error:
-            pytest.fail(f"{page.relative_to(ROOT)}:{block.line}: {error}")
+            place = f"{page.relative_to(ROOT)}:{block.line}"
+            pytest.fail(f"{place}: {type(error).__name__}: {error}", pytrace=False)
 
 
 def test_a_wrong_example_is_found(tmp_path: Path) -> None:
     right, wrong = blocks("```console\n$ echo one two\none ...\n```\n\n```console\n$ echo one\ntwo\n```\n")
     check(right, tmp_path, {})
     assert wrong.line == 6
-    with pytest.raises(AssertionError, match="not what the page shows"):
+    with pytest.raises(ValueError, match="not what the page shows"):
         check(wrong, tmp_path, {})
 
 
