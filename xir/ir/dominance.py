@@ -25,6 +25,8 @@ def immediate_dominators(region: Region) -> dict[Block, Block | None]:
     Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
     """
     order = _reverse_post_order(region)
+    if not order:
+        return {}
     number = {block: index for index, block in enumerate(order)}
     predecessors: dict[Block, list[int]] = {block: [] for block in order}
     for block in order:

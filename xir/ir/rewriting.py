@@ -142,12 +142,14 @@ class _Driver:
         self._worklist.push(op)
 
     def _removed(self, op: Operation) -> None:
-        for inner in op.walk():
-            self._worklist.remove(inner)
+        going = list(op.walk())
+        for inner in going:
             for operand in inner.operands:
                 # Its definition may be dead now, or have the single user that a pattern waits for.
                 if isinstance(owner := operand.owner, Operation):
                     self._worklist.push(owner)
+        for inner in going:
+            self._worklist.remove(inner)
 
     def _replaced(self, op: Operation, new_results: Sequence[SSAValue | None]) -> None:
         for result in op.results:

@@ -108,7 +108,9 @@ def test_bf16_rounds_to_nearest_even_and_keeps_nans() -> None:
 
 def test_a_missing_resource_says_what_to_do() -> None:
     attr = DenseResourceAttr.from_params("w", TensorType(f32, [2]))
-    with pytest.raises(DiagnosticError, match=r'^a\.mlir:3:4: error: resource "w" has no data here: .*--print-resources'):
+    with pytest.raises(
+        DiagnosticError, match=r'^a\.mlir:3:4: error: resource "w" has no data here: .*--print-resources'
+    ):
         storage_array(attr, XirContext(), file_location("a.mlir", 3, 4))
 
 

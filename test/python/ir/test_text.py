@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, TensorType, bf16, f16, f32, f64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    FloatAttr,
+    TensorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -42,9 +52,9 @@ def test_every_f32_in_a_dense_constant_reads_back(values: list[float]) -> None:
 
 
 @given(st.integers(0, 0xFFFF), st.sampled_from([f16, bf16]))
-def test_every_half_reads_back(bits: int, type: type[Attribute]) -> None:
+def test_every_half_reads_back(bits: int, type: Float16Type | BFloat16Type) -> None:
     (value,) = type.unpack(bits.to_bytes(2, "little"), 1)
-    attribute = DenseIntOrFPElementsAttr.from_list(TensorType(type, [1]), [value])
+    attribute = FloatAttr(value, type)
     assert reparsed(attribute) == attribute
 
 
@@ -104,7 +114,7 @@ def test_blobs_belong_to_one_context() -> None:
         '"a.b"() : ' + "(" * 3000,
         "module {" * 1000,
         "\x00",
-        "@\"",
+        '@"',
         "é",
         "²",
         '"\\"',

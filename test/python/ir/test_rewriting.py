@@ -1,0 +1,144 @@
+"""The pattern driver: dispatch, order, locations, clean-up, cost."""
+
+# The edge dialect's classes are made from a table, so they are no types to pyright.
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false, reportIncompatibleMethodOverride=false
+
+import time
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from xir.dialects.edge import OPS
+from xir.ir.context import XirContext
+from xir.ir.location import format_location
+from xir.ir.parser import parse_module
+from xir.ir.printer import module_to_text
+from xir.ir.rewriting import matched_types, rewrite_patterns
+
+Relu, Exp, Neg = OPS["edge.relu"], OPS["edge.exp"], OPS["edge.neg"]
+
+
+class ReluToExp(RewritePattern):
+    """relu(x) -> exp(neg(x)), which no user wants."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Relu, rewriter: PatternRewriter, /) -> None:
+        negated = Neg.create(operands=[op.operands[0]], result_types=op.result_types)
+        rewriter.replace(op, [negated, Exp.create(operands=negated.results, result_types=op.result_types)])
+
+
+class EitherType(RewritePattern):
+    """Declares a union."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Relu | Exp, rewriter: PatternRewriter, /) -> None:
+        raise AssertionError
+
+
+class PlainMethod(RewritePattern):
+    """Declares its type without the decorator."""
+
+    def match_and_rewrite(self, op: ReturnOp, rewriter: PatternRewriter, /) -> None:
+        raise AssertionError
+
+
+class Visits(RewritePattern):
+    """Writes down what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        self.seen.append(op.name)
+
+
+def module_of(*lines: str, result: str = "%x") -> ModuleOp:
+    body = "\n".join(f"  {line} : (tensor<4xf32>) -> tensor<4xf32>" for line in lines)
+    text = f"func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{body}\n  func.return {result} : tensor<4xf32>\n}}"
+    return parse_module(XirContext(), text, "m.mlir")
+
+
+def names(module: ModuleOp) -> list[str]:
+    return [op.name for op in module.walk()][2:]
+
+
+def test_types_are_read_from_the_pattern() -> None:
+    assert matched_types(ReluToExp()) == (Relu,)
+    assert matched_types(EitherType()) == (Relu, Exp)
+    assert matched_types(PlainMethod()) == (ReturnOp,)
+    assert matched_types(Visits()) == (Operation,)
+
+
+def test_a_replacement_is_where_the_matched_op_was() -> None:
+    module = module_of("%0 = edge.relu(%x)", "%1 = edge.relu(%0)", result="%1")
+    assert rewrite_patterns(module, [ReluToExp()])
+    assert names(module) == ["edge.neg", "edge.exp", "edge.neg", "edge.exp", "func.return"]
+    lines = [format_location(op.location) for op in module.walk() if op.name in ("edge.neg", "edge.exp")]
+    assert lines == ["m.mlir:2:8", "m.mlir:2:8", "m.mlir:3:8", "m.mlir:3:8"]
+
+
+def test_without_a_match_nothing_changes() -> None:
+    module = module_of("%0 = edge.neg(%x)", result="%0")
+    before = module_to_text(module)
+    assert not rewrite_patterns(module, [ReluToExp()])
+    assert module_to_text(module) == before
+
+
+def test_ops_are_visited_in_program_order_and_the_root_is_not() -> None:
+    module = module_of("%0 = edge.neg(%x)", "%1 = edge.relu(%0)", result="%1")
+    visits = Visits()
+    rewrite_patterns(module, [visits])
+    assert visits.seen == ["func.func", "edge.neg", "edge.relu", "func.return"]
+
+
+def test_the_first_pattern_that_matches_wins() -> None:
+    class Name(RewritePattern):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def match_and_rewrite(self, op: Relu, rewriter: PatternRewriter, /) -> None:
+            if "by" not in op.attributes:
+                op.attributes["by"] = StringAttr(self.name)
+                rewriter.notify_op_modified(op)
+
+    module = module_of("%0 = edge.relu(%x)", result="%0")
+    assert rewrite_patterns(module, [Name("first"), Name("second")])
+    assert [op.attributes.get("by") for op in module.walk() if isinstance(op, Relu)] == [StringAttr("first")]
+
+
+@pytest.mark.parametrize("erase_dead", [True, False])
+def test_dead_ops_go_if_wanted(erase_dead: bool) -> None:
+    module = module_of("%0 = edge.relu(%x)", "%1 = edge.exp(%0)", "%2 = edge.neg(%1)")
+    assert rewrite_patterns(module, [], erase_dead=erase_dead) is erase_dead
+    assert len(names(module)) == (1 if erase_dead else 4)
+
+
+def test_a_pattern_may_erase_a_whole_function() -> None:
+    class DropFunctions(RewritePattern):
+        def match_and_rewrite(self, op: FuncOp, rewriter: PatternRewriter, /) -> None:
+            rewriter.erase(op)
+
+    module = module_of("%0 = edge.relu(%x)", result="%0")
+    assert rewrite_patterns(module, [DropFunctions(), ReluToExp()])
+    assert not list(module.ops)
+
+
+def test_the_cost_is_linear_also_for_a_chain_that_falls_from_its_end() -> None:
+    count = 4000
+    module = module_of(
+        *(f"%{i} = edge.relu({f'%{i - 1}' if i else '%x'})" for i in range(count)), result=f"%{count - 1}"
+    )
+    start = time.perf_counter()
+    rewrite_patterns(module, [ReluToExp()])
+    assert (time.perf_counter() - start) / count < 1e-3
+    function = next(iter(module.ops))
+    last = function.regions[0].block.last_op
+    assert last is not None
+    last.operands[0] = function.regions[0].block.args[0]
+    start = time.perf_counter()
+    rewrite_patterns(module, [])
+    assert (time.perf_counter() - start) / count < 1e-3
+    assert names(module) == ["func.return"]

@@ -1,0 +1,123 @@
+"""The lit tests themselves: each checks something, and what should be tested is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from xir.dialects.registry import DIALECTS
+from xir.ir.passes import XirPass
+from xir.ir.pipeline import parse_pipeline
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES, class_name, describe
+
+ROOT = Path(__file__).parents[2]
+LIT = ROOT / "test" / "lit"
+TESTS = sorted(path for path in LIT.rglob("*.mlir") if "Inputs" not in path.parts)
+
+RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)
+CHECK = re.compile(r"//\s*([A-Z][A-Z0-9_-]*?)(?:-(?:NEXT|SAME|NOT|DAG|LABEL|EMPTY|COUNT-\d+))?:\s")
+CHECKS_SOMETHING = re.compile(r"\bfilecheck\b|--verify-diagnostics|(?:^|&&|\|)\s*(?:cmp|diff|test)\b")
+NOT_PREFIXES = {"RUN", "REQUIRES", "UNSUPPORTED", "XFAIL", "COM", "TODO", "NOTE"}
+
+
+def run_lines(path: Path) -> list[str]:
+    lines: list[str] = []
+    for line in RUN.findall(path.read_text(encoding="utf-8")):
+        if lines and lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1] + line
+        else:
+            lines.append(line)
+    return lines
+
+
+def asked_prefixes(path: Path) -> set[str]:
+    """The prefixes that the RUN lines' filecheck calls look for."""
+    asked: set[str] = set()
+    for line in run_lines(path):
+        for call in re.findall(r"filecheck\b([^|]*)", line):
+            given = re.findall(r"--?check-prefix(?:es)?[= ]([\w,-]+)", call)
+            asked |= {prefix for group in given for prefix in group.split(",")} or {"CHECK"}
+    return asked
+
+
+def by_name(path: Path) -> str:
+    return path.relative_to(LIT).as_posix()
+
+
+def test_there_are_tests() -> None:
+    assert TESTS
+
+
+@pytest.mark.parametrize("path", TESTS, ids=by_name)
+def test_every_run_line_ends_in_a_check(path: Path) -> None:
+    lines = run_lines(path)
+    assert lines, "no RUN line"
+    checking = [line for line in lines if CHECKS_SOMETHING.search(line)]
+    looked_at = {name for line in checking for name in re.findall(r"%t\S*", line)}
+    for line in lines:
+        written = set(re.findall(r"(?:-o|>)\s*(%t\S*)", line))
+        assert line in checking or written & looked_at, f"nothing looks at the result of: {line}"
+
+
+@pytest.mark.parametrize("path", TESTS, ids=by_name)
+def test_every_check_is_asked_for_and_every_prefix_is_there(path: Path) -> None:
+    written = set(CHECK.findall(path.read_text(encoding="utf-8"))) - NOT_PREFIXES
+    asked = asked_prefixes(path)
+    assert written >= asked, f"no line has the prefix {sorted(asked - written)}"
+    assert written <= asked, f"no RUN line reads the prefix {sorted(written - asked)}"
+
+
+@pytest.mark.parametrize("path", TESTS, ids=by_name)
+def test_every_expectation_is_matched(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    expects = re.search(r"//\s*expected-(?:error|warning|remark|note)", text) is not None
+    assert not expects or any("--verify-diagnostics" in line for line in run_lines(path))
+
+
+def test_every_pass_file_holds_its_pass() -> None:
+    files = {path.stem for path in (ROOT / "transforms").glob("[a-z]*.py")} - {"registry", "pipelines"}
+    assert {name.replace("-", "_") for name in PASSES} == files
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_is_named_alike_everywhere_and_tested(name: str) -> None:
+    cls = PASSES[name]()
+    assert issubclass(cls, XirPass)
+    assert cls.name == name
+    assert cls.__name__ == class_name(name)
+    assert cls.__module__ == f"xir.transforms.{name.replace('-', '_')}"
+    tests = [LIT / "transforms" / f"{name}.mlir", *(LIT / "transforms" / name).glob("*.mlir")]
+    assert any(path.is_file() and f"--{name}" in path.read_text(encoding="utf-8") for path in tests)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_is_described_as_it_is(name: str) -> None:
+    import dataclasses
+    import inspect
+
+    cls = PASSES[name]()
+    info = describe(name)
+    assert info.summary
+    assert info.summary == (inspect.getdoc(cls) or "").splitlines()[0]
+    assert [option.name for option in info.options] == [
+        option.name.replace("_", "-") for option in dataclasses.fields(cls)
+    ]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pipeline_is_made_of_passes_and_has_its_own_name(name: str) -> None:
+    assert name not in PASSES
+    assert parse_pipeline(PIPELINES[name], PASSES, PIPELINES)
+
+
+@pytest.mark.parametrize("dialect", ["builtin", *sorted(DIALECTS.keys() - {"func"})])
+def test_a_dialect_has_a_good_and_an_invalid_case(dialect: str) -> None:
+    names = {path.name for path in (LIT / "dialects" / dialect).glob("*.mlir")}
+    assert "invalid.mlir" in names
+    assert names - {"invalid.mlir"}
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_a_dialect_is_registered_under_its_name(dialect: str) -> None:
+    assert DIALECTS[dialect]().name == dialect
