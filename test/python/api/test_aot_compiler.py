@@ -1,0 +1,94 @@
+"""`xir-aot`: what it prints, what it writes, and one line for what the user got wrong."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from xir.aot_compiler import main
+
+FACTORY = """
+import torch
+
+class Double(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 + torch.cumsum(x, 0)
+
+def double():
+    return Double(), (torch.rand(4),)
+
+def broken():
+    return Double()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model_name", "linear", "--delegate", "--output_dir", "out/here"]) == 0
+    out, err = capsys.readouterr()
+    assert "xnnpack.fully_connected" in out
+    assert out.splitlines()[-1].startswith("out/here/linear_xnnpack_fp32.pte: ")
+    assert out.splitlines()[-1].endswith(" MB, 1 delegate, nothing outside")
+    assert err == ""
+    assert (folder / "out/here/linear_xnnpack_fp32.pte").read_bytes()[4:8] == b"ET12"
+    assert [p.name for p in (folder / "out/here").iterdir()] == ["linear_xnnpack_fp32.pte"]
+
+
+def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model_name", "add"]) == 0
+    assert "edge.add.Tensor" in capsys.readouterr().out
+    assert (folder / "add_portable_fp32.pte").is_file()
+
+
+def test_weights(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"weight": torch.zeros(3, 3), "bias": torch.zeros(3)}, folder / "zeros.pt")
+    assert main(["--model_name", "linear", "--weights", "zeros.pt"]) == 0
+    capsys.readouterr()
+    assert main(["--model_name", "linear", "--weights", "none.pt"]) == 1
+    assert capsys.readouterr().err == "xir-aot: error: none.pt: no such file\n"
+
+
+def test_own_model_and_what_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    assert main(["--model", "mine.py:double", "--delegate"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1].endswith("and 1 op outside")
+    assert "mine.py:6: remark: partition-xnnpack: edge.cumsum not delegated" in err
+    assert (folder / "double_xnnpack_fp32.pte").is_file()
+
+
+def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.rand(2),)), folder / "relu.pt2")
+    assert main(["--pt2", "relu.pt2", "--delegate"]) == 0
+    assert (folder / "relu_xnnpack_fp32.pte").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model_name", "mv9"], "xir-aot: error: there is no model 'mv9': choose from "),
+        ([], "xir-aot: error: one of the arguments --model_name --model --pt2 is required"),
+        (["--model_name", "add", "--delegat"], "xir-aot: error: unrecognized arguments: --delegat"),
+        (["--pt2", "none.pt2"], "none.pt2:1: error: no such file"),
+        (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
+        (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
+        (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
+        (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),
+        (["--model", "mine.py:broken"], "xir-aot: error: 'broken' has to return a module and a tuple of example"),
+        (["--model_name", "add", "--output_dir", "mine.py"], "xir-aot: error: "),
+    ],
+)
+def test_errors_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(message)
+    assert error.count("\n") == 1
+    assert not list(folder.glob("*.pte"))

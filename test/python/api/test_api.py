@@ -1,0 +1,126 @@
+"""The Python API: each step is a new object, errors are located, files are the program's bytes."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import xir
+from xir.dialects.edge import EdgeOp
+from xir.dialects.xnnpack import SubgraphOp
+from xir.ir.diagnostics import DiagnosticError
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+        self.norm = torch.nn.BatchNorm2d(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.norm(self.conv(x))) * 2
+
+
+INPUT = torch.rand(1, 3, 8, 8)
+
+
+@pytest.fixture(scope="module")
+def exported() -> torch.export.ExportedProgram:
+    torch.manual_seed(0)
+    return torch.export.export(Block().eval(), (INPUT,))
+
+
+def count(program: xir.EdgeProgram, kind: type) -> int:
+    return sum(isinstance(op, kind) for op in program.module.walk())
+
+
+def test_steps_leave_their_input_alone(exported: torch.export.ExportedProgram) -> None:
+    edge = xir.to_edge(exported)
+    before = str(edge.module)
+    lowered = edge.to_backend(xir.XnnpackPartitioner())
+    assert str(edge.module) == before
+    assert count(lowered, SubgraphOp) == 1
+    assert count(lowered, EdgeOp) == 0
+    text = str(lowered.module)
+    lowered.to_executorch()
+    assert str(lowered.module) == text
+
+
+def test_printing_leaves_the_weights_out(exported: torch.export.ExportedProgram) -> None:
+    edge = xir.to_edge(exported)
+    assert "dense_resource<conv.weight>" in str(edge.module)
+    assert len(str(edge.module)) < 4000
+
+
+def test_bytes_are_the_same_every_time(exported: torch.export.ExportedProgram) -> None:
+    buffers = [
+        xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer for _ in range(2)
+    ]
+    assert buffers[0] == buffers[1]
+    assert buffers[0][4:8] == b"ET12"
+
+
+def test_file_and_buffer_are_the_same(exported: torch.export.ExportedProgram) -> None:
+    program = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
+    stream = io.BytesIO()
+    program.write_to_file(stream)
+    assert stream.getvalue() == program.buffer
+
+
+@pytest.mark.parametrize("delegate", [True, False], ids=["delegated", "kernels"])
+def test_program_computes_what_eager_does(
+    exported: torch.export.ExportedProgram, delegate: bool, tmp_path: Path
+) -> None:
+    edge = xir.to_edge(exported)
+    if delegate:
+        edge = edge.to_backend(xir.XnnpackPartitioner())
+    path = tmp_path / "block.pte"
+    path.write_bytes(edge.to_executorch().buffer)
+    method = xir.runtime.Runtime.get().load_program(path).load_method("forward")
+    (output,) = method.execute([INPUT])
+    torch.testing.assert_close(output, exported.module()(INPUT), rtol=1e-4, atol=1e-5)
+
+
+def test_from_a_pt2_file(exported: torch.export.ExportedProgram, tmp_path: Path) -> None:
+    path = tmp_path / "block.pt2"
+    torch.export.save(exported, path)
+    for form in (path, str(path)):
+        assert count(xir.to_edge(form), EdgeOp) == 4
+
+
+def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="export the model first"):
+        xir.to_edge(Block())  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DiagnosticError, match="no such file"):
+        xir.to_edge(tmp_path / "none.pt2")
+
+
+def remarks_of(function: Callable[..., torch.Tensor]) -> list[str]:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function(x)
+
+    edge = xir.to_edge(torch.export.export(Model(), (torch.rand(4),)))
+    return [str(remark) for remark in edge.to_backend(xir.XnnpackPartitioner()).remarks]
+
+
+def test_remarks_say_what_was_left_out() -> None:
+    (remark,) = remarks_of(lambda x: torch.cumsum(x + 1, 0))
+    assert f"{__file__}:" in remark
+    assert "edge.cumsum not delegated" in remark
+
+
+def test_partitioner_options_reach_the_pass() -> None:
+    from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+
+    passes = xir.XnnpackPartitioner(target="xir", min_ops=3).passes()
+    (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
+    assert (found.target, found.min_ops) == ("xir", 3)
+
+
+def test_package_has_no_other_names() -> None:
+    assert {"to_edge", "XnnpackPartitioner", "runtime"} <= set(dir(xir))
+    with pytest.raises(AttributeError, match="module 'xir' has no attribute 'to_edges'"):
+        xir.to_edges  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
