@@ -11,6 +11,7 @@ URL_HOST = re.compile(r"https?://([\w.-]+)")
 HOSTS = {
     "docs.pytorch.org",
     "download.pytorch.org",  # the CPU builds of torch
+    "flatbuffers.dev",
     "github.com",
     "llvm.org",
     "mlir.llvm.org",
