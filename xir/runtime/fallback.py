@@ -81,7 +81,11 @@ def run(op: torch._ops.OpOverload, arguments: list[KernelArgument]) -> list[Kern
             keywords[schema.name] = value
         else:
             positional.append(value)
-    op(*positional, **keywords)
+    returned = op(*positional, **keywords)
+    if not written:
+        # An operator without out variant: its result is behind the arguments.
+        index = len(op._schema.arguments)
+        return [result(index, returned, arguments[index])]
     return [result(index, tensor, arguments[index]) for index, tensor in written]
 
 
