@@ -6,7 +6,7 @@ from collections import ChainMap
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsolatedFromAbove, is_side_effect_free
 
 from xir.ir.context import XirContext
@@ -38,27 +38,44 @@ class CsePass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""
+        numbers = _Numbers()
         for region in op.regions:
-            _simplify_region(region, _Known())
+            _simplify_region(region, _Known(), numbers)
 
 
-def _simplify_region(region: Region, known: _Known) -> None:
+class _Numbers:
+    """Numbers for attributes, the same for equal ones. Hashing an attribute costs much more than looking up its id."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, tuple[Attribute, int]] = {}
+        self._by_value: dict[Attribute, int] = {}
+
+    def __getitem__(self, attribute: Attribute) -> int:
+        known = self._by_id.get(id(attribute))
+        if known is None:
+            # The attribute is kept as well, so that its id stays its own after its op is gone.
+            known = (attribute, self._by_value.setdefault(attribute, len(self._by_value)))
+            self._by_id[id(attribute)] = known
+        return known[1]
+
+
+def _simplify_region(region: Region, known: _Known, numbers: _Numbers) -> None:
     known_at: dict[Block, _Known] = {}
     for block, dominator in immediate_dominators(region).items():
         known_at[block] = (known if dominator is None else known_at[dominator]).new_child()
-        _simplify_block(block, known_at[block])
+        _simplify_block(block, known_at[block], numbers)
 
 
-def _simplify_block(block: Block, known: _Known) -> None:
+def _simplify_block(block: Block, known: _Known, numbers: _Numbers) -> None:
     for op in list(block.ops):
         if op.regions:
             isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
             for region in op.regions:
-                _simplify_region(region, _Known() if isolated else known)
+                _simplify_region(region, _Known() if isolated else known, numbers)
             continue
         if not op.results or not is_side_effect_free(op):
             continue
-        first = known.setdefault(_key(op), op)
+        first = known.setdefault(_key(op, numbers), op)
         if first is op or _met_by_distinct(first, op):
             continue
         for result, replacement in zip(op.results, first.results, strict=True):
@@ -77,8 +94,8 @@ def _met_by_distinct(first: Operation, op: Operation) -> bool:
     )
 
 
-def _key(op: Operation) -> object:
+def _key(op: Operation, numbers: _Numbers) -> object:
     operands = tuple(map(id, op.operands))
-    properties = frozenset(op.properties.items())
-    attributes = frozenset(op.attributes.items())
-    return type(op), operands, properties, attributes, tuple(op.result_types)
+    properties = frozenset((name, numbers[value]) for name, value in op.properties.items())
+    attributes = frozenset((name, numbers[value]) for name, value in op.attributes.items())
+    return type(op), operands, properties, attributes, tuple(numbers[type] for type in op.result_types)
