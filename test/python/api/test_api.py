@@ -55,9 +55,7 @@ def test_printing_leaves_the_weights_out(exported: torch.export.ExportedProgram)
 
 
 def test_bytes_are_the_same_every_time(exported: torch.export.ExportedProgram) -> None:
-    buffers = [
-        xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer for _ in range(2)
-    ]
+    buffers = [xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer for _ in range(2)]
     assert buffers[0] == buffers[1]
     assert buffers[0][4:8] == b"ET12"
 

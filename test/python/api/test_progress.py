@@ -41,7 +41,12 @@ def test_a_pipe_stays_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_line_is_wiped_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 0.01)
     stream = Terminal()
-    with pytest.raises(RuntimeError, match="burnt"), progress.step("Baking", stream):
-        time.sleep(0.05)
-        raise RuntimeError("burnt")
+
+    def burn() -> None:
+        with progress.step("Baking", stream):
+            time.sleep(0.05)
+            raise RuntimeError("burnt")
+
+    with pytest.raises(RuntimeError, match="burnt"):
+        burn()
     assert stream.getvalue().endswith("\r\033[K")
