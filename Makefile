@@ -70,13 +70,13 @@ lint: build ## ruff, pyright and clang-format, changing nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	clang-format --dry-run --Werror $(CPP_FILES)
+	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 
 .PHONY: format
 format: venv ## Let ruff and clang-format rewrite what they can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	clang-format -i $(CPP_FILES)
+	$(BIN)/clang-format -i $(CPP_FILES)
 
 ##@ Generated files
 .PHONY: generate

@@ -31,7 +31,6 @@ missing_packages() {
   has_command ninja || echo ninja-build
   has_command flatc || echo flatbuffers-compiler
   has_header flatbuffers/flatbuffers.h || echo libflatbuffers-dev
-  has_command clang-format || echo clang-format
   if [[ -z $python ]]; then
     echo python3 python3-venv python3-dev
     return
