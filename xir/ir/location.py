@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     NameLoc,
     NoneAttr,
     StringAttr,
-    UnknownLoc,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -106,8 +105,3 @@ def format_location(location: LocationAttr) -> str:
     if (name := find_name(location)) is not None:
         return f'loc("{name}")'
     return "loc(unknown)"
-
-
-def is_unknown(location: LocationAttr) -> bool:
-    """Whether nothing is known about where an op came from."""
-    return isinstance(location, UnknownLoc)

@@ -456,6 +456,16 @@ class XirParser(Parser):
         self.dialect_resources.add((dialect_name, key))
         return key
 
+    def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
+        key = self._parse_dialect_resource_handle(dialect_name, interface)
+        self.parse_punctuation(":")
+        # Straight from the token: a resource has no escapes, and may be most of the file.
+        token = self._parse_token(MLIRTokenKind.STRING_LIT, "expected a resource's hex digits as a string")
+        try:
+            interface.parse_resource(key, token.text[1:-1])
+        except ValueError as error:
+            self.raise_error(str(error), token.span)
+
     def parse_optional_unit_attr(self) -> Attribute | None:
         """Parse `unit`, if present."""
         return None if self.parse_optional_keyword("unit") is None else UnitAttr()

@@ -100,6 +100,19 @@ def test_blobs_belong_to_one_context() -> None:
     assert second.blobs.get("w").tobytes() == b"\x05"
 
 
+def test_xdsls_printer_finds_the_blobs_as_well() -> None:
+    from xdsl.printer import Printer
+
+    ctx = XirContext(allow_unregistered=True)
+    ctx.blobs.set("w", b"\x05")
+    module = parse_module(ctx, '"a.b"() {x = dense_resource<w> : tensor<1xi8>} : () -> ()')
+    stream = StringIO()
+    printer = Printer(stream)
+    printer.print_op(module)
+    printer.print_metadata([ctx.get_dialect("builtin")])
+    assert 'w: "0x4000000005"' in stream.getvalue()
+
+
 @pytest.mark.parametrize(
     "text",
     [
