@@ -46,10 +46,14 @@ def decode_blob(text: str) -> np.ndarray:
     """The bytes of a blob's text form as a `uint8` vector. ValueError if it is no blob."""
     if not text.startswith("0x") or len(text) < 2 + ALIGNMENT_DIGITS:
         raise ValueError("a resource is a string of hex digits after 0x, of which the first 8 are the alignment")
-    alignment = int.from_bytes(bytes.fromhex(text[2 : 2 + ALIGNMENT_DIGITS]), "little")
+    try:
+        alignment = int.from_bytes(bytes.fromhex(text[2 : 2 + ALIGNMENT_DIGITS]), "little")
+        data = bytes.fromhex(text[2 + ALIGNMENT_DIGITS :])
+    except ValueError:
+        raise ValueError("a resource is made of pairs of hex digits") from None
     if alignment.bit_count() != 1:
         raise ValueError(f"a resource's alignment is a power of two, got {alignment}")
-    return np.frombuffer(bytes.fromhex(text[2 + ALIGNMENT_DIGITS :]), dtype=np.uint8)
+    return np.frombuffer(data, dtype=np.uint8)
 
 
 def encode_blob(blobs: BlobStore, key: str) -> str:

@@ -91,6 +91,16 @@ func.func @f(%x: i32) {
 
 // -----
 
+// expected-error @+1 {{a resource is made of pairs of hex digits}}
+{-# dialect_resources: { builtin: { a: "0x01000000ABC" } } #-}
+
+// -----
+
+// expected-error @+1 {{dialect nothing is not registered}}
+{-# dialect_resources: { nothing: { a: "0x01000000AB" } } #-}
+
+// -----
+
 // expected-error @+1 {{Currently only dialect resources are supported}}
 {-# external_resources: { } #-}
 
