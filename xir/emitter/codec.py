@@ -120,8 +120,14 @@ class _Writer:
         if scalar is not None:
             return value
         if item.type == "string":
-            return self.builder.CreateString(value)
+            return self.string(value, path)
         return self.table(item.type, value, path)
+
+    def string(self, value: str, path: str) -> int:
+        try:
+            return self.builder.CreateString(value)
+        except UnicodeEncodeError:
+            raise FormatError("a string has half of a surrogate pair, which is no character", path=path) from None
 
     def slot(self, item: Field, value: Any) -> None:
         if isinstance(value, tuple):
@@ -154,7 +160,7 @@ class _Writer:
             self.raw(data)
             return builder.EndVector()
         if item.type == "string":
-            offsets = [builder.CreateString(value) for value in values]
+            offsets = [self.string(value, path) for value in values]
         else:
             offsets = [self.table(item.type, value, f"{path}[{i}]") for i, value in enumerate(values)]
         builder.StartVector(4, len(offsets), 4)
@@ -280,8 +286,11 @@ class _Reader:
 
     def string(self, at: int, path: str) -> str:
         count = self.length(at, 1, path)
+        end = at + 4 + count
+        if self.take(end, 1, path)[0]:
+            raise self.error("a string does not end with a zero byte", end, path)
         try:
-            return str(self.data[at + 4 : at + 4 + count], "utf-8")
+            return str(self.data[at + 4 : end], "utf-8")
         except UnicodeDecodeError:
             raise self.error("a string is not valid UTF-8", at + 4, path) from None
 

@@ -293,6 +293,7 @@ class _BlobReader:
         self.used_keys: set[str] = set()
         self.values: dict[int, _Value] = {}
         self.block = Block()
+        self.pending: list[int] = []
 
     def read(self) -> tuple[ReadBlob, set[str]]:
         names = {code: name for name, code in load_schema("xnnpack").enums["XNNDatatype"].members.items()}
@@ -301,11 +302,11 @@ class _BlobReader:
         inputs, outputs = self.externals()
         for _, value in inputs:
             value.ssa = self.block.insert_arg(value.type, len(self.block.args))
-        for value in self.values.values():
-            if value.constant:
-                self.constant(value)
+        # Taken from the end: the lowest id last.
+        self.pending = sorted((id for id, value in self.values.items() if value.constant), reverse=True)
         for index, entry in enumerate(self.graph.get("xnodes", ())):
             self.node(entry, f"XNNGraph.xnodes[{index}]")
+        self.constants_before(ABSENT_VALUE)
         results = [self.use(id, value.path) for id, value in outputs]
         self.block.add_op(YieldOp.build(operands=[results]))
         subgraph = SubgraphOp.build(
@@ -329,10 +330,10 @@ class _BlobReader:
         if tagged.member != "XNNTensorValue":
             raise FormatError("quantised values are not read", path=path)
         tree = tagged.value
-        element_type = _DATATYPES.get(datatypes.get(tree["datatype"], ""))
+        datatype = datatypes.get(tree["datatype"], str(tree["datatype"]))
+        element_type = _DATATYPES.get(datatype)
         if element_type is None:
-            name = datatypes.get(tree["datatype"], "")
-            raise FormatError(f"values of datatype {tree['datatype']} {name} are not read".rstrip(), path=path)
+            raise FormatError(f"values of datatype {datatype} are not read", path=path)
         dims = tree.get("dims", [])
         if len(dims) != tree["num_dims"]:
             raise FormatError(f"num_dims is {tree['num_dims']}, there are {len(dims)} dims", path=path)
@@ -360,11 +361,19 @@ class _BlobReader:
         outputs = [item for item in found if item[1].flags & _EXTERNAL_OUTPUT]
         if inputs + outputs != found:
             raise FormatError("inputs must come before outputs, and no value can be both", path="XNNGraph.xvalues")
+        for _, value in inputs:
+            if value.constant:
+                raise FormatError("an input cannot be a constant", path=value.path)
         return inputs, outputs
 
-    def constant(self, value: _Value) -> None:
-        if value.ssa is not None:
-            raise FormatError("an input cannot be a constant", path=value.path)
+    def constants_before(self, id: int) -> None:
+        """Place the constants of lower ids, so that values are in the order of their ids wherever they can be."""
+        while self.pending and self.pending[-1] < id:
+            value = self.values[self.pending.pop()]
+            if value.ssa is None:
+                value.ssa = self.constant(value)
+
+    def constant(self, value: _Value) -> SSAValue:
         size = math.prod(value.type.get_shape()) * storage_dtype(value.type.element_type).itemsize
         data, name = self.constant_bytes(value.constant, value.path)
         if len(data) < size:
@@ -372,7 +381,7 @@ class _BlobReader:
         key = self.ctx.blobs.add(name, np.frombuffer(data[:size], dtype=np.uint8))
         op = ConstantOp(DenseResourceAttr.from_params(key, value.type))
         self.block.add_op(op)
-        value.ssa = op.output
+        return op.output
 
     def constant_bytes(self, index: int, path: str) -> tuple[memoryview, str]:
         """The bytes of entry `index` and a name for them."""
@@ -399,6 +408,8 @@ class _BlobReader:
         value = self.values.get(id)
         if value is None:
             raise FormatError(f"there is no value {id}", path=path)
+        if value.ssa is None and value.constant:
+            value.ssa = self.constant(value)
         if value.ssa is None:
             raise FormatError(f"the value {id} is used before a node computes it", path=path)
         return value.ssa
@@ -410,11 +421,13 @@ class _BlobReader:
         if tagged.member not in _node_classes():
             raise FormatError(f"a node is a {tagged.member}, for which there is no op", path=path)
         cls, key = _node_classes()[tagged.member]
-        op, results = _NodeReader(cls, key, tagged.value, self.use, path).build(self.values, entry)
+        reader = _NodeReader(cls, key, tagged.value, self.use, path)
+        self.constants_before(min(reader.result_ids()))
+        op, results = reader.build(self.values, entry)
         self.block.add_op(op)
         for id, result in zip(results, op.results, strict=True):
             value = self.values[id]
-            if value.ssa is not None:
+            if value.ssa is not None or value.constant:
                 raise FormatError(f"the value {id} is computed twice", path=path)
             value.ssa = result
 
@@ -429,16 +442,21 @@ class _NodeReader:
     use: Callable[[int, str], SSAValue]
     path: str
     operands: dict[str, list[SSAValue]] = field(default_factory=dict[str, list[SSAValue]])
-    results: dict[str, int] = field(default_factory=dict[str, int])
     arrays: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+
+    def result_ids(self) -> list[int]:
+        """The ids of the op's results, in their order."""
+        slots = {slot.field: slot.name for slot in self.cls.WIRE.slots if isinstance(slot, ValueSlot)}
+        return [self.tree[slots[name]] for name, _ in self.cls.get_irdl_definition().results]
 
     def build(self, values: Mapping[int, _Value], entry: Tree) -> tuple[NodeOp, list[int]]:
         """The op, and the ids of its results."""
         definition = self.cls.get_irdl_definition()
-        result_names = [name for name, _ in definition.results]
+        result_names = {name for name, _ in definition.results}
         for slot in self.cls.WIRE.slots:
-            self.read(slot, result_names)
+            if not (isinstance(slot, ValueSlot) and slot.field in result_names):
+                self.read(slot)
         for name, numbers in self.arrays.items():
             self.properties[name] = DenseArrayBase.from_list(i32, numbers)
         if isinstance(self.key, str):
@@ -447,7 +465,7 @@ class _NodeReader:
         self.bounds(entry.get("output_min_max"))
         if entry["debug_handle"] != NO_HANDLE:
             self.properties["debug_handle"] = self.integer("debug_handle", entry["debug_handle"])
-        ids = [self.results[name] for name in result_names]
+        ids = self.result_ids()
         for id in ids:
             if id not in values:
                 raise FormatError(f"there is no value {id}", path=self.path)
@@ -477,11 +495,9 @@ class _NodeReader:
             raise FormatError(f"{name} is {value}, which is too large", path=self.path)
         return IntegerAttr(value, i32)
 
-    def read(self, slot: Slot, result_names: Sequence[str]) -> None:
+    def read(self, slot: Slot) -> None:
         value = self.tree.get(slot.name)
         match slot:
-            case ValueSlot(_, name, _) if name in result_names:
-                self.results[name] = cast(int, value)
             case ValueSlot(_, name, _):
                 if value != ABSENT_VALUE:
                     self.operands.setdefault(name, []).append(self.use(cast(int, value), f"{self.path}.{slot.name}"))
