@@ -55,6 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, ModelError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision"):
+            raise
+        print(
+            f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
+        )
+        return 1
 
 
 def _compile(options: argparse.Namespace) -> int:

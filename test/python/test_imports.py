@@ -1,6 +1,8 @@
 """Where torch may be imported, and what starting a tool costs. Times vary between machines; module counts do not."""
 
 import ast
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -70,3 +72,21 @@ def test_xir_opt_loads_only_the_dialects_it_meets(tmp_path: Path) -> None:
 
 def test_torch_waits_for_the_importer() -> None:
     assert "torch" not in modules_after("import xir, xir.tools.xir_translate, xir.aot_compiler, xir.runtime")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from xir.aot_compiler import main; code = main(['--model_name', 'add'])",
+        "from xir.tools.xir_translate import main; code = main(['--pt2-to-mlir', 'any.pt2'])",
+    ],
+)
+def test_a_missing_torch_is_one_line(call: str, tmp_path: Path) -> None:
+    (tmp_path / "any.pt2").write_bytes(b"")
+    program = f"import sys; sys.modules['torch'] = None\n{call}\nsys.exit(code)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(r"xir-\w+: error: 'torch' is not installed: .*\n", done.stderr)

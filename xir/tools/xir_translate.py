@@ -96,7 +96,10 @@ def _argument_parser() -> argparse.ArgumentParser:
 
 
 def _pt2_to_mlir(options: argparse.Namespace) -> None:
-    from xir.importer import import_pt2
+    try:
+        from xir.importer import import_pt2
+    except ModuleNotFoundError as error:
+        raise UsageError(f"'{error.name}' is not installed: reading .pt2 files needs xir[importer]") from error
     from xir.ir.context import XirContext
 
     ctx = XirContext()
