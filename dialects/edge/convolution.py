@@ -15,7 +15,7 @@ def _spread(values: Sequence[object], count: int) -> list[int]:
     return sizes * count if len(sizes) == 1 else sizes
 
 
-def _convolution(op: EdgeOp) -> Sequence[Attribute]:
+def _convolution(op: EdgeOp) -> Sequence[Attribute | None]:
     input, weight, bias = op.tensor("input"), op.tensor("weight"), op.tensor("bias")
     shape, kernel = shape_of(input), shape_of(weight)
     spatial = len(kernel) - 2
@@ -27,11 +27,14 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute]:
     groups = known(op.value("groups"))
     stride, padding, dilation = (_spread(op.value(name), spatial) for name in ("stride", "padding", "dilation"))
     output_padding = _spread(op.value("output_padding"), spatial) if transposed else [0] * spatial
-    for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation)):
+    lists = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
+    for name, values in lists.items():
         if len(values) != spatial:
             raise VerifyException(f"{name} has {len(values)} values for {spatial} spatial dimensions")
     if groups < 1 or min(stride) < 1 or min(dilation) < 1:
         raise VerifyException("groups, stride and dilation are at least 1")
+    if min(kernel) < 0:
+        return (None,)
     expected_in = kernel[0] if transposed else kernel[1] * groups
     if not same_dim(channels, expected_in):
         raise VerifyException(

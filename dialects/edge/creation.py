@@ -1,7 +1,7 @@
 """Ops that make tensors from numbers, and numbers from tensors."""
 
+import math
 from collections.abc import Callable, Sequence
-from math import ceil
 
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute
@@ -38,8 +38,8 @@ def _arange(op: EdgeOp) -> Sequence[Attribute]:
     start = op.value("start") if "start" in names else 0
     step = op.value("step") if "step" in names else 1
     end = op.value("end")
-    length = ceil((end - start) / step) if step else -1
-    if length < 0:
+    steps = (end - start) / step if step else math.nan
+    if not math.isfinite(steps) or (length := math.ceil(steps)) < 0:
         raise VerifyException(f"does not come from {start} to {end} in steps of {step}")
     numbers = (start, end, step)
     default = i64 if all(scalar_type(n) != f32 for n in numbers) else f32

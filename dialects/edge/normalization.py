@@ -92,8 +92,8 @@ def _group_norm(op: EdgeOp) -> Sequence[Attribute]:
 
 def _native_group_norm(op: EdgeOp) -> Sequence[Attribute]:
     """Also mean and reciprocal deviation, [batch, group]."""
-    shape = shape_of(op.tensor("input"))
-    statistics = tensor_type(element_of(op.tensor("input")), (shape[0], _groups(op, "group")))
+    groups = _groups(op, "group")
+    statistics = tensor_type(element_of(op.tensor("input")), (shape_of(op.tensor("input"))[0], groups))
     return (*same(op), statistics, statistics)
 
 

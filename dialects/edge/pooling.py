@@ -1,5 +1,6 @@
 """Pooling, resizing and sampling of [batch, channels, *space], the batch optional."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i64
@@ -35,6 +36,8 @@ def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[At
         kernel, padding = op.value("kernel_size"), op.value("padding")
         stride = op.value("stride") or kernel
         dilation = op.value("dilation") if "dilation" in op.schema.values else (1,) * spatial
+        if any(len(sizes) != spatial for sizes in (kernel, stride, padding, dilation)):
+            raise VerifyException(f"kernel_size, stride, padding and dilation have {spatial} values each")
         if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
             raise VerifyException("kernel_size, stride and dilation are at least 1, padding at least 0")
         if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
@@ -55,7 +58,10 @@ def _adaptive(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequenc
     def infer(op: EdgeOp) -> Sequence[Attribute]:
         value = op.tensor("self")
         lead, _ = _split_space(op, shape_of(value), spatial)
-        shape = (*lead, *(known(size) for size in op.value("output_size")))
+        space = tuple(known(size) for size in op.value("output_size"))
+        if len(space) != spatial:
+            raise VerifyException(f"output_size has {len(space)} values, expected {spatial}")
+        shape = (*lead, *space)
         result = tensor_type(element_of(value), shape)
         return (result, tensor_type(i64, shape)) if indices else (result,)
 
@@ -70,7 +76,7 @@ def _upsample(op: EdgeOp) -> Sequence[Attribute]:
     size = op.value("output_size")
     if size is None:
         factors = op.value("scale_factors")
-        if factors is None or len(factors) != 2:
+        if factors is None or len(factors) != 2 or not all(map(math.isfinite, factors)):
             raise VerifyException("needs either output_size or two scale_factors")
         size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors, strict=True))
     if len(size) != 2 or any(known(s) == 0 for s in size):

@@ -15,6 +15,8 @@ def _check_channels(op: EdgeOp) -> None:
     shape = shape_of(op.tensor("input"))
     axis = wrap_dim(op.value("axis"), len(shape))
     scales = shape_of(op.tensor("scales"))
+    if not shape:
+        raise VerifyException("input is a scalar, which has no channels")
     if scales != (shape[axis],):
         raise VerifyException(f"scales have shape {shape_text(scales)}, expected {shape[axis]}")
 

@@ -117,6 +117,8 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     if not shapes:
         return (tensor_type(element, (0,)),)
     first = shapes[0]
+    if not first:
+        raise VerifyException("cannot join scalars")
     dim = wrap_dim(op.value("dim"), len(first))
     for shape in shapes[1:]:
         if len(shape) != len(first) or not all(
@@ -179,6 +181,8 @@ def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
     value = op.tensor("self")
     shape = shape_of(value)
     dim = wrap_dim(op.value("dim"), len(shape))
+    if not shape:
+        raise VerifyException("cannot unbind a scalar")
     if shape[dim] < 0:
         return (None,) * len(op.results)
     return (tensor_type(element_of(value), shape[:dim] + shape[dim + 1 :]),) * shape[dim]

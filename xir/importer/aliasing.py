@@ -84,6 +84,13 @@ def mutated_argument(node: Node) -> Node | None:
     return None
 
 
+def _widens(node: Node, written: Node) -> bool:
+    """Whether the functional form's result would have a wider element type than the memory written to."""
+    dtype = written.meta["val"].dtype
+    others = [n.meta["val"].dtype for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    return any(torch.promote_types(dtype, other) != dtype for other in others)
+
+
 def _refuse_untracked(node: Node, shared: list[Node]) -> None:
     """In inference dropout returns its operand itself; torch's functionalisation takes the result for a copy, and loses
     what is written to it."""
@@ -120,7 +127,7 @@ def needs_functionalization(graph: Graph) -> bool:
                     sets.join(operand, node)
             continue
         written = mutated_argument(node)
-        if written is None or functional_form(node.target) is None:
+        if written is None or functional_form(node.target) is None or _widens(node, written):
             return True
         base = renamed.get(written, written)
         for other in sets.members(written):

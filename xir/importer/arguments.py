@@ -6,27 +6,29 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch.fx import Node
-from xdsl.dialects.builtin import LocationAttr, TensorType
-from xdsl.ir import Attribute
 
 from xir.dialects import edge
-from xir.dialects.edge.types import is_float, scalar_type
-from xir.ir.constants import make_dense, storage_dtype
-from xir.ir.context import XirContext
 
 from .aliasing import Operator
 from .dtypes import ELEMENT_TYPES
 
 
-def arguments_of(node: Node, target: Operator) -> dict[str, Any]:
-    """The node's arguments by their names in `target`, which is the node's own or the functional form of that."""
+def call_of(node: Node, target: Operator) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The node's arguments as `target` takes them, which is the node's own operator or the functional form of that."""
     assert isinstance(node.target, Operator)
-    names = [a.name for a in target._schema.arguments]
-    own = dict(zip((a.name for a in node.target._schema.arguments), names, strict=True))
-    return {**dict(zip(names, node.args, strict=False)), **{own[name]: value for name, value in node.kwargs.items()}}
+    names = dict(zip(_names(node.target), _names(target), strict=True))
+    return node.args, {names[name]: value for name, value in node.kwargs.items()}
+
+
+def by_name(target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """A call's arguments by their names in the schema."""
+    return {**dict(zip(_names(target), args, strict=False)), **kwargs}
+
+
+def _names(target: Operator) -> list[str]:
+    return [argument.name for argument in target._schema.arguments]
 
 
 def import_value(value: Any, values: Mapping[Node, Any]) -> Any:
@@ -46,24 +48,11 @@ def import_value(value: Any, values: Mapping[Node, Any]) -> Any:
             return value
 
 
-def is_number(value: Any) -> bool:
-    """Python passes numbers also where a schema has a tensor: `aten.mul.Tensor(x, 2)`."""
-    return isinstance(value, int | float)
-
-
-def overload_for(op_class: type[edge.EdgeOp], numbers: list[str]) -> type[edge.EdgeOp]:
-    """The overload that takes numbers for those arguments, or the same op if there is none."""
-    other = edge.OPS.get(op_class.name.replace("Tensor", "Scalar"))
-    return other if other is not None and all(n in other.row.schema.values for n in numbers) else op_class
-
-
-def number_constant(number: float, result: Attribute, ctx: XirContext, location: LocationAttr) -> edge.ConstantOp:
-    """A number as tensor without dimensions, in the result's type if that is a float: it then promotes nothing."""
-    element = scalar_type(number)
-    if is_float(element) and isinstance(result, TensorType) and is_float(result.element_type):
-        element = result.element_type
-    array = np.asarray(number, np.float64) if is_float(element) else np.asarray(number, storage_dtype(element))
-    return edge.ConstantOp(make_dense(array, ctx, element_type=element), location)
+def overload_for(op_class: type[edge.EdgeOp], args: Mapping[str, Any]) -> type[edge.EdgeOp]:
+    """Python passes numbers also where a schema has a tensor, `aten.mul.Tensor(x, 2)`: the overload that takes them."""
+    if any(isinstance(args.get(name), int | float) for name in op_class.row.schema.tensors):
+        return edge.OPS.get(op_class.name.replace("Tensor", "Scalar"), op_class)
+    return op_class
 
 
 def out_kernel(target: Operator) -> str | None:

@@ -64,24 +64,26 @@ class Decomposer:
     def __init__(self) -> None:
         self._graphs: dict[Any, GraphModule | None] = {}
 
-    def graph(self, node: Node) -> tuple[GraphModule, list[Node]] | None:
-        """A graph that computes the node, and the nodes to feed to its placeholders. None if it does not trace.
+    def graph(
+        self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[GraphModule, list[Node]] | None:
+        """A graph that computes a call, and the nodes to feed to its placeholders. None if it does not trace.
 
         Only nodes are placeholders; other arguments are part of the graph.
         """
-        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
+        leaves, spec = pytree.tree_flatten((args, kwargs))
         inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
-        key = _key(node.target, leaves, spec, inputs)
+        key = _key(target, leaves, spec, inputs)
         if key is None:
-            graph = _trace(node.target, leaves, spec, inputs)
+            graph = _trace(target, leaves, spec, inputs)
         elif key in self._graphs:
             graph = self._graphs[key]
         else:
-            graph = self._graphs[key] = _trace(node.target, leaves, spec, inputs)
+            graph = self._graphs[key] = _trace(target, leaves, spec, inputs)
         return None if graph is None else (graph, inputs)
 
 
-def _key(target: Any, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> Any:
+def _key(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> Any:
     """Hashable description of a call, the order of its nodes included; None if sizes are symbolic."""
     key: list[Any] = [target, str(spec)]
     for leaf in leaves:
@@ -95,7 +97,7 @@ def _key(target: Any, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Nod
     return tuple(key)
 
 
-def _trace(target: Any, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
+def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
     places = {node: index for index, node in enumerate(inputs)}
 
     def call(*values: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.fx import Graph, Node
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -34,10 +35,10 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 
 from .aliasing import Operator, functional_form, mutated_argument, needs_functionalization
-from .arguments import arguments_of, import_value, is_number, number_constant, out_kernel, overload_for
+from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dtypes import ELEMENT_TYPES, import_type, is_open, numpy_view
-from .signature import ConstantArgument, InputKind, check_kinds, constant_tensor, mutation_error, tree_text
+from .signature import check_kinds, constant_tensor, mutation_error, tree_text
 from .source import node_location
 
 _SYMBOLIC = {
@@ -54,6 +55,8 @@ _SYMBOLIC = {
 
 def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: str = "forward") -> ModuleOp:
     """Import a program as `func.func @entry`, its weights into the context's blob store without copying them.
+
+    Numbers among the program's inputs are constants of it, as `torch.export` makes them, and no inputs.
 
     DiagnosticError, at the line of the user's Python, where the program changes state, has shapes that depend on data,
     or calls what has no form in the IR.
@@ -78,6 +81,8 @@ class _Importer:
         """Kind and name of the parameters, buffers and inputs, which may not change."""
         self.renamed: dict[Node, Node] = {}
         """In-place results, each to the node that it has overwritten."""
+        self.names: dict[Node, list[Node]] = {}
+        """The other way round: the in-place results that mean the same as a node."""
         self.decomposer = Decomposer()
 
     def run(self, entry: str) -> ModuleOp:
@@ -212,9 +217,9 @@ class _Importer:
         if target._schema.is_mutable:
             target = self._overwrite(node, target)
         self._import_operator(node, target, node.meta["val"], node_location(node), self.values)
-        if node in self.renamed:
-            base = self.renamed[node]
-            self._rename(base, self.values[node])
+        if (base := self.renamed.get(node)) is not None:
+            for name in (base, *self.names[base]):
+                self.values[name] = self.values[node]
 
     def _overwrite(self, node: Node, target: Operator) -> Operator:
         """The functional form of an in-place operator, whose result takes the operand's place."""
@@ -225,6 +230,7 @@ class _Importer:
         if base in self.constants:
             raise self._mutation(node)
         self.renamed[node] = base
+        self.names.setdefault(base, []).append(node)
         return form
 
     def _mutation(self, node: Node) -> DiagnosticError:
@@ -233,12 +239,6 @@ class _Importer:
         kind, name = self.constants.get(base, ("value", base.name)) if base is not None else ("value", "?")
         return mutation_error(node_location(node), kind, name, str(node.target))
 
-    def _rename(self, base: Node, value: SSAValue) -> None:
-        self.values[base] = value
-        for node, other in self.renamed.items():
-            if other is base:
-                self.values[node] = value
-
     def _import_operator(
         self, node: Node, target: Operator, result: Any, location: LocationAttr, values: dict[Node, Any]
     ) -> None:
@@ -246,18 +246,13 @@ class _Importer:
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
-        args = {name: import_value(value, values) for name, value in arguments_of(node, target).items()}
+        args = {name: import_value(value, values) for name, value in by_name(target, *call_of(node, target)).items()}
         types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
-        if op_class is not None and (numbers := [n for n in op_class.row.schema.tensors if is_number(args.get(n))]):
-            op_class = overload_for(op_class, numbers)
-            for name in numbers:
-                if name in op_class.row.schema.tensors:
-                    args[name] = self._add(number_constant(args[name], types[0], self.ctx, location)).results[0]
         try:
             if op_class is None:
                 op = edge.OpaqueOp.build_call(str(target._schema), args, types, out_kernel(target), location)
             else:
-                op = op_class.build_from(args, types, location)
+                op = overload_for(op_class, args).build_from(args, types, location)
             op.verify_()
         except (ValueError, VerifyException) as e:
             raise DiagnosticError(location, f"{target}: {e}") from None
@@ -269,10 +264,7 @@ class _Importer:
             op.results[0].name_hint = _hint(node.name)
 
     def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
-        call = node
-        if target is not node.target:
-            call = Node(node.graph, node.name, "call_function", target, node.args, node.kwargs)  # of an in-place call
-        found = self.decomposer.graph(call)
+        found = self.decomposer.graph(target, *call_of(node, target))
         if found is None:
             return False
         graph, inputs = found

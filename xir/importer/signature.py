@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind
 from torch.utils._pytree import TreeSpec
 from xdsl.dialects.builtin import LocationAttr
 
@@ -74,6 +74,3 @@ def tree_text(spec: TreeSpec | None) -> str:
         keys = [f"'{key}'" if isinstance(key, str) else str(key) for key in spec.context]
         texts = [f"{key}:{text}" for key, text in zip(keys, texts, strict=True)]
     return f"{letter}{len(children)}{counts}({','.join(texts)})"
-
-
-__all__ = ["ConstantArgument", "InputKind", "check_kinds", "constant_tensor", "mutation_error", "tree_text"]

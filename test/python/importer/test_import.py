@@ -275,6 +275,21 @@ def test_in_place_chain() -> None:
     assert names(check(model, X)) == ["mul.Scalar", "relu", "add.Tensor", "mul.Scalar", "add.Tensor"]
 
 
+def test_in_place_keeps_the_element_type() -> None:
+    check(lambda x: x.half().add_(x), X)
+
+
+def test_importing_leaves_the_program_alone() -> None:
+    def model(x: Tensor) -> Tensor:
+        return torch.nn.functional.celu_(x + 1) + 1
+
+    program = torch.export.export(Function(model), (X,))
+    before = {node.name: list(node.users) for node in program.graph.nodes}
+    first = str(import_exported_program(program, XirContext()))
+    assert {node.name: list(node.users) for node in program.graph.nodes} == before
+    assert str(import_exported_program(program, XirContext())) == first
+
+
 def test_old_values_stay() -> None:
     def model(x: Tensor) -> Tensor:
         y = x * 2
