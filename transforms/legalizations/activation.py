@@ -44,7 +44,7 @@ def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: floa
 @rule("edge.hardsigmoid")
 def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self + 3, 0, 6) / 6."""
-    return b.binary("divide", b.binary("add", operand(op, "self"), b.scalar(3.0), 0.0, 6.0), b.scalar(6.0))
+    return scaled(b, b.binary("add", operand(op, "self"), b.scalar(3.0), 0.0, 6.0), 1.0 / 6.0)
 
 
 @rule("edge.silu")
