@@ -4,6 +4,7 @@ The exit code is 1 if any of them failed. Each line of the summary quotes the la
 is where test runners put their counts.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -26,7 +27,10 @@ def run(target: str) -> Result:
     start = time.monotonic()
     last_line = ""
     command = ["make", "--no-print-directory", target]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
