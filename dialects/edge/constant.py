@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, Row
 from .schema import Schema, SchemaError, parse_schema
+from .text import parse_call
 
 ElementsAttr = DenseResourceAttr | DenseIntOrFPElementsAttr
 
@@ -95,7 +96,7 @@ class OpaqueOp(EdgeOp):
 
     SCHEMA = "aten_schema"
     KERNEL = "aten_kernel"
-    _own_properties = frozenset({SCHEMA, KERNEL})
+    OWN_PROPERTIES = frozenset({SCHEMA, KERNEL})
 
     @property
     def schema(self) -> Schema:
@@ -130,7 +131,7 @@ class OpaqueOp(EdgeOp):
     def verify_(self) -> None:
         if self.schema.mutates:
             raise VerifyException(f"cannot call {self.schema.qualified_name}, which mutates an argument")
-        clash = self._own_properties & self.schema.values.keys()
+        clash = self.OWN_PROPERTIES & self.schema.values.keys()
         if clash:
             raise VerifyException(f"cannot hold an argument called '{min(clash)}'")
         super().verify_()
@@ -155,4 +156,6 @@ class OpaqueOp(EdgeOp):
             parser.raise_error(str(e), pos, parser.pos)
         if parser.parse_optional_punctuation("->"):
             properties[cls.KERNEL] = StringAttr(parser.parse_str_literal())
-        return cls._parse_call(parser, schema, properties)
+        call = parse_call(parser, schema)
+        call["properties"].update(properties)
+        return cls.create(**call)
