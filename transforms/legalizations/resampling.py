@@ -30,12 +30,15 @@ def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
 
 
 def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int]) -> tuple[float, float]:
-    """How far the source moves for one step of the result, (height, width): by the op's factors where it has them."""
+    """How far the source moves for one step of the result, (height, width).
+
+    By the op's factors where it has them; where the size stays, ATen copies and does not look at the factor.
+    """
     if op.name.endswith(".vec"):
         factors = op.value("scale_factors") or (None, None)
     else:
         factors = (op.value("scales_h"), op.value("scales_w"))
-    height, width = (1.0 / f if f else n / m for f, n, m in zip(factors, size, out, strict=True))
+    height, width = (1.0 / f if f and n != m else n / m for f, n, m in zip(factors, size, out, strict=True))
     return height, width
 
 
@@ -78,8 +81,7 @@ def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     out_height, out_width = static_shape(op.results[0], "result")[2:]
     steps = inverse_scales(op, (height, width), (out_height, out_width))
     rows, columns = nearest(height, out_height, steps[0]), nearest(width, out_width, steps[1])
-    whole = (out_height % height, out_width % width) == (0, 0) and steps == (height / out_height, width / out_width)
-    if not whole:
+    if rows != repeated(height, out_height // height) or columns != repeated(width, out_width // width):
         return resampled(b, value, picked(rows, height), picked(columns, width))
     ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
     pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
@@ -88,8 +90,18 @@ def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def nearest(size: int, out: int, step: float) -> list[int]:
-    """The source index of each result index: floor(i·step), within the image."""
-    return [min(floor(i * step), size - 1) for i in range(out)]
+    """The source index of each result index: floor(i·step) in fp32, within the image.
+
+    Where the size doubles, ATen does not look at the step: `at::native::nearest_idx`.
+    """
+    if out == 2 * size:
+        return repeated(size, 2)
+    return [min(floor(np.float32(i) * np.float32(step)), size - 1) for i in range(out)]
+
+
+def repeated(size: int, factor: int) -> list[int]:
+    """Each of `size` indices, `factor` times in a row."""
+    return [i for i in range(size) for _ in range(factor)]
 
 
 def picked(indices: list[int], size: int) -> np.ndarray:

@@ -97,8 +97,8 @@ class NodeBuilder:
         return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name))).output
 
     def scalar(self, value: float) -> SSAValue:
-        """A static fp32 tensor of one element that broadcasts to anything."""
-        return self.constant(np.array([value], dtype=np.float32), "scalar")
+        """A static fp32 number, which broadcasts to any shape and adds no dimension."""
+        return self.constant(np.array(value, dtype=np.float32), "scalar")
 
     def weight(self, value: SSAValue, what: str) -> np.ndarray:
         """The elements of a static operand; RefusalError if it is computed at run time."""

@@ -143,8 +143,8 @@ class _BlobWriter:
         flags = 0
         if value in self.external_ids:
             flags = _EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else _EXTERNAL_INPUT
-        # A rank of 0 is written as one dimension of 1, as ExecuTorch does.
-        dims = list(type.get_shape()) or [1]
+        # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
+        dims = list(type.get_shape())
         return {
             "datatype": datatypes[name],
             "num_dims": len(dims),

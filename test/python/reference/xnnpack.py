@@ -1,0 +1,296 @@
+"""The meaning of the xnnpack dialect, node by node, without XNNPACK.
+
+Each function computes one node on torch tensors in physical order, from the op's definition alone. Slow and plain: it
+is what rules, passes and the runtime are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the name everybody knows it by)
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp, TensorType, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, ints
+from xir.importer.interpreter import run_op
+from xir.ir.constants import constant_array
+from xir.ir.context import XirContext
+
+Tensor = torch.Tensor
+
+DTYPES: dict[type[Attribute], torch.dtype] = {
+    Float32Type: torch.float32,
+    Float16Type: torch.float16,
+    BFloat16Type: torch.bfloat16,
+}
+
+UNARY: dict[str, Callable[[Tensor], Tensor]] = {
+    "abs": torch.abs,
+    "ceiling": torch.ceil,
+    "cosine": torch.cos,
+    "exp": torch.exp,
+    "floor": torch.floor,
+    "gelu": F.gelu,
+    "hardswish": lambda x: x * (x + 3).clamp(0, 6) / 6,
+    "log": torch.log,
+    "negate": torch.neg,
+    "reciprocal_square_root": lambda x: 1 / torch.sqrt(x),
+    "sigmoid": torch.sigmoid,
+    "sine": torch.sin,
+    "square": lambda x: x * x,
+    "square_root": torch.sqrt,
+    "tanh": torch.tanh,
+}
+
+BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "add": torch.add,
+    "divide": torch.div,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "multiply": torch.mul,
+    "prelu": lambda x, slope: torch.where(x > 0, x, x * slope),
+    "subtract": torch.sub,
+}
+
+
+def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any]) -> list[Any]:
+    """Run the only function of a module of edge ops, through ATen, and of subgraphs, by this file."""
+    (function,) = (op for op in module.body.ops if isinstance(op, FuncOp))
+    block = function.body.block
+    values: dict[SSAValue, Any] = dict(zip(block.args, inputs, strict=True))
+    for op in block.ops:
+        if isinstance(op, ReturnOp):
+            return [values[operand] for operand in op.operands]
+        if isinstance(op, xnnpack.SubgraphOp):
+            results = run_block(op.body.block, ctx, [values[operand] for operand in op.operands])
+        else:
+            results = run_op(op, values, ctx)
+        values.update(zip(op.results, results, strict=True))
+    raise AssertionError("a function ends with func.return")
+
+
+def run_block(block: Block, ctx: XirContext, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Run a subgraph's body; checks that every result has the shape and type that the IR says."""
+    values: dict[SSAValue, Tensor] = dict(zip(block.args, inputs, strict=True))
+    for op in block.ops:
+        operands = [values[operand] for operand in op.operands]
+        if isinstance(op, xnnpack.YieldOp):
+            return operands
+        if isinstance(op, xnnpack.ConstantOp):
+            results: Sequence[Tensor] = (torch.tensor(constant_array(op.elements, ctx)),)
+        else:
+            results = evaluate(op, operands)
+        for result, value in zip(op.results, results, strict=True):
+            check_type(result, value)
+            values[result] = value
+    raise AssertionError("a subgraph ends with xnnpack.yield")
+
+
+def check_type(result: SSAValue, value: Tensor) -> None:
+    """The value is what its type says."""
+    assert isinstance(result.type, TensorType)
+    expected = result.type.get_shape()
+    assert value.ndim == len(expected), f"{result.owner} computed {tuple(value.shape)}"
+    assert all(size < 0 or size == got for size, got in zip(expected, value.shape, strict=True)), (
+        f"{result.owner} computed {tuple(value.shape)}"
+    )
+    if result.type.element_type != i32:
+        assert value.dtype == DTYPES[type(result.type.element_type)]
+
+
+@singledispatch
+def evaluate(op: Operation, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The results of one node."""
+    raise NotImplementedError(op.name)
+
+
+def bounded(op: xnnpack.BoundedOp, value: Tensor) -> tuple[Tensor]:
+    low, high = op.bounds
+    return (value.clamp(low, high),)
+
+
+def images(value: Tensor) -> Tensor:
+    """[N, H, W, C] as torch wants it."""
+    return value.permute(0, 3, 1, 2)
+
+
+def physical(value: Tensor) -> Tensor:
+    """[N, C, H, W] as XNNPACK has it."""
+    return value.permute(0, 2, 3, 1).contiguous()
+
+
+def padded(value: Tensor, padding: Sequence[int], number: float) -> Tensor:
+    """An NCHW value with (top, right, bottom, left) around it."""
+    top, right, bottom, left = padding
+    return F.pad(value, (left, right, top, bottom), value=number)
+
+
+@evaluate.register
+def _(op: xnnpack.UnaryOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (UNARY[op.kind.data](operands[0]),)
+
+
+@evaluate.register
+def _(op: xnnpack.BinaryOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return bounded(op, BINARY[op.kind.data](*operands))
+
+
+@evaluate.register
+def _(op: xnnpack.ClampOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return bounded(op, operands[0])
+
+
+@evaluate.register
+def _(op: xnnpack.EluOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    (x,) = operands
+    return (torch.where(x > 0, x, op.alpha.value.data * torch.expm1(x)),)
+
+
+@evaluate.register
+def _(op: xnnpack.LeakyReluOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    (x,) = operands
+    return (torch.where(x > 0, x, op.negative_slope.value.data * x),)
+
+
+@evaluate.register
+def _(op: xnnpack.ConvertOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (operands[0].to(DTYPES[type(element_type(op.output))]),)
+
+
+@evaluate.register
+def _(op: xnnpack.CopyOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (operands[0].clone(),)
+
+
+@evaluate.register
+def _(op: xnnpack.Conv2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x, weight, *bias = operands
+    return bounded(op, convolved(op, x, weight.permute(0, 3, 1, 2), bias))
+
+
+@evaluate.register
+def _(op: xnnpack.DepthwiseConv2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x, weight, *bias = operands
+    return bounded(op, convolved(op, x, weight.permute(3, 0, 1, 2), bias))
+
+
+def convolved(op: xnnpack.ConvolutionOp, x: Tensor, weight: Tensor, bias: Sequence[Tensor]) -> Tensor:
+    x = padded(images(x), ints(op.padding), 0.0)
+    return physical(
+        F.conv2d(x, weight, *bias, stride=ints(op.stride), dilation=ints(op.dilation), groups=op.groups.value.data)
+    )
+
+
+@evaluate.register
+def _(op: xnnpack.Deconv2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x, weight, *bias = operands
+    groups = op.groups.value.data
+    # [O, kH, kW, I / groups] to torch's [I, O / groups, kH, kW].
+    blocks = weight.reshape(groups, -1, *weight.shape[1:]).permute(0, 4, 1, 2, 3)
+    filters = blocks.reshape(-1, *blocks.shape[2:])
+    full = F.conv_transpose2d(images(x), filters, stride=ints(op.stride), dilation=ints(op.dilation), groups=groups)
+    top, right, bottom, left = ints(op.padding)
+    below, beside = ints(op.adjustment)
+    grown = F.pad(full, (0, beside, 0, below))
+    height, width = grown.shape[2:]
+    cut = physical(grown[:, :, top : height - bottom, left : width - right])
+    return bounded(op, cut + bias[0] if bias else cut)
+
+
+@evaluate.register
+def _(op: xnnpack.FullyConnectedOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x, weight, *bias = operands
+    product = x @ (weight.T if op.transpose_weights is None else weight)
+    return bounded(op, product + bias[0] if bias else product)
+
+
+@evaluate.register
+def _(op: xnnpack.BatchMatrixMultiplyOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    lhs, rhs = operands
+    return (lhs @ (rhs if op.transpose_b is None else rhs.transpose(-1, -2)),)
+
+
+@evaluate.register
+def _(op: xnnpack.SoftmaxOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (operands[0].softmax(-1),)
+
+
+def windows(x: Tensor, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Tensor:
+    """The windows of an NCHW value: [N, C, out H, out W, kH · kW]."""
+    size = [(d - b * (k - 1) - 1) // s + 1 for d, k, s, b in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
+    taps = [
+        x[:, :, i * dilation[0] :, j * dilation[1] :][:, :, :: stride[0], :: stride[1]][:, :, : size[0], : size[1]]
+        for i in range(kernel[0])
+        for j in range(kernel[1])
+    ]
+    return torch.stack(taps, dim=-1)
+
+
+@evaluate.register
+def _(op: xnnpack.MaxPooling2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x = padded(images(operands[0]), ints(op.padding), float("-inf"))
+    pooled = windows(x, ints(op.kernel), ints(op.stride), ints(op.dilation)).amax(-1)
+    return bounded(op, physical(pooled))
+
+
+@evaluate.register
+def _(op: xnnpack.AveragePooling2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x = images(operands[0])
+    sums, counts = (
+        windows(padded(each, ints(op.padding), 0.0), ints(op.kernel), ints(op.stride), (1, 1)).sum(-1)
+        for each in (x, torch.ones_like(x))
+    )
+    return bounded(op, physical(sums / counts))
+
+
+@evaluate.register
+def _(op: xnnpack.ArgMaxPooling2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    x = padded(images(operands[0]), ints(op.padding), float("-inf"))
+    values, indices = windows(x, ints(op.kernel), ints(op.kernel), (1, 1)).max(-1)
+    return physical(values), physical(indices).to(torch.int32)
+
+
+@evaluate.register
+def _(op: xnnpack.GlobalAveragePooling2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return bounded(op, operands[0].mean((-3, -2), keepdim=op.keep_dims is not None))
+
+
+@evaluate.register
+def _(op: xnnpack.StaticTransposeOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (operands[0].permute(ints(op.perm)).contiguous(),)
+
+
+@evaluate.register
+def _(op: xnnpack.StaticReshapeOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (operands[0].reshape([size or -1 for size in ints(op.new_shape)]),)
+
+
+@evaluate.register
+def _(op: xnnpack.StaticSliceOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    box = tuple(slice(start, start + size) for start, size in zip(ints(op.offsets), ints(op.sizes), strict=True))
+    return (operands[0][box],)
+
+
+@evaluate.register
+def _(op: xnnpack.StaticConstantPadOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    pairs = list(zip(ints(op.pre_paddings), ints(op.post_paddings), strict=True))
+    flat = [amount for pair in reversed(pairs) for amount in pair]
+    return (F.pad(operands[0], flat, value=op.padding_value.value.data),)
+
+
+@evaluate.register
+def _(op: xnnpack.StaticResizeBilinear2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    size = (op.new_height.value.data, op.new_width.value.data)
+    aligned = op.align_corners is not None
+    return (physical(F.interpolate(images(operands[0]), size, mode="bilinear", align_corners=aligned)),)
+
+
+@evaluate.register
+def _(op: xnnpack.ConcatenateOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (torch.cat(list(operands), op.axis.value.data),)

@@ -1,0 +1,387 @@
+"""What every rule builds computes what ATen computes: by the reference, in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.edge import Call, Const, call
+from reference.xnnpack import BINARY, UNARY, run_module
+from xdsl.traits import Pure
+
+from xir import runtime
+from xir.api import EdgeProgram, XnnpackPartitioner
+from xir.dialects import edge
+from xir.dialects.xnnpack import kinds
+from xir.ir.passes import PassManager
+from xir.transforms.legalizations import RULES
+from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+
+TOLERANCE = 1e-5
+"""Of the largest magnitude of a result. fp32 has 6e-8; sums and approximations of functions add to it."""
+
+GENERATOR = torch.Generator().manual_seed(20)
+
+
+def r(*shape: int) -> torch.Tensor:
+    """Numbers of both signs."""
+    return torch.randn(shape, generator=GENERATOR)
+
+
+def p(*shape: int) -> torch.Tensor:
+    """Positive numbers, away from zero."""
+    return torch.rand(shape, generator=GENERATOR) + 0.5
+
+
+def c(*shape: int) -> Const:
+    return Const(r(*shape))
+
+
+def cp(*shape: int) -> Const:
+    return Const(p(*shape))
+
+
+Case = tuple[str, dict[str, Any], "Sequence[int] | None"]
+
+
+def case(name: str, /, *, only: Sequence[int] | None = None, **args: Any) -> Case:
+    """A call of `edge.<name>`; `only` names the results that are used, where not all are."""
+    return f"edge.{name}", args, only
+
+
+def convolution(**args: Any) -> Case:
+    """A call of `edge.convolution`, whose arguments have no defaults."""
+    rest: dict[str, Any] = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "output_padding": (0, 0)}
+    return "edge.convolution", {"transposed": False, "groups": 1, **rest, **args}, None
+
+
+def batch_norm(**args: Any) -> Case:
+    """A call of `edge.batch_norm` in inference."""
+    return "edge.batch_norm", {"training": False, "momentum": 0.1, "eps": 1e-5, "cudnn_enabled": True, **args}, None
+
+
+IMAGE = r(2, 4, 7, 9)
+ROW = r(2, 4, 11)
+MATRIX = r(5, 6)
+NEAR_ZERO = torch.linspace(-8, 8, 101)
+EXTREME = torch.tensor([-200.0, -90.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 90.0, 200.0])
+ROUNDING = torch.tensor([-2.5, -2.0, -1.5, -0.5, -0.0, 0.5, 1.5, 2.0, 2.5])
+
+CASES: list[Case] = [
+    # Arithmetic.
+    *(case(row_name, self=NEAR_ZERO) for row_name in ("abs", "cos", "exp", "neg", "sigmoid", "sin", "square", "tanh")),
+    *(case(row_name, self=ROUNDING) for row_name in ("ceil", "floor", "trunc")),
+    *(case(row_name, self=p(2, 3)) for row_name in ("log", "rsqrt", "sqrt", "reciprocal")),
+    case("sigmoid", self=EXTREME),
+    case("tanh", self=EXTREME),
+    *(
+        case(f"{row_name}.Tensor", self=r(*a), other=p(*b))
+        for row_name in ("add", "sub", "mul", "div")
+        for a, b in (((2, 3), (2, 3)), ((2, 1, 3), (4, 1)), ((3,), (2, 3)))
+    ),
+    case("add.Tensor", self=r(2, 3), other=r(2, 3), alpha=2),
+    case("sub.Tensor", self=r(2, 3), other=c(3), alpha=0.5),
+    case("add.Tensor", self=c(2, 3), other=r(3)),
+    case("add.Scalar", self=r(2, 3), other=2, alpha=3),
+    case("sub.Scalar", self=r(2, 3), other=1.5, alpha=2),
+    case("rsub.Scalar", self=r(2, 3), other=1.5, alpha=2),
+    case("mul.Scalar", self=r(2, 3), other=-3),
+    case("div.Scalar", self=r(2, 3), other=3),
+    *(
+        case("div.Tensor_mode", self=r(4, 5) * 9, other=p(4, 5), rounding_mode=mode)
+        for mode in (None, "floor", "trunc")
+    ),
+    case("div.Scalar_mode", self=r(4, 5) * 9, other=-2, rounding_mode="floor"),
+    case("maximum", self=r(2, 3), other=r(3)),
+    case("minimum", self=r(2, 3), other=r(3)),
+    *(case("pow.Tensor_Scalar", self=p(2, 3), exponent=e) for e in (0.5, -0.5, 1, 2, 3, 7, 16, -1, -3, 2.0)),
+    case("pow.Tensor_Scalar", self=r(2, 3), exponent=3),
+    case("clamp", self=r(20), min=-0.5, max=0.5),
+    case("clamp", self=r(20), min=0),
+    case("clamp", self=r(20), max=0.25),
+    case("clamp.Tensor", self=r(4, 5), min=r(5) - 1, max=r(4, 1) + 1),
+    case("clamp.Tensor", self=r(4, 5), min=c(5)),
+    case("clamp.Tensor", self=r(4, 5), max=c(5)),
+    # Activations.
+    *(
+        case(row_name, self=NEAR_ZERO)
+        for row_name in ("relu", "hardswish", "hardsigmoid", "hardtanh", "silu", "mish", "softplus")
+    ),
+    case("softplus", self=EXTREME),
+    case("softplus", self=NEAR_ZERO, beta=2, threshold=10),
+    case("mish", self=EXTREME),
+    case("silu", self=EXTREME),
+    case("hardtanh", self=NEAR_ZERO, min_val=0, max_val=6),
+    case("gelu", self=NEAR_ZERO),
+    case("gelu", self=NEAR_ZERO, approximate="tanh"),
+    case("elu", self=NEAR_ZERO),
+    case("elu", self=NEAR_ZERO, alpha=0.5),
+    case("leaky_relu", self=NEAR_ZERO),
+    case("leaky_relu", self=NEAR_ZERO, negative_slope=-0.3),
+    case("prelu", self=IMAGE, weight=cp(4)),
+    case("prelu", self=IMAGE, weight=c(1)),
+    case("prelu", self=MATRIX, weight=c(6)),
+    case("prelu", self=r(5), weight=c(1)),
+    # Nothing at all.
+    case("clone", self=MATRIX),
+    case("alias", self=MATRIX),
+    case("detach", self=MATRIX),
+    case("contiguous", self=MATRIX),
+    case("dropout", input=MATRIX, p=0.5, train=False),
+    # Convolutions.
+    case("conv2d", input=IMAGE, weight=c(6, 4, 3, 3), bias=c(6)),
+    case("conv2d", input=IMAGE, weight=c(6, 4, 3, 2), stride=(2, 1), padding=(1, 2), dilation=(1, 2)),
+    case("conv2d", input=IMAGE, weight=c(6, 2, 1, 1), groups=2),
+    case("conv2d", input=IMAGE, weight=c(4, 1, 3, 3), bias=c(4), padding=(1, 1), groups=4),
+    case("conv2d", input=IMAGE, weight=c(8, 1, 3, 3), groups=4),
+    case("conv2d", input=r(1, 1, 5, 5), weight=c(3, 1, 3, 3)),
+    case("conv2d", input=r(4, 7, 9), weight=c(6, 4, 3, 3), bias=c(6)),
+    case("conv1d", input=ROW, weight=c(6, 4, 3), bias=c(6), stride=(2,), padding=(1,), dilation=(2,)),
+    case("conv1d", input=r(4, 11), weight=c(4, 1, 3), groups=4),
+    convolution(input=IMAGE, weight=c(6, 4, 3, 3), bias=c(6), padding=(1, 1)),
+    convolution(input=IMAGE, weight=c(6, 4, 3, 3), stride=(2,), padding=(1,)),
+    convolution(
+        input=IMAGE,
+        weight=c(4, 3, 3, 2),
+        bias=c(6),
+        transposed=True,
+        groups=2,
+        stride=(2, 3),
+        output_padding=(1, 2),
+        padding=(1, 0),
+        dilation=(2, 1),
+    ),
+    case("conv_transpose2d.input", input=IMAGE, weight=c(4, 5, 3, 3), bias=c(5)),
+    case("conv_transpose2d.input", input=IMAGE, weight=c(4, 1, 2, 2), stride=(2, 2), groups=4),
+    case("conv_transpose2d.input", input=r(4, 7, 9), weight=c(4, 5, 3, 3), padding=(1, 1)),
+    case("conv_transpose1d", input=ROW, weight=c(4, 5, 3), bias=c(5), stride=(2,), output_padding=(1,), padding=(1,)),
+    batch_norm(input=IMAGE, weight=c(4), bias=c(4), running_mean=c(4), running_var=cp(4)),
+    batch_norm(input=MATRIX, running_mean=c(6), running_var=cp(6)),
+    case(
+        "_native_batch_norm_legit_no_training",
+        only=[0],
+        input=ROW,
+        weight=c(4),
+        bias=c(4),
+        running_mean=c(4),
+        running_var=cp(4),
+        momentum=0.1,
+        eps=1e-3,
+    ),
+    # Matrices.
+    case("linear", input=MATRIX, weight=c(3, 6), bias=c(3)),
+    case("linear", input=r(2, 5, 6), weight=c(3, 6)),
+    case("linear", input=r(6), weight=c(3, 6), bias=c(3)),
+    case("addmm", self=c(3), mat1=MATRIX, mat2=c(6, 3)),
+    case("addmm", self=r(3), mat1=MATRIX, mat2=r(6, 3), beta=0.5, alpha=2),
+    case("mm", self=MATRIX, mat2=c(6, 3)),
+    case("mm", self=MATRIX, mat2=r(6, 3)),
+    case("bmm", self=r(2, 5, 6), mat2=r(2, 6, 3)),
+    case("bmm", self=r(2, 5, 6), mat2=c(2, 6, 3)),
+    case("baddbmm", self=r(2, 5, 3), batch1=r(2, 5, 6), batch2=r(2, 6, 3)),
+    case("baddbmm", self=r(3), batch1=r(2, 5, 6), batch2=r(2, 6, 3), beta=0.5, alpha=2),
+    *(
+        case("matmul", self=r(*a), other=b)
+        for a, b in (
+            ((5, 6), c(6, 3)),
+            ((2, 5, 6), c(6, 3)),
+            ((6,), c(6, 3)),
+            ((5, 6), r(6, 3)),
+            ((2, 5, 6), r(6, 3)),
+            ((2, 1, 5, 6), r(4, 6, 3)),
+            ((6,), r(6)),
+            ((5, 6), r(6)),
+            ((6,), r(2, 6, 3)),
+        )
+    ),
+    case("scaled_dot_product_attention", query=r(1, 2, 5, 8), key=r(1, 2, 7, 8), value=r(1, 2, 7, 4)),
+    case("scaled_dot_product_attention", query=r(2, 5, 8), key=r(2, 7, 8), value=r(2, 7, 4), scale=0.5),
+    case("scaled_dot_product_attention", query=r(2, 5, 8), key=r(2, 5, 8), value=r(2, 5, 4), is_causal=True),
+    case("scaled_dot_product_attention", query=r(2, 5, 8), key=r(2, 7, 8), value=r(2, 7, 4), attn_mask=r(5, 7)),
+    case(
+        "scaled_dot_product_attention",
+        query=r(1, 2, 3, 8),
+        key=r(1, 2, 3, 8),
+        value=r(1, 2, 3, 4),
+        attn_mask=Const(torch.tensor([[True, False, True], [True, True, False], [False, True, True]])),
+    ),
+    *(case("_softmax", self=IMAGE, dim=dim, half_to_float=False) for dim in (-1, 0, 1, 2)),
+    *(case("_log_softmax", self=r(2, 3, 4) * 50, dim=dim, half_to_float=False) for dim in (-1, 0, 1)),
+    # Pooling.
+    case("max_pool2d", self=IMAGE, kernel_size=(2, 2)),
+    case("max_pool2d", self=IMAGE, kernel_size=(3, 2), stride=(2, 3), padding=(1, 1), dilation=(2, 1)),
+    case("max_pool2d", self=IMAGE, kernel_size=(3, 3), stride=(2, 2), ceil_mode=True),
+    case("max_pool2d", self=IMAGE, kernel_size=(2, 2), stride=(5, 4), padding=(1, 1), ceil_mode=True),
+    case("max_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(1, 1)),
+    case("max_pool2d", self=-p(4, 7, 9), kernel_size=(2, 2), padding=(1, 1)),
+    case("max_pool1d", self=ROW, kernel_size=(3,), stride=(2,), padding=(1,)),
+    case("max_pool2d_with_indices", only=[0], self=IMAGE, kernel_size=(2, 2)),
+    case("avg_pool2d", self=IMAGE, kernel_size=(2, 2)),
+    case("avg_pool2d", self=IMAGE, kernel_size=(3, 2), stride=(2, 1), padding=(1, 1)),
+    case("avg_pool2d", self=IMAGE, kernel_size=(3, 2), stride=(2, 1), padding=(1, 1), count_include_pad=False),
+    case("avg_pool2d", self=IMAGE, kernel_size=(3, 3), stride=(2, 2), ceil_mode=True),
+    case("avg_pool2d", self=IMAGE, kernel_size=(3, 3), stride=(3, 2), padding=(1, 1), ceil_mode=True),
+    case(
+        "avg_pool2d",
+        self=IMAGE,
+        kernel_size=(3, 3),
+        stride=(3, 2),
+        padding=(1, 1),
+        ceil_mode=True,
+        count_include_pad=False,
+    ),
+    case("avg_pool2d", self=IMAGE, kernel_size=(3, 3), padding=(1, 1), divisor_override=5),
+    case("avg_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(1, 1)),
+    case("avg_pool1d", self=ROW, kernel_size=(3,), stride=(2,), padding=(1,)),
+    case("avg_pool1d", self=r(4, 11), kernel_size=(2,)),
+    *(
+        case("adaptive_avg_pool2d", self=r(2, 3, 8, 6), output_size=s)
+        for s in ((1, 1), (4, 3), (3, 4), (8, 6), (1, 6), (9, 7))
+    ),
+    case("_adaptive_avg_pool2d", self=r(3, 8, 6), output_size=(2, 2)),
+    case("adaptive_avg_pool1d", self=ROW, output_size=(4,)),
+    # Resizing.
+    *(
+        case("upsample_bilinear2d.vec", input=IMAGE, output_size=s, align_corners=a, scale_factors=None)
+        for s in ((14, 18), (5, 20), (1, 1))
+        for a in (False, True)
+    ),
+    *(
+        case("upsample_bilinear2d.vec", input=IMAGE, output_size=None, align_corners=a, scale_factors=f)
+        for f in ((2.0, 2.0), (1.5, 0.7), (1.1, 2.2))
+        for a in (False, True)
+    ),
+    case("upsample_bilinear2d", self=IMAGE, output_size=(14, 18), align_corners=False),
+    case("upsample_bilinear2d", self=IMAGE, output_size=(10, 13), align_corners=False, scales_h=1.5, scales_w=1.5),
+    *(case("upsample_nearest2d", self=IMAGE, output_size=s) for s in ((14, 27), (5, 20), (7, 18), (3, 3))),
+    *(
+        case("upsample_nearest2d.vec", input=IMAGE, output_size=None, scale_factors=f)
+        for f in ((2.0, 3.0), (1.5, 0.7), (1.1, 2.2), (3.3, 3.3))
+    ),
+    # Reductions.
+    case("mean", self=IMAGE),
+    case("sum", self=IMAGE),
+    *(
+        case(row_name, self=IMAGE, dim=dim, keepdim=keepdim)
+        for row_name in ("mean.dim", "sum.dim_IntList", "amax", "amin")
+        for dim in ([2, 3], [-1], [0], [1, 3], [0, 1, 2, 3], [])
+        for keepdim in (False, True)
+    ),
+    case("mean.dim", self=IMAGE, dim=None),
+    case("mean.dim", self=r(2, 3, 4), dim=[1]),
+    case("amax", self=r(2, 1, 4), dim=[1]),
+    case("var.dim", self=MATRIX, dim=[1]),
+    case("var.dim", self=IMAGE, dim=[2, 3], unbiased=False, keepdim=True),
+    case("var.correction", self=MATRIX, dim=[0], correction=0),
+    case("var.correction", self=MATRIX, keepdim=True),
+    case("layer_norm", input=r(2, 5, 6), normalized_shape=[6], weight=c(6), bias=c(6)),
+    case("layer_norm", input=r(2, 5, 6), normalized_shape=[5, 6]),
+    case("group_norm", input=IMAGE, num_groups=2, weight=c(4), bias=c(4)),
+    case("group_norm", input=r(2, 6), num_groups=3),
+    case("rms_norm", input=r(2, 5, 6), normalized_shape=[6], weight=c(6), eps=1e-5),
+    case("rms_norm", input=r(2, 5, 6), normalized_shape=[5, 6]),
+    # Moves.
+    case("view", self=MATRIX, size=[3, 10]),
+    case("_unsafe_view", self=MATRIX, size=[-1]),
+    case("squeeze", self=r(1, 3, 1, 2)),
+    case("squeeze.dim", self=r(1, 3, 1, 2), dim=-2),
+    case("squeeze.dim", self=r(1, 3, 1, 2), dim=1),
+    case("squeeze.dims", self=r(1, 3, 1, 2), dim=[0, 2]),
+    case("unsqueeze", self=MATRIX, dim=-1),
+    case("expand", self=r(3, 1), size=[2, 3, 4]),
+    case("expand", self=r(3, 1), size=[-1, 1]),
+    case("permute", self=IMAGE, dims=[3, -4, 2, 1]),
+    case("transpose.int", self=IMAGE, dim0=1, dim1=-1),
+    case("t", self=MATRIX),
+    case("t", self=r(4)),
+    case("cat", tensors=[r(2, 3), r(2, 1), r(2, 4)], dim=-1),
+    case("cat", tensors=[r(1, 3) for _ in range(12)]),
+    case("cat", tensors=[r(0), r(2, 3), c(1, 3)]),
+    case("stack", tensors=[r(2, 3), r(2, 3)], dim=1),
+    case("stack", tensors=[r(2, 3), r(2, 3)], dim=-1),
+    case("repeat", self=r(2, 3), repeats=[2, 1, 3]),
+    case("roll", self=IMAGE, shifts=[3, -1], dims=[2, 1]),
+    case("roll", self=MATRIX, shifts=[5], dims=[0]),
+    *(
+        case("slice.Tensor", self=MATRIX, dim=dim, start=start, end=end)
+        for dim, start, end in ((0, 1, 3), (-1, -4, -1), (1, None, 2), (0, 3, 1000), (1, -1000, None), (0, 0, 5))
+    ),
+    case("select.int", self=IMAGE, dim=1, index=2),
+    case("select.int", self=IMAGE, dim=-1, index=-1),
+    case("split.Tensor", self=MATRIX, split_size=2, dim=0),
+    case("split.Tensor", self=MATRIX, split_size=4, dim=-1, only=[1]),
+    case("split_with_sizes", self=MATRIX, split_sizes=[1, 3, 2], dim=1),
+    case("unbind.int", self=r(3, 4), dim=1),
+    case("constant_pad_nd", self=IMAGE, pad=[1, 2, 3, 0], value=-1.5),
+    case("constant_pad_nd", self=IMAGE, pad=[-1, 2, 0, -3, 1, 1]),
+    case("constant_pad_nd", self=IMAGE, pad=[0, 0]),
+    case("reflection_pad1d", self=ROW, padding=[3, 2]),
+    case("reflection_pad2d", self=IMAGE, padding=[1, 2, 3, 0]),
+    case("replication_pad1d", self=ROW, padding=[3, 2]),
+    case("replication_pad2d", self=IMAGE, padding=[1, 0, 3, 2]),
+    case("pixel_shuffle", self=r(2, 8, 3, 5), upscale_factor=2),
+    case("pixel_unshuffle", self=r(2, 3, 4, 6), downscale_factor=2),
+]
+
+
+def case_name(value: object) -> str:
+    return value.removeprefix("edge.") if isinstance(value, str) else ""
+
+
+def expected_of(built: Call) -> list[torch.Tensor]:
+    """What ATen computes."""
+    return run_module(built.module, built.ctx, built.inputs)
+
+
+def assert_close(actual: Sequence[Any], expected: Sequence[torch.Tensor]) -> None:
+    """Equal shapes, and values within the tolerance."""
+    assert len(actual) == len(expected)
+    for got, want in zip(actual, expected, strict=True):
+        assert tuple(got.shape) == tuple(want.shape)
+        largest = want.abs().max().item()
+        torch.testing.assert_close(
+            torch.as_tensor(got), want, rtol=0, atol=TOLERANCE * max(largest, 1e-6), equal_nan=True
+        )
+
+
+def remaining(program: EdgeProgram) -> list[str]:
+    """The ops that were not delegated, with their reasons."""
+    return [
+        f"{op.name}: {op.attributes.get('xir.reason')}" for op in program.module.walk() if isinstance(op, edge.EdgeOp)
+    ]
+
+
+@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
+def test_a_rule_computes_what_aten_computes(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
+    built = call(name, args, only)
+    expected = expected_of(built)
+    program = EdgeProgram(built.module, built.ctx)
+
+    rule_alone = built.module.clone()
+    PassManager(built.ctx, [PartitionXnnpackPass()]).run(rule_alone)
+    assert_close(run_module(rule_alone, built.ctx, built.inputs), expected)
+
+    delegated = program.to_backend(XnnpackPartitioner())
+    assert not remaining(delegated)
+    assert_close(run_module(delegated.module, delegated.ctx, built.inputs), expected)
+
+    file = delegated.to_executorch().buffer
+    method = runtime.Runtime.get().load_program(file).load_method("forward")
+    assert_close(method.execute(list(built.inputs)), expected)
+    assert_close(_load_for_executorch_from_buffer(file).forward(list(built.inputs)), expected)
+
+
+def test_every_rule_has_a_case() -> None:
+    assert RULES.keys() - {name for name, _, _ in CASES} == set()
+
+
+def test_every_rule_is_for_an_op_of_the_dialect_without_effect() -> None:
+    assert all(edge.OPS[name].has_trait(Pure) for name in RULES)
+
+
+def test_the_reference_computes_every_kind() -> None:
+    assert {row.kind for row in kinds.UNARY} == UNARY.keys()
+    assert {row.kind for row in kinds.BINARY} == BINARY.keys()
