@@ -28,6 +28,7 @@ from xir.dialects.pte import (
 from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
 from xir.emitter.data import Data, constant_data
+from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
 from xir.emitter.xnn_blob import write_blob
@@ -46,7 +47,10 @@ def emit(module: ModuleOp, ctx: XirContext, stream: Sink) -> None:
     if len(programs) != 1:
         hint = "" if programs else "; lower it with --lower-to-pte --plan-memory"
         raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
-    _Emitter(programs[0], ctx).emit(stream)
+    try:
+        _Emitter(programs[0], ctx).emit(stream)
+    except FormatError as error:
+        raise DiagnosticError(programs[0], f"the program does not fit its format: {error}") from None
 
 
 @dataclass

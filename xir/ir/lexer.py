@@ -10,7 +10,7 @@ import re
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Position, Span, Token
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _SUFFIX_ID = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
 _BARE_ID = r"[a-zA-Z_][a-zA-Z0-9_$.]*"
@@ -95,8 +95,19 @@ class XirLexer(MLIRLexer):
         text = match.group(group)
         kind = _KINDS[group]
         if kind is MLIRTokenKind.STRING_LIT and "\\" in text:
-            # Escapes may make it a byte string.
+            # Escapes may make it a byte string. In MLIR text is UTF-8; xDSL takes all but ASCII for bytes.
             self.pos = start
-            return super().lex()
+            token = super().lex()
+            if token.kind is MLIRTokenKind.BYTES_LIT and _is_text(StringLiteral(start, end, self.input)):
+                return XirToken(kind, start, end, self.input, text)
+            return token
         assert kind is not None
         return XirToken(kind, start, end, self.input, text)
+
+
+def _is_text(literal: StringLiteral) -> bool:
+    try:
+        literal.bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

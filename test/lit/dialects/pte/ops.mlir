@@ -36,12 +36,14 @@ pte.program attributes {segment_alignment = 4096 : i64} {
     // CHECK-NEXT: %{{.*}} = pte.double 5.000000e-01 : f64
     // CHECK-NEXT: %{{.*}} = pte.double 0xFFF0000000000000 : f64
     // CHECK-NEXT: %{{.*}} = pte.string "a\22\00\0Ab"
+    // CHECK-NEXT: %{{.*}} = pte.string "\C3\A9"
     %null = pte.null
     %int = pte.int -9223372036854775808
     %bool = pte.bool true
     %double = pte.double 0.5 : f64
     %infinity = pte.double 0xFFF0000000000000 : f64
     %string = pte.string "a\22\00\0Ab"
+    %utf8 = pte.string "é"
 
     // CHECK-NEXT: %[[X:.*]] = pte.tensor tensor<1x8x4x4xf32> planned <1, 64> {dim_order = array<i64: 0, 2, 3, 1>}
     // CHECK-NEXT: %[[Y:.*]] = pte.tensor tensor<1x8x4x4xf32> {shape_dynamism = 1 : i32}
