@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,10 +135,10 @@ class _PlanBuilder:
         self.declarations.append(op)
         return op.value
 
-    def scalar(self, key: object, op: pte.ValueOp) -> SSAValue:
+    def scalar(self, key: object, make: Callable[[], pte.ValueOp]) -> SSAValue:
         """A value that never changes, declared once for each `key`."""
         if key not in self.scalars:
-            self.scalars[key] = self.declare(op, None)
+            self.scalars[key] = self.declare(make(), None)
         return self.scalars[key]
 
     # Values of the function.
@@ -259,7 +259,7 @@ class _PlanBuilder:
         return self.declare(pte.OptionalTensorListOp.make(present, present=flags), op)
 
     def null(self) -> SSAValue:
-        return self.scalar(None, pte.NullOp.make())
+        return self.scalar(None, pte.NullOp.make)
 
     def plain(self, op: EdgeOp, name: str, value: Any) -> SSAValue:
         """The value of an argument that is no tensor."""
@@ -272,19 +272,19 @@ class _PlanBuilder:
             case tuple():
                 return self.plain_list(op, name, kind.base, value)
             case bool():
-                return self.scalar(value, pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)))
+                return self.scalar(value, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)))
             case int():
                 return self.integer(value)
             case float():
                 # Through its text, because -0.0 equals 0.0 and nan does not equal itself.
-                return self.scalar((float, repr(value)), pte.DoubleOp.make(double_val=FloatAttr(value, f64)))
+                return self.scalar((float, repr(value)), lambda: pte.DoubleOp.make(double_val=FloatAttr(value, f64)))
             case str() if kind.base == "MemoryFormat":
                 return self.integer(_MEMORY_FORMATS[value])
             case str() if kind.base == "Layout":
                 # Strided, the only one there is here.
                 return self.integer(0)
             case str():
-                return self.scalar((str, value), pte.StringOp.make(string_val=StringAttr(value)))
+                return self.scalar((str, value), lambda: pte.StringOp.make(string_val=StringAttr(value)))
             case Attribute():
                 code = pte.scalar_code(value)
                 if code is None:
@@ -295,18 +295,19 @@ class _PlanBuilder:
 
     def integer(self, value: int) -> SSAValue:
         # Not under the number itself: True equals 1.
-        return self.scalar((int, value), pte.IntOp.make(int_val=IntegerAttr(value, i64)))
+        return self.scalar((int, value), lambda: pte.IntOp.make(int_val=IntegerAttr(value, i64)))
 
     def plain_list(self, op: EdgeOp, name: str, base: str, values: tuple[Any, ...]) -> SSAValue:
         if base == "float":
-            items = DenseArrayBase.from_list(f64, values)
-            return self.scalar((base, tuple(map(repr, values))), pte.DoubleListOp.make(items=items))
+            doubles = DenseArrayBase.from_list(f64, values)
+            return self.scalar((base, tuple(map(repr, values))), lambda: pte.DoubleListOp.make(items=doubles))
         if base == "bool":
-            return self.scalar((base, values), pte.BoolListOp.make(items=DenseArrayBase.from_list(i1, values)))
+            bools = DenseArrayBase.from_list(i1, values)
+            return self.scalar((base, values), lambda: pte.BoolListOp.make(items=bools))
         if base not in ("int", "SymInt"):
             raise DiagnosticError(op, f"argument '{name}': a program has no lists of {base}")
         items = tuple(self.values[v] if isinstance(v, SSAValue) else self.integer(v) for v in values)
-        return self.scalar(("int", *items), pte.IntListOp.make(items))
+        return self.scalar(("int", *items), lambda: pte.IntListOp.make(items))
 
 
 def _tuple(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Sequence
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
@@ -59,6 +60,13 @@ MAX_RANK = 16
 DenseData = DenseIntOrFPElementsAttr | DenseResourceAttr
 
 
+@cache
+def _result_types(cls: type[IRDLOperation]) -> Sequence[Attribute]:
+    """The types of the results, for an op whose definition fixes them."""
+    ((_, result),) = cls.get_irdl_definition().results
+    return result.constr.infer(VerificationContext(), length=1)
+
+
 class ValueOp(IRDLOperation, ABC):
     """One `EValue`. `MEMBER` is the member of `KernelTypes` that it is.
 
@@ -71,14 +79,9 @@ class ValueOp(IRDLOperation, ABC):
 
     @classmethod
     def make(cls, operands: Sequence[SSAValue] = (), /, **properties: Attribute | None) -> Self:
-        """The op with these operands, if it takes any, and properties."""
-        definition = cls.get_irdl_definition()
-        ((_, result),) = definition.results
-        return cls.build(
-            operands=[operands] if definition.operands else [],
-            properties=properties,
-            result_types=[result.constr.infer(VerificationContext(), length=1)],
-        )
+        """The op with these operands, if it takes any, and properties, of which None stands for an absent one."""
+        present = {name: attr for name, attr in properties.items() if attr is not None}
+        return cls.create(operands=operands, properties=present, result_types=_result_types(cls))
 
 
 @irdl_op_definition
