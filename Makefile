@@ -60,8 +60,8 @@ test-py: build ## The Python tests; ARGS='-k name' chooses
 
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
-	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXIR_SANITIZE=ON \
-	    -DXIR_BUILD_TESTS=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug \
+	    -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_BUILD_TESTS=ON
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --output-on-failure
 
