@@ -2,7 +2,8 @@
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-    "delegate": "canonicalize,fold-batch-norm,partition-xnnpack,sink-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
+    "delegate": "canonicalize,cse,fold-batch-norm,partition-xnnpack,"
+    "sink-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
     "emit": "lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""

@@ -98,10 +98,8 @@ def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
     """(scale, shift), fp32 by channel, of a batch norm in inference; computed in double.
 
-    RefusalError if it is not in inference, or its parameters are not static.
+    RefusalError if its statistics are used or missing, or its parameters are not static.
     """
-    if op.name == "edge.batch_norm" and op.value("training"):
-        raise RefusalError("it computes statistics from its input", "export the module in eval() mode")
     if any(result.first_use is not None for result in op.results[1:]):
         raise RefusalError("its saved statistics are used")
     mean, variance, weight, bias = (

@@ -80,8 +80,6 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along `dim`; empty ones of shape [0] do not count."""
     values = [value for value in op.tensors("tensors") if value is not None and shape_of(value) != (0,)]
-    if not values:
-        raise RefusalError("it joins nothing")
     return joined(b, values, op.value("dim") % rank_of(values[0]))
 
 
@@ -109,11 +107,9 @@ def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
     start, end = op.value("start") or 0, op.value("end")
     if op.value("step") != 1:
-        raise RefusalError(f"it takes every {op.value('step')}th element; XNNPACK slices whole runs")
+        raise RefusalError(f"its step is {op.value('step')}; XNNPACK slices whole runs")
     start = clamp_index(start, shape[dim])
     end = shape[dim] if end is None else clamp_index(end, shape[dim])
-    if end <= start:
-        raise RefusalError("its result is empty")
     offsets, sizes = [0] * len(shape), list(shape)
     offsets[dim], sizes[dim] = start, end - start
     return box(b, value, offsets, sizes)
@@ -167,8 +163,8 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     before, after = padding_by_dimension(op, "pad", len(shape))
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
-    if min(sizes, default=1) < 1:
-        raise RefusalError("its result is empty")
+    if min(sizes) < 1:
+        raise RefusalError("it cuts off or surrounds a tensor without elements")
     inner = box(b, value, offsets, sizes)
     return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
 
@@ -225,8 +221,6 @@ def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Lay copies side by side in each dimension."""
     value, repeats = operand(op, "self"), op.value("repeats")
     value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + static_shape(value, "input"))
-    if min(repeats, default=1) < 1:
-        raise RefusalError("its result is empty")
     for dim, count in enumerate(repeats):
         value = joined(b, [value] * count, dim)
     return value

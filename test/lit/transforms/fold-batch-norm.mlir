@@ -153,3 +153,17 @@ func.func @half(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16> {
   %1 = edge.batch_norm(%0, none, none, %one, %one) {training = false, momentum = 0.1, eps = 0.0, cudnn_enabled = true} : (tensor<1x1x4x4xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x1x4x4xf16>
   func.return %1 : tensor<1x1x4x4xf16>
 }
+
+// -----
+
+// Somebody reads the statistics that the op would have saved in training.
+// CHECK-LABEL: func.func @saved_statistics(
+// CHECK:         edge.conv2d(%x, %w, none)
+// CHECK-NEXT:    edge._native_batch_norm_legit_no_training
+func.func @saved_statistics(%x: tensor<1x1x4x4xf32>) -> (tensor<1x1x4x4xf32>, tensor<0xf32>) {
+  %w = edge.constant dense<2.0> : tensor<1x1x1x1xf32>
+  %one = edge.constant dense<1.0> : tensor<1xf32>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
+  %1, %2, %3 = edge._native_batch_norm_legit_no_training(%0, none, none, %one, %one) {momentum = 0.1, eps = 0.0} : (tensor<1x1x4x4xf32>, tensor<1xf32>, tensor<1xf32>) -> (tensor<1x1x4x4xf32>, tensor<0xf32>, tensor<0xf32>)
+  func.return %1, %2 : tensor<1x1x4x4xf32>, tensor<0xf32>
+}

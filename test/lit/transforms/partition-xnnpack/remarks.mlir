@@ -73,7 +73,7 @@ func.func @empty_result(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 // -----
 
 func.func @empty_operand(%x: tensor<0x4xf32>) -> tensor<1x4xf32> {
-  // expected-remark @+1 {{edge.constant_pad_nd not delegated: its result is empty}}
+  // expected-remark @+1 {{edge.constant_pad_nd not delegated: it cuts off or surrounds a tensor without elements}}
   %0 = edge.constant_pad_nd(%x) {pad = array<i64: 0, 0, 1, 0>} : (tensor<0x4xf32>) -> tensor<1x4xf32>
   func.return %0 : tensor<1x4xf32>
 }

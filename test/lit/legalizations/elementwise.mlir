@@ -1,0 +1,69 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// CHECK-LABEL: func.func @one_node_each(
+// CHECK:         xnnpack.unary abs
+// CHECK-NEXT:    xnnpack.unary ceiling
+// CHECK-NEXT:    xnnpack.unary cosine
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.binary maximum
+// CHECK-NEXT:    xnnpack.yield
+func.func @one_node_each(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.ceil(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.cos(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = edge.mul.Tensor(%2, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = edge.maximum(%3, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %4 : tensor<4xf32>
+}
+
+// -----
+
+// alpha multiplies the second operand; an alpha of 1 is no node.
+// CHECK-LABEL: func.func @alpha(
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.constant dense<2.000000e+00> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.binary subtract
+// CHECK-NEXT:    xnnpack.yield
+func.func @alpha(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.add.Tensor(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.sub.Tensor(%0, %y) {alpha = 2 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// A number has no dimensions, so that a scalar stays one.
+// CHECK-LABEL: func.func @scalar(
+// CHECK:         xnnpack.binary add %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
+func.func @scalar(%x: tensor<f32>) -> tensor<f32> {
+  %0 = edge.add.Scalar(%x) {other = 1 : i64} : (tensor<f32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @powers(
+// CHECK:         xnnpack.unary square_root
+// CHECK-NEXT:    xnnpack.unary square
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.pow.Tensor_Scalar(%x) {exponent = 0.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.pow.Tensor_Scalar(%0) {exponent = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_powers(
+// CHECK-COUNT-3: edge.pow.Tensor_Scalar
+func.func @other_powers(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{the power 0.3 is neither a square root nor a whole number up to 16}}
+  %0 = edge.pow.Tensor_Scalar(%x) {exponent = 0.3 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark @+1 {{the power 17 is neither a square root nor a whole number up to 16}}
+  %1 = edge.pow.Tensor_Scalar(%0) {exponent = 17 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark @+1 {{the power 0 is neither a square root nor a whole number up to 16}}
+  %2 = edge.pow.Tensor_Scalar(%1) {exponent = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}

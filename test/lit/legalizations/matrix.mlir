@@ -1,0 +1,102 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// A product with a constant is a fully connected node, one with a computed matrix a batch matrix product.
+// CHECK-LABEL: func.func @products(
+// CHECK:         xnnpack.fully_connected %{{.*}}, %{{.*}}, %{{.*}} : (tensor<3x2xf32>, tensor<4x2xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+// CHECK:         xnnpack.fully_connected %{{.*}}, %{{.*}}, %{{.*}} {transpose_weights} : (tensor<3x4xf32>, tensor<4x2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
+// CHECK:         xnnpack.fully_connected %{{.*}}, %{{.*}} {transpose_weights} : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+// CHECK-NEXT:    xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+func.func @products(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %w = edge.constant dense<1.0> : tensor<4x2xf32>
+  %b = edge.constant dense<1.0> : tensor<4xf32>
+  %0 = edge.linear(%x, %w, %b) : (tensor<3x2xf32>, tensor<4x2xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %c = edge.constant dense<1.0> : tensor<2xf32>
+  %1 = edge.addmm(%c, %0, %w) : (tensor<2xf32>, tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x2xf32>
+  %v = edge.constant dense<1.0> : tensor<2x3xf32>
+  %2 = edge.mm(%1, %v) : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+  %3 = edge.mm(%2, %x) : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  func.return %3 : tensor<3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @computed_weight(
+// CHECK:         edge.linear
+func.func @computed_weight(%x: tensor<3x2xf32>, %w: tensor<4x2xf32>) -> tensor<3x4xf32> {
+  // expected-remark @+1 {{edge.linear not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
+  %0 = edge.linear(%x, %w, none) : (tensor<3x2xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bias_by_row(
+// CHECK:         edge.addmm
+func.func @bias_by_row(%x: tensor<3x2xf32>) -> tensor<3x3xf32> {
+  %b = edge.constant dense<1.0> : tensor<3x1xf32>
+  %w = edge.constant dense<1.0> : tensor<2x3xf32>
+  // expected-remark @+1 {{edge.addmm not delegated: its bias has rank 2; XNNPACK adds one number to each column}}
+  %0 = edge.addmm(%b, %x, %w) : (tensor<3x1xf32>, tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+  func.return %0 : tensor<3x3xf32>
+}
+
+// -----
+
+// A vector as weight leaves no output dimension.
+// CHECK-LABEL: func.func @vector_weight(
+// CHECK:         edge.linear
+func.func @vector_weight(%x: tensor<3x2xf32>) -> tensor<3xf32> {
+  %w = edge.constant dense<1.0> : tensor<2xf32>
+  // expected-remark @+1 {{edge.linear not delegated: filter must have rank 2, it has rank 1}}
+  %0 = edge.linear(%x, %w, none) : (tensor<3x2xf32>, tensor<2xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// Softmax is over the last dimension; another one is moved there and back.
+// CHECK-LABEL: func.func @softmax(
+// CHECK:         %[[A:.*]] = xnnpack.softmax %{{.*}} : tensor<2x3x4xf32> -> tensor<2x3x4xf32>
+// CHECK-NEXT:    %[[T:.*]] = xnnpack.static_transpose %[[A]] {perm = array<i32: 1, 2, 0>}
+// CHECK-NEXT:    %[[B:.*]] = xnnpack.softmax %[[T]]
+// CHECK-NEXT:    xnnpack.static_transpose %[[B]] {perm = array<i32: 2, 0, 1>}
+func.func @softmax(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = edge._softmax(%x) {dim = -1 : i64, half_to_float = false} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %1 = edge._softmax(%0) {dim = 0 : i64, half_to_float = false} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return %1 : tensor<2x3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @softmax_of_a_scalar(
+// CHECK:         edge._softmax
+func.func @softmax_of_a_scalar(%x: tensor<f32>) -> tensor<f32> {
+  // expected-remark @+1 {{edge._softmax not delegated: softmax needs at least one dimension}}
+  %0 = edge._softmax(%x) {dim = 0 : i64, half_to_float = false} : (tensor<f32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @attention(
+// CHECK:         xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} {transpose_b}
+// CHECK:         xnnpack.softmax
+// CHECK-NEXT:    xnnpack.batch_matrix_multiply
+func.func @attention(%q: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %0 = edge.scaled_dot_product_attention(%q, %q, %q, none) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  func.return %0 : tensor<1x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_attentions(
+// CHECK-COUNT-3: edge.scaled_dot_product_attention
+func.func @other_attentions(%q: tensor<1x2x4xf32>, %m: tensor<2x2xi1>) -> tensor<1x2x4xf32> {
+  // expected-remark @+1 {{it drops elements at random (export the module in eval() mode)}}
+  %0 = edge.scaled_dot_product_attention(%q, %q, %q, none) {dropout_p = 0.5 : f64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  // expected-remark @+1 {{its key and value heads are shared by groups of query heads}}
+  %1 = edge.scaled_dot_product_attention(%0, %q, %q, none) {enable_gqa = true} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  // expected-remark @+1 {{its boolean mask is not a constant}}
+  %2 = edge.scaled_dot_product_attention(%1, %q, %q, %m) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
+  func.return %2 : tensor<1x2x4xf32>
+}

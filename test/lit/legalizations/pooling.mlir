@@ -1,0 +1,78 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// The last window hangs over the border: padding grows where rounding up made it.
+// CHECK-LABEL: func.func @ceil_mode(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, stride = array<i32: 2, 2>, padding = array<i32: 0, 1, 1, 0>} : tensor<1x6x6x1xf32> -> tensor<1x3x3x1xf32>
+func.func @ceil_mode(%x: tensor<1x1x6x6xf32>) -> tensor<1x1x3x3xf32> {
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, ceil_mode = true} : (tensor<1x1x6x6xf32>) -> tensor<1x1x3x3xf32>
+  func.return %0 : tensor<1x1x3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @indices(
+// CHECK:         edge.max_pool2d_with_indices
+func.func @indices(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xi64> {
+  // expected-remark @+1 {{edge.max_pool2d_with_indices not delegated: its indices are used}}
+  %0, %1 = edge.max_pool2d_with_indices(%x) {kernel_size = array<i64: 2, 2>} : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>)
+  func.return %1 : tensor<1x1x2x2xi64>
+}
+
+// -----
+
+// A window of one element that moves by one does nothing; XNNPACK has none that skips.
+// CHECK-LABEL: func.func @one_element(
+// CHECK:         edge.max_pool2d(%x)
+func.func @one_element(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  // expected-remark @+1 {{edge.max_pool2d not delegated: a window of 1x1 with a stride is not a pooling for XNNPACK}}
+  %1 = edge.max_pool2d(%0) {kernel_size = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32>
+  func.return %1 : tensor<1x1x2x2xf32>
+}
+
+// -----
+
+// XNNPACK does not count padding, so that what counts is written around the image.
+// CHECK-LABEL: func.func @average(
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 1, 1>, post_paddings = array<i32: 0, 0, 1, 1>
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>}
+// CHECK-LABEL: func.func @average_inside(
+// CHECK-NOT:     xnnpack.static_constant_pad
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>, padding = array<i32: 1, 1, 1, 1>}
+func.func @average(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32> {
+  %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 2, 2>, padding = array<i64: 1, 1>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32>
+  func.return %0 : tensor<1x1x3x3xf32>
+}
+func.func @average_inside(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32> {
+  %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 2, 2>, padding = array<i64: 1, 1>, count_include_pad = false} : (tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32>
+  func.return %0 : tensor<1x1x3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @divisor(
+// CHECK:         edge.avg_pool2d
+func.func @divisor(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-remark @+1 {{edge.avg_pool2d not delegated: its divisor_override also divides windows that end outside the image}}
+  %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, ceil_mode = true, divisor_override = 2 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32>
+  func.return %0 : tensor<1x1x2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @adaptive(
+// CHECK:         xnnpack.global_average_pooling2d %{{.*}} {keep_dims}
+func.func @adaptive(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32> {
+  %0 = edge.adaptive_avg_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32>
+  func.return %0 : tensor<1x2x1x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         edge.max_pool2d
+func.func @dynamic(%x: tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32> {
+  // expected-remark @+1 {{edge.max_pool2d not delegated: its input has a dynamic dimension}}
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>} : (tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32>
+  func.return %0 : tensor<1x1x?x2xf32>
+}

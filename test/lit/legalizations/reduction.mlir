@@ -1,0 +1,53 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// The mean over an image is a node of its own; any other block of dimensions is reshaped into an image's height.
+// CHECK-LABEL: func.func @means(
+// CHECK:         xnnpack.global_average_pooling2d %{{.*}} {keep_dims} : tensor<2x4x5x3xf32> -> tensor<2x1x1x3xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 3, 1, 20>}
+// CHECK-NEXT:    xnnpack.global_average_pooling2d %{{.*}} : tensor<2x3x1x20xf32> -> tensor<2x20xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 4, 5>}
+func.func @means(%x: tensor<2x3x4x5xf32>) -> (tensor<2x3x1x1xf32>, tensor<2x4x5xf32>) {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 2, 3>, keepdim = true} : (tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32>
+  %1 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x5xf32>
+  func.return %0, %1 : tensor<2x3x1x1xf32>, tensor<2x4x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @largest(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 4, 1>, stride = array<i32: 4, 1>} : tensor<3x4x1x1xf32> -> tensor<3x1x1x1xf32>
+func.func @largest(%x: tensor<3x4xf32>) -> tensor<3xf32> {
+  %0 = edge.amax(%x) {dim = array<i64: 1>} : (tensor<3x4xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// The result in another type than the operand's.
+// CHECK-LABEL: func.func @converted(
+// CHECK:         edge.mean.dim
+func.func @converted(%x: tensor<3x4xf32>) -> tensor<3xf64> {
+  // expected-remark @+1 {{edge.mean.dim not delegated: its result is tensor<3xf64>, XNNPACK's would be tensor<3xf32>}}
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>, dtype = f64} : (tensor<3x4xf32>) -> tensor<3xf64>
+  func.return %0 : tensor<3xf64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @variance_of_one(
+// CHECK:         edge.var.dim
+func.func @variance_of_one(%x: tensor<3x1xf32>) -> tensor<3xf32> {
+  // expected-remark @+1 {{edge.var.dim not delegated: 1 elements less the correction 1 leave nothing to divide by}}
+  %0 = edge.var.dim(%x) {dim = array<i64: 1>} : (tensor<3x1xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         edge.amax
+func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.amax not delegated: its input has a dynamic dimension}}
+  %0 = edge.amax(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

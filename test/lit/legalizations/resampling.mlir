@@ -1,0 +1,40 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// XNNPACK's node takes the ratio of the sizes; a factor that is another number becomes a matrix on either side.
+// CHECK-LABEL: func.func @bilinear(
+// CHECK:         xnnpack.static_resize_bilinear2d %{{.*}} {new_height = 8 : i32, new_width = 8 : i32, align_corners}
+func.func @bilinear(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32> {
+  %0 = edge.upsample_bilinear2d(%x) {output_size = array<i64: 8, 8>, align_corners = true} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+  func.return %0 : tensor<1x2x8x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bilinear_by_factor(
+// CHECK-NOT:     static_resize_bilinear2d
+// CHECK:         xnnpack.fully_connected %{{.*}} : (tensor<1x2x5x5xf32>, tensor<7x5xf32>) -> tensor<1x2x5x7xf32>
+// CHECK:         xnnpack.fully_connected %{{.*}} : (tensor<1x2x7x5xf32>, tensor<7x5xf32>) -> tensor<1x2x7x7xf32>
+func.func @bilinear_by_factor(%x: tensor<1x2x5x5xf32>) -> tensor<1x2x7x7xf32> {
+  %0 = edge.upsample_bilinear2d.vec(%x) {align_corners = false, scale_factors = array<f64: 1.5, 1.5>} : (tensor<1x2x5x5xf32>) -> tensor<1x2x7x7xf32>
+  func.return %0 : tensor<1x2x7x7xf32>
+}
+
+// -----
+
+// Whole factors repeat pixels by a broadcast product.
+// CHECK-LABEL: func.func @nearest(
+// CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} : tensor<2x4x1x4x1xf32>, tensor<2x1x3xf32> -> tensor<2x4x2x4x3xf32>
+func.func @nearest(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x8x12xf32> {
+  %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 8, 12>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x12xf32>
+  func.return %0 : tensor<1x2x8x12xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         edge.upsample_nearest2d
+func.func @dynamic(%x: tensor<?x2x4x4xf32>) -> tensor<?x2x8x8xf32> {
+  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: its input has a dynamic dimension}}
+  %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 8, 8>} : (tensor<?x2x4x4xf32>) -> tensor<?x2x8x8xf32>
+  func.return %0 : tensor<?x2x8x8xf32>
+}

@@ -1,0 +1,80 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// A node joins five tensors at most; more are joined in rounds.
+// CHECK-LABEL: func.func @concatenate(
+// CHECK:         %[[F:.*]] = xnnpack.concatenate %[[A:.*]], %[[A]], %[[A]], %[[A]], %[[A]] {axis = 0 : i32}
+// CHECK-NEXT:    xnnpack.concatenate %[[F]], %[[A]] {axis = 0 : i32}
+func.func @concatenate(%a: tensor<2xf32>) -> tensor<12xf32> {
+  %0 = edge.cat([%a, %a, %a, %a, %a, %a]) : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<12xf32>
+  func.return %0 : tensor<12xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @slice(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 4, 2>} : tensor<4x6xf32> -> tensor<4x2xf32>
+func.func @slice(%x: tensor<4x6xf32>) -> tensor<4x2xf32> {
+  %0 = edge.slice.Tensor(%x) {dim = 1 : i64, start = 1 : i64, end = -3 : i64} : (tensor<4x6xf32>) -> tensor<4x2xf32>
+  func.return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @steps(
+// CHECK:         edge.slice.Tensor
+func.func @steps(%x: tensor<4x6xf32>) -> tensor<4x3xf32> {
+  // expected-remark @+1 {{edge.slice.Tensor not delegated: its step is 2; XNNPACK slices whole runs}}
+  %0 = edge.slice.Tensor(%x) {dim = 1 : i64, step = 2 : i64} : (tensor<4x6xf32>) -> tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
+
+// -----
+
+// Negative padding cuts, and ATen counts from the last dimension.
+// CHECK-LABEL: func.func @pad(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 4, 5>}
+// CHECK-NEXT:    xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 2, 0>, post_paddings = array<i32: 0, 3>} : tensor<4x5xf32> -> tensor<6x8xf32>
+func.func @pad(%x: tensor<4x6xf32>) -> tensor<6x8xf32> {
+  %0 = edge.constant_pad_nd(%x) {pad = array<i64: -1, 3, 2, 0>} : (tensor<4x6xf32>) -> tensor<6x8xf32>
+  func.return %0 : tensor<6x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negative_border(
+// CHECK:         edge.reflection_pad1d
+func.func @negative_border(%x: tensor<4x6xf32>) -> tensor<4x5xf32> {
+  // expected-remark @+1 {{edge.reflection_pad1d not delegated: its padding is negative}}
+  %0 = edge.reflection_pad1d(%x) {padding = array<i64: 0, -1>} : (tensor<4x6xf32>) -> tensor<4x5xf32>
+  func.return %0 : tensor<4x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @roll(
+// CHECK:         edge.roll
+func.func @roll(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-remark @+1 {{edge.roll not delegated: it rolls the flattened tensor (name the dimensions)}}
+  %0 = edge.roll(%x) {shifts = array<i64: 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  func.return %0 : tensor<4x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @pixel_shuffle(
+// CHECK:         edge.pixel_shuffle
+func.func @pixel_shuffle(%x: tensor<4x2x2xf32>) -> tensor<1x4x4xf32> {
+  // expected-remark @+1 {{edge.pixel_shuffle not delegated: its input has rank 3; only batches of images are rearranged}}
+  %0 = edge.pixel_shuffle(%x) {upscale_factor = 2 : i64} : (tensor<4x2x2xf32>) -> tensor<1x4x4xf32>
+  func.return %0 : tensor<1x4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         edge.view
+func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<?xf32> {
+  // expected-remark @+1 {{edge.view not delegated: its input has a dynamic dimension}}
+  %0 = edge.view(%x) {size = array<i64: -1>} : (tensor<?x4xf32>) -> tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}

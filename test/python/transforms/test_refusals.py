@@ -1,0 +1,46 @@
+"""No reason why an op is not delegated goes untested."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PARTITION = "partition_xnnpack.py"
+SOURCES = [ROOT / "transforms" / PARTITION, *sorted((ROOT / "transforms" / "legalizations").glob("*.py"))]
+
+UNREPORTED = {"its saved statistics are used"}
+"""Reasons that only `fold-batch-norm` meets, which has none to report: an op whose saved statistics, which are empty,
+are used is refused for having a result without elements."""
+
+
+def literal_parts(reason: ast.expr) -> list[str]:
+    """What of a reason's text is written in the source: of an f-string the parts between the braces."""
+    parts = reason.values if isinstance(reason, ast.JoinedStr) else [reason]
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def reasons() -> list[tuple[str, list[str]]]:
+    """(file, parts) of every RefusalError in the sources that has a text of its own."""
+    found: list[tuple[str, list[str]]] = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RefusalError":
+                parts = literal_parts(node.args[0])
+                if parts and not UNREPORTED & set(parts):
+                    found.append((path.name, parts))
+    return found
+
+
+EXPECTED = "\n".join(
+    match
+    for path in sorted((ROOT / "test" / "lit").rglob("*.mlir"))
+    for match in re.findall(r"expected-remark.*\{\{(.*)\}\}|xir\.reason = \"(.*?)\"", path.read_text(encoding="utf-8"))
+    for match in match
+)
+
+
+@pytest.mark.parametrize(("file", "parts"), reasons(), ids=lambda value: value if isinstance(value, str) else value[0])
+def test_a_lit_test_expects_the_reason(file: str, parts: list[str]) -> None:
+    assert re.search(".*".join(map(re.escape, parts)), EXPECTED)
