@@ -29,8 +29,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnitAttr,
-    bf16,
-    f16,
     f32,
     i32,
 )
@@ -38,6 +36,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, NodeOp, SubgraphOp, YieldOp
 from xir.dialects.xnnpack.base import ints
 from xir.dialects.xnnpack.wire import (
@@ -57,6 +56,7 @@ from xir.emitter.container import align
 from xir.emitter.data import Data, constant_data
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
+from xir.emitter.xnn_types import datatype_name, plain_type, quant_params, quantised_type
 from xir.ir.constants import storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -70,9 +70,6 @@ MAX_EXTERNALS = 4096
 
 _HEADER = struct.Struct("<I4sHIIIQ")
 _EXTERNAL_INPUT, _EXTERNAL_OUTPUT = 1, 2
-
-_DATATYPES: dict[str, Attribute] = {"FP32": f32, "FP16": f16, "BF16": bf16, "Int32": i32}
-_DATATYPE_NAMES = {element_type: name for name, element_type in _DATATYPES.items()}
 
 
 # Writing.
@@ -120,7 +117,7 @@ class _BlobWriter:
         graph = {
             "version": "0",
             "xnodes": nodes,
-            "xvalues": [{"xvalue_union": Tagged("XNNTensorValue", self.value(v, members))} for v in ordered],
+            "xvalues": [{"xvalue_union": self.value(value, members)} for value in ordered],
             "num_externs": len(self.external_ids),
             "input_ids": sorted(self.ids[value] for value in block.args),
             "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
@@ -132,10 +129,10 @@ class _BlobWriter:
         header = _HEADER.pack(0, MAGIC, _HEADER.size, start, len(content), end, 0)
         return Blob(header.ljust(start, b"\0") + content.ljust(end - start, b"\0"), self.named_data)
 
-    def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tree:
+    def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tagged:
         type = value.type
         assert isinstance(type, TensorType)
-        name = _DATATYPE_NAMES.get(type.element_type)
+        name = datatype_name(type.element_type)
         if name is None:
             raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
         if not type.has_static_shape():
@@ -145,7 +142,7 @@ class _BlobWriter:
             flags = _EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else _EXTERNAL_INPUT
         # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
         dims = list(type.get_shape())
-        return {
+        tensor = {
             "datatype": datatypes[name],
             "num_dims": len(dims),
             "dims": dims,
@@ -154,16 +151,22 @@ class _BlobWriter:
             "flags": flags,
             "id_out": self.ids[value],
         }
+        if not isinstance(type.element_type, UniformType):
+            return Tagged("XNNTensorValue", tensor)
+        params = quant_params(type.element_type, lambda scales: self.data(Data.of(scales), "scale_"))
+        return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
         stored = op.elements.type
         assert isinstance(stored, TensorType)
         size = math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
-        data = constant_data(op.elements, size, self.ctx, op)
-        key = data.digest.hex()
+        return self.data(constant_data(op.elements, size, self.ctx, op))
+
+    def data(self, data: Data, prefix: str = "") -> int:
+        key = prefix + data.digest.hex()
         self.named_data[key] = data
-        self.constants.append({"offset": IN_NAMED_DATA, "size": size, "named_key": key})
+        self.constants.append({"offset": IN_NAMED_DATA, "size": data.size, "named_key": key})
         return len(self.constants) - 1
 
     def node(self, op: NodeOp) -> Tree:
@@ -327,13 +330,9 @@ class _BlobReader:
         tagged: Tagged | None = entry.get("xvalue_union")
         if tagged is None:
             raise FormatError("a value has no contents", path=path)
-        if tagged.member != "XNNTensorValue":
-            raise FormatError("quantised values are not read", path=path)
-        tree = tagged.value
-        datatype = datatypes.get(tree["datatype"], str(tree["datatype"]))
-        element_type = _DATATYPES.get(datatype)
-        if element_type is None:
-            raise FormatError(f"values of datatype {datatype} are not read", path=path)
+        tree: Tree | None = tagged.value if tagged.member == "XNNTensorValue" else tagged.value.get("tensor_value")
+        if tree is None:
+            raise FormatError("a quantised value has no tensor", path=path)
         dims = tree.get("dims", [])
         if len(dims) != tree["num_dims"]:
             raise FormatError(f"num_dims is {tree['num_dims']}, there are {len(dims)} dims", path=path)
@@ -341,6 +340,15 @@ class _BlobReader:
             raise FormatError(f"the shape {dims} is too large", path=path)
         if tree["id_out"] in self.values or tree["id_out"] == ABSENT_VALUE:
             raise FormatError(f"the id {tree['id_out']} is taken", path=path)
+        datatype = datatypes.get(tree["datatype"], str(tree["datatype"]))
+        if tagged.member == "XNNTensorValue":
+            element_type = plain_type(datatype, path)
+        else:
+            params: Tagged | None = tagged.value.get("quant_params")
+            element_type = quantised_type(
+                datatype, params, len(dims), lambda index: self.constant_bytes(index, path)[0], path
+            )
+            element_type.verify_shape(dims)
         external = None if tree["external_id"] == ABSENT_VALUE else tree["external_id"]
         self.values[tree["id_out"]] = _Value(
             TensorType(element_type, dims), tree["constant_buffer_idx"], external, tree["flags"], path
@@ -374,12 +382,15 @@ class _BlobReader:
                 value.ssa = self.constant(value)
 
     def constant(self, value: _Value) -> SSAValue:
-        size = math.prod(value.type.get_shape()) * storage_dtype(value.type.element_type).itemsize
+        element_type = value.type.element_type
+        stored = element_type.storage if isinstance(element_type, UniformType) else element_type
+        size = math.prod(value.type.get_shape()) * storage_dtype(stored).itemsize
         data, name = self.constant_bytes(value.constant, value.path)
         if len(data) < size:
             raise FormatError(f"the constant has {len(data)} bytes, its type needs {size}", path=value.path)
         key = self.ctx.blobs.add(name, np.frombuffer(data[:size], dtype=np.uint8))
-        op = ConstantOp(DenseResourceAttr.from_params(key, value.type))
+        stored_type = TensorType(stored, value.type.get_shape())
+        op = ConstantOp(DenseResourceAttr.from_params(key, stored_type), value.type)
         self.block.add_op(op)
         return op.output
 

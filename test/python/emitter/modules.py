@@ -64,6 +64,28 @@ func.func @forward(%x: tensor<1x8x8x4xf32>) -> tensor<1x3xf32> {
 """One delegate with a node of most shapes; the weights are resources `conv`, `bias`, `depthwise` and `linear`."""
 
 
+QUANTISED = """
+!activation = !quant.uniform<i8:f32, 0.5:-3>
+func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
+  %r = xnnpack.subgraph(%x) : (tensor<2x4xf32>) -> tensor<2x3xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    %0 = xnnpack.convert %a : tensor<2x4xf32> -> tensor<2x4x!activation>
+    %w = xnnpack.constant dense<[[1, 2, 3, 4], [-1, -2, -3, -4], [127, 0, 0, -127]]> : tensor<3x4xi8>
+         -> tensor<3x4x!quant.uniform<i8:f32:0, {0.25, 0.5, 0.125}>>
+    %b = xnnpack.constant dense<[100, -100, 0]> : tensor<3xi32>
+         -> tensor<3x!quant.uniform<i32:f32:0, {0.125, 0.25, 0.0625}>>
+    %1 = xnnpack.fully_connected %0, %w, %b
+       : (tensor<2x4x!activation>, tensor<3x4x!quant.uniform<i8:f32:0, {0.25, 0.5, 0.125}>>,
+          tensor<3x!quant.uniform<i32:f32:0, {0.125, 0.25, 0.0625}>>) -> tensor<2x3x!quant.uniform<i8:f32, 0.25:7>>
+    %2 = xnnpack.convert %1 : tensor<2x3x!quant.uniform<i8:f32, 0.25:7>> -> tensor<2x3xf32>
+    xnnpack.yield %2 : tensor<2x3xf32>
+  }
+  func.return %r : tensor<2x3xf32>
+}
+"""
+"""A statically quantised linear layer: per-tensor activations, per-channel weights and bias."""
+
+
 def lowered(text: str, ctx: XirContext) -> ModuleOp:
     """The module of `text` with its functions lowered and its memory planned."""
     module = parse_module(ctx, text)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emitter.modules import CONVOLUTIONS, MIXED, emitted, lowered
+from emitter.modules import CONVOLUTIONS, MIXED, QUANTISED, emitted, lowered
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.emitter import FormatError, emit, read
@@ -34,7 +34,7 @@ def sample(text: str) -> bytes:
     return emitted(lowered(text, ctx), ctx)
 
 
-FILES = {"mixed": sample(MIXED), "convolutions": sample(CONVOLUTIONS)}
+FILES = {"mixed": sample(MIXED), "convolutions": sample(CONVOLUTIONS), "quantised": sample(QUANTISED)}
 
 
 @pytest.mark.parametrize("data", FILES.values(), ids=FILES.keys())
@@ -47,7 +47,7 @@ def test_read_and_written_again_is_the_same(data: bytes):
     assert emitted(parse_module(again, text), again) == data
 
 
-@pytest.mark.parametrize("text", [MIXED, CONVOLUTIONS])
+@pytest.mark.parametrize("text", [MIXED, CONVOLUTIONS, QUANTISED])
 def test_writing_is_deterministic(text: str):
     assert sample(text) == sample(text)
 
@@ -262,18 +262,19 @@ def test_unsound_programs(change: Callable[[Tree, list[bytes]], None], message: 
 
 
 def graph_of(data: bytes) -> Tree:
+    """The graph of the first delegate, in segment 1."""
     from xir.emitter.codec import decode
 
     segment = bytes(read_container(data).segments[1])
     return decode(load_schema("xnnpack"), segment[32:])
 
 
-def with_graph(change: Callable[[Tree], object]) -> bytes:
-    """The mixed file with another graph, as a bare FlatBuffer."""
-    graph = graph_of(FILES["mixed"])
+def with_graph(change: Callable[[Tree], object], data: bytes = FILES["mixed"]) -> bytes:
+    """The file with another graph, as a bare FlatBuffer."""
+    graph = graph_of(data)
     change(graph)
     blob = encode(load_schema("xnnpack"), graph)
-    return changed(FILES["mixed"], lambda _, segments: segments.__setitem__(1, blob))
+    return changed(data, lambda _, segments: segments.__setitem__(1, blob))
 
 
 def value(graph: Tree, index: int) -> Tree:
@@ -289,8 +290,8 @@ def node(graph: Tree, index: int) -> Tree:
     [
         (lambda g: value(g, 0).update(num_dims=3), "num_dims is 3, there are 2 dims"),
         (lambda g: value(g, 0).update(dims=[1 << 31, 1]), "the shape [2147483648, 1] is too large"),
-        (lambda g: value(g, 0).update(datatype=0), "values of datatype Invalid are not read"),
-        (lambda g: value(g, 0).update(datatype=77), "values of datatype 77 are not read"),
+        (lambda g: value(g, 0).update(datatype=0), "values of datatype Invalid without quantisation"),
+        (lambda g: value(g, 0).update(datatype=77), "values of datatype 77 without quantisation"),
         (lambda g: value(g, 1).update(id_out=0), "the id 0 is taken"),
         (lambda g: value(g, 0).update(external_id=3), "the external ids do not count from 0"),
         (lambda g: value(g, 0).update(flags=3), "inputs must come before outputs, and no value can be both"),
@@ -322,6 +323,42 @@ def test_unsound_graphs(change: Callable[[Tree], object], message: str):
     with pytest.raises(FormatError) as error:
         read(with_graph(change), XirContext())
     assert message in str(error.value)
+
+
+def params(graph: Tree, index: int) -> Tree:
+    return value(graph, index)["quant_params"].value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: value(g, 1).pop("tensor_value"), "a quantised value has no tensor"),
+        (lambda g: value(g, 1).pop("quant_params"), "values of datatype QInt8 with no parameters are not read"),
+        (lambda g: value(g, 1)["tensor_value"].update(datatype=9), "values of datatype QDInt8 with PerTensorQuant"),
+        (lambda g: value(g, 2)["tensor_value"].update(datatype=3), "values of datatype QInt8 with PerChannelQuant"),
+        (lambda g: params(g, 1).update(scale=-1.0), "a scale is a positive number"),
+        (lambda g: params(g, 1).update(zero_point=300), "a zero point of the storage type is in -128:127"),
+        (lambda g: params(g, 2).update(channel_dim=2), "the channel dimension 2 is none of the 2 dimensions"),
+        (lambda g: params(g, 2).update(channel_dim=1), "3 scales for the 4 indices of dimension 1"),
+        (lambda g: params(g, 2).update(num_scales=4), "4 scales need 16 bytes, there are 12"),
+        (lambda g: params(g, 2).update(scale_buffer_idx=99), "there is no constant 99"),
+        (lambda g: params(g, 2).update(scale_buffer_idx=0), "0 scales and 0 zero points"),
+    ],
+)
+def test_unsound_quantisation(change: Callable[[Tree], object], message: str):
+    with pytest.raises(FormatError) as error:
+        read(with_graph(change, FILES["quantised"]), XirContext())
+    assert message in str(error.value)
+
+
+def test_scales_in_the_graph():
+    """Older files have per-channel scales beside the value; written again, they are data by name."""
+
+    def inline(graph: Tree) -> None:
+        params(graph, 2).update(scale_buffer_idx=0, scale=[0.25, 0.5, 0.125], num_scales=0)
+
+    ctx = XirContext()
+    assert emitted(read(with_graph(inline, FILES["quantised"]), ctx), ctx) == FILES["quantised"]
 
 
 def test_older_homes_of_constants():

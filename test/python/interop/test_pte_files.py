@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.modules import CONVOLUTIONS, MIXED, emitted, lowered
+from emitter.modules import CONVOLUTIONS, MIXED, QUANTISED, emitted, lowered
 
 from xir.emitter import read
 from xir.emitter.codec import Tree, decode
@@ -72,6 +72,18 @@ def test_one_delegate_with_weights():
     y = functional.max_pool2d(y, 2, stride=1).reshape(1, 24) @ linear.T
     y = functional.pad(functional.leaky_relu(y, 0.25), (1, 0), value=0.5).softmax(1)[:, 1:]
     torch.testing.assert_close(run_stock(data, x)[0], y, rtol=1e-4, atol=1e-5)
+
+
+def test_a_quantised_delegate():
+    ctx = XirContext()
+    x = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 4.0, -1.5, 2.5]])
+    weights = torch.tensor([[1.0, 2, 3, 4], [-1, -2, -3, -4], [127, 0, 0, -127]]) * torch.tensor(
+        [[0.25], [0.5], [0.125]]
+    )
+    bias = torch.tensor([100.0, -100, 0]) * torch.tensor([0.125, 0.25, 0.0625])
+    # Every number here is a multiple of its scale, so only the range of the result's type (-33.75 to 30) shows.
+    expected = (x @ weights.T + bias).clamp(0.25 * (-128 - 7), 0.25 * (127 - 7))
+    torch.testing.assert_close(run_stock(emitted(lowered(QUANTISED, ctx), ctx), x)[0], expected, rtol=0, atol=0.13)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +174,21 @@ class Vision(torch.nn.Module):
         return self.linear(z), torch.cumsum(z, 1)
 
 
+def quantised(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.nn.Module:
+    """`model` with static 8-bit quantisation, weights per channel."""
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    quantizer: Any = XNNPACKQuantizer()
+    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
+    prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
 class Tables(torch.nn.Module):
     """Constants, lists of tensors, optional ones, several results of a kernel, concatenation in a delegate."""
 
@@ -215,7 +242,10 @@ def stock_file(name: str) -> tuple[bytes, tuple[torch.Tensor, ...]]:
         program = to_edge_transform_and_lower(exported, partitioner=partitioner, constant_methods=methods)
     else:
         x = torch.randn(1, 3, 8, 8)
-        exported = torch.export.export(Vision().eval(), (x,))
+        model = Vision().eval()
+        if name == "quantised":
+            model = quantised(model, (x,))
+        exported = torch.export.export(model, (x,))
         program = (
             to_edge(exported) if name == "portable" else to_edge_transform_and_lower(exported, partitioner=partitioner)
         )
@@ -262,6 +292,7 @@ SHOWS: dict[str, Callable[[Tree], object]] = {
     ),
     "state": lambda p: p["mutable_data_segments"],
     "inline": lambda p: p["backend_delegate_data"],
+    "quantised": lambda p: any("scale_" in entry["key"] for entry in p["named_data"]),
     "aligned": lambda p: p["segments"][1]["offset"] == 4096,
 }
 """By the name of a file: what in it the test is about."""
