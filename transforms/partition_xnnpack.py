@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.location import location_of
 from xir.ir.passes import XirPass
 from xir.transforms._outputs import distinct_outputs
@@ -32,6 +33,17 @@ from xir.transforms.legalizations import RULES, NodeBuilder, RefusalError
 
 REASON = "xir.reason"
 """The attribute that says why an op stayed outside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotDelegated(Diagnostic):
+    """The remark about an op that stays outside, its parts also as fields."""
+
+    op: str
+    """The op's name."""
+    reason: str
+    hint: str | None
+    """The change to the model that would help."""
 
 
 @dataclass
@@ -224,7 +236,10 @@ def leave_out(ctx: XirContext, op: Operation, refusal: RefusalError) -> None:
     """Report an op that stays outside, and write the reason on it."""
     op.attributes[REASON] = StringAttr(refusal.reason)
     hint = f" ({refusal.hint})" if refusal.hint else ""
-    ctx.diagnostics.remark(op, f"partition-xnnpack: {op.name} not delegated: {refusal.reason}{hint}")
+    message = f"partition-xnnpack: {op.name} not delegated: {refusal.reason}{hint}"
+    ctx.diagnostics.emit(
+        NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
+    )
 
 
 def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:

@@ -41,6 +41,10 @@ def _argument_parser() -> argparse.ArgumentParser:
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
     parser.add_argument("--delegate", action="store_true", help="run on XNNPACK what it can compute")
+    parser.add_argument(
+        "--report", action="store_true", help="print a table of the ops outside the delegate, by reason and source line"
+    )
+    parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
     parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
     return parser
 
@@ -51,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _argument_parser().parse_args(argv)
         if options.weights and not options.model_name:
             raise UsageError("--weights goes with --model_name")
+        if (options.report or options.report_json) and not options.delegate:
+            raise UsageError("a report says what --delegate leaves out: give that as well")
         return _compile(options)
     except (UsageError, ModelError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
@@ -77,14 +83,31 @@ def _compile(options: argparse.Namespace) -> int:
         return 1
     except AlreadyReportedError:
         return 1
-    for remark in edge.remarks:
-        print(remark, file=sys.stderr)
-    print(edge.module)
     path = options.output_dir / f"{name}_{'xnnpack' if options.delegate else 'portable'}_fp32.pte"
     with step(f"Writing {path}"):
         _write(path, executorch.write_to_file)
-    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB, {_summary(edge)}")
+    _print_results(options, edge, f"{path}: {path.stat().st_size / 1e6:.2f} MB, {_summary(edge, options)}")
     return 0
+
+
+def _print_results(options: argparse.Namespace, edge: EdgeProgram, last_line: str) -> None:
+    """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
+    from xir.report import report_of
+
+    report = report_of(edge.remarks)
+    if not options.report:
+        for remark in edge.remarks:
+            print(remark, file=sys.stderr)
+    if options.report_json and options.report_json != "-":
+        _write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))
+    text = sys.stderr if options.report_json == "-" else sys.stdout
+    if options.report_json == "-":
+        sys.stdout.write(report.json())
+    else:
+        print(edge.module)
+    if options.report:
+        print(report.text(), file=text)
+    print(last_line, file=text)
 
 
 def _load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
@@ -134,7 +157,7 @@ def _lower(program: ExportedProgram, delegate: bool) -> EdgeProgram:
     return edge.to_backend(XnnpackPartitioner()) if delegate else edge
 
 
-def _summary(edge: EdgeProgram) -> str:
+def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
     from xir.dialects.edge import EdgeOp
     from xir.dialects.xnnpack import SubgraphOp
@@ -142,7 +165,12 @@ def _summary(edge: EdgeProgram) -> str:
     ops = list(edge.module.walk())
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))
     counted = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((delegates, "delegate"), (outside, "op"))]
-    return f"{' and '.join(counted)} outside" if outside else f"{counted[0]}, nothing outside"
+    if not options.delegate:
+        return f"{counted[1]}, none delegated"
+    if not outside:
+        return f"{counted[0]}, nothing outside"
+    advice = "" if options.report else ", run --report"
+    return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}{advice}"
 
 
 def _write(path: Path, write: Any) -> None:

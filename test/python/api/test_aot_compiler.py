@@ -1,5 +1,6 @@
 """`xir-aot`: what it prints, what it writes, and one line for what the user got wrong."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,9 @@ def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "add"]) == 0
-    assert "edge.add.Tensor" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "edge.add.Tensor" in out
+    assert out.splitlines()[-1].endswith(" MB, 3 ops, none delegated")
     assert (folder / "add_portable_fp32.pte").is_file()
 
 
@@ -57,9 +60,33 @@ def test_own_model_and_what_is_left_out(folder: Path, capsys: pytest.CaptureFixt
     (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
     assert main(["--model", "mine.py:double", "--delegate"]) == 0
     out, err = capsys.readouterr()
-    assert out.splitlines()[-1].endswith("and 1 op outside")
+    assert out.splitlines()[-1].endswith("1 delegate, 1 op outside the delegate, run --report")
     assert "mine.py:6: remark: partition-xnnpack: edge.cumsum not delegated" in err
     assert (folder / "double_xnnpack_fp32.pte").is_file()
+
+
+def test_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    assert main(["--model", "mine.py:double", "--delegate", "--report", "--report-json", "out/report.json"]) == 0
+    out, err = capsys.readouterr()
+    *_, head, row, empty, last = out.splitlines()
+    assert head == "1 × no rule lowers it to XNNPACK"
+    assert row.split()[:2] == ["1", "edge.cumsum"]
+    assert row.endswith("mine.py:6")
+    assert empty == ""
+    assert last.endswith("1 delegate, 1 op outside the delegate")
+    assert err == "", "the table has what the remarks say"
+    report = json.loads((folder / "out/report.json").read_text(encoding="utf-8"))
+    assert report["outside"] == 1
+    assert report["ops"][0]["line"] == 6
+
+
+def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model_name", "linear", "--delegate", "--report", "--report-json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"version": 1, "outside": 0, "ops": []}
+    assert err.startswith("Every op is delegated.\n")
+    assert err.endswith(" MB, 1 delegate, nothing outside\n")
 
 
 def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +103,7 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--model_name", "add", "--delegat"], "xir-aot: error: unrecognized arguments: --delegat"),
         (["--pt2", "none.pt2"], "none.pt2:1: error: no such file"),
         (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
+        (["--model_name", "add", "--report"], "xir-aot: error: a report says what --delegate leaves out: give that"),
         (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
         (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
         (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),

@@ -1,0 +1,84 @@
+"""The report of what stays outside: its order, its counts, its two forms."""
+
+from __future__ import annotations
+
+import json
+
+from xdsl.dialects.builtin import UNKNOWN_LOC
+
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.location import file_location, name_location
+from xir.ir.parser import parse_module
+from xir.ir.passes import PassManager
+from xir.report import Report, report_of
+from xir.transforms.partition_xnnpack import NotDelegated, PartitionXnnpackPass
+
+
+def left_out(op: str, reason: str, file: str | None = None, line: int = 0, hint: str | None = None) -> NotDelegated:
+    location = name_location("n") if file is None else name_location("n", file_location(file, line))
+    return NotDelegated(Severity.REMARK, location, f"{op}: {reason}", op=op, reason=reason, hint=hint)
+
+
+REMARKS: list[Diagnostic] = [
+    left_out("edge.linear", "its weight is not a constant", "a.py", 10, "make it a parameter"),
+    left_out("edge.cumsum", "no rule", "a.py", 7),
+    left_out("edge.sort", "no rule"),
+    left_out("edge.cumsum", "no rule", "a.py", 7),
+    Diagnostic(Severity.REMARK, UNKNOWN_LOC, "something else"),
+]
+
+
+def test_text() -> None:
+    assert report_of(REMARKS).text() == (
+        "3 × no rule\n"
+        '        1  edge.sort    loc("n")\n'
+        "        2  edge.cumsum  a.py:7\n"
+        "1 × its weight is not a constant\n"
+        "    to fix it: make it a parameter\n"
+        "        1  edge.linear  a.py:10\n"
+    )
+
+
+def test_json() -> None:
+    document = json.loads(report_of(REMARKS).json())
+    assert (document["version"], document["outside"]) == (1, 4)
+    assert document["ops"] == [
+        {
+            "op": "edge.linear",
+            "count": 1,
+            "reason": "its weight is not a constant",
+            "hint": "make it a parameter",
+            "file": "a.py",
+            "line": 10,
+        },
+        {"op": "edge.sort", "count": 1, "reason": "no rule", "hint": None, "file": None, "line": None},
+        {"op": "edge.cumsum", "count": 2, "reason": "no rule", "hint": None, "file": "a.py", "line": 7},
+    ]
+
+
+def test_nothing_left_out() -> None:
+    assert report_of(()) == Report(())
+    assert report_of(()).text() == "Every op is delegated.\n"
+    assert json.loads(report_of(()).json())["ops"] == []
+
+
+def test_lines_are_ordered_as_numbers() -> None:
+    report = report_of([left_out("edge.sort", "no rule", "a.py", line) for line in (100, 9)])
+    assert [entry.line for entry, _ in report.entries] == [9, 100]
+
+
+def test_the_partitioner_says_it_in_fields() -> None:
+    ctx = XirContext()
+    text = """
+    func.func @forward(%x: tensor<1x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
+      %0 = edge.linear(%x, %w, none) : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
+      func.return %0 : tensor<1x2xf32>
+    }"""
+    module = parse_module(ctx, text, "m.mlir")
+    with ctx.diagnostics.collect() as remarks:
+        PassManager(ctx, [PartitionXnnpackPass()]).run(module)
+    ((entry, count),) = report_of(remarks).entries
+    assert (entry.op, entry.place, count) == ("edge.linear", "m.mlir:3:12", 1)
+    assert entry.hint in str(remarks[0])
+    assert entry.reason in str(remarks[0])
