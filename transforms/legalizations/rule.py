@@ -45,7 +45,9 @@ class NodeBuilder:
         self.ops: list[Operation] = []
 
     def insert(self, op: OpT) -> OpT:
-        """Add `op` behind the ops built so far."""
+        """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
+        if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
+            raise RefusalError("stock ExecuTorch has no node for it", 'compile for target "xir"')
         op.location = self.location
         self.ops.append(op)
         return op
