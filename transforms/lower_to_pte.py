@@ -43,8 +43,8 @@ class LowerToPtePass(XirPass):
     """Turn each function into an execution plan: values are declared, ops become calls.
 
     An `xnnpack.subgraph` becomes a delegate and a call of it; an edge op a call of its out variant, as ExecuTorch names
-    it. An op without one is called under its own name, without an out tensor, which only xir's Python runtime can do,
-    and is reported as a remark. Memory is left to `plan-memory`.
+    it. An op without one is called under its own name, with its results behind the arguments, which only xir's Python
+    runtime can do, and is reported as a remark. Memory is left to `plan-memory`.
 
     Before:
     ```mlir
@@ -217,13 +217,13 @@ class _PlanBuilder:
         arguments = [self.argument(op, name) for name in self.kernel_arguments(op)]
         results = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, results, strict=True))
-        returned = self.returned(op, results)
         if op.out_kernel is None:
             name = op.schema.qualified_name
             self.ctx.diagnostics.remark(op, f"{name} has no out variant, so only xir's Python runtime can run it")
-            self.call(pte.KernelCallOp(name, [*arguments, *returned]), op)
+            self.call(pte.KernelCallOp(name, [*arguments, *results]), op)
             return
-        self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *self.out_arguments(op, results), *returned]), op)
+        out = self.out_arguments(op, results)
+        self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
 
     @staticmethod
     def kernel_arguments(op: EdgeOp) -> list[str]:

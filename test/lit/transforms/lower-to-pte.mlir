@@ -149,6 +149,19 @@ func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// CHECK-LABEL:  pte.execution_plan @opaque_results
+// CHECK:            pte.kernel_call "aten::sort" (%{{.*}}, %[[DIM:.*]], %{{.*}}, %[[V:.*]], %[[I:.*]])
+// CHECK-NEXT:     }
+// CHECK-NEXT:     pte.signature inputs (%{{.*}}) outputs (%[[V]], %[[I]])
+func.func @opaque_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
+  // expected-remark @+1 {{aten::sort has no out variant}}
+  %0, %1 = edge.opaque "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)" (%x)
+         {descending = true} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
+  func.return %0, %1 : tensor<4xf32>, tensor<4xi64>
+}
+
+// -----
+
 func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
   // expected-error @-1 {{tensor<?xf32> has no upper bound for its open dimensions, so it has no memory}}
   func.return %x : tensor<?xf32>
