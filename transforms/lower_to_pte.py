@@ -214,7 +214,7 @@ class _PlanBuilder:
     # Kernels.
 
     def kernel(self, op: EdgeOp) -> None:
-        arguments = [self.argument(op, name) for name in self.kernel_arguments(op)]
+        arguments = [self.argument(op, name) for name in kernel_arguments(op.schema, op.out_kernel)]
         results = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, results, strict=True))
         if op.out_kernel is None:
@@ -224,13 +224,6 @@ class _PlanBuilder:
             return
         out = self.out_arguments(op, results)
         self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
-
-    @staticmethod
-    def kernel_arguments(op: EdgeOp) -> list[str]:
-        names = [argument.name for argument in op.schema.arguments]
-        if op.out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
-            return [name for name in names if name not in _TENSOR_OPTIONS]
-        return names
 
     def out_arguments(self, op: EdgeOp, results: Sequence[SSAValue]) -> list[SSAValue]:
         """The out tensors; a number that a kernel computes is only returned."""
@@ -308,6 +301,14 @@ class _PlanBuilder:
             raise DiagnosticError(op, f"argument '{name}': a program has no lists of {base}")
         items = tuple(self.values[v] if isinstance(v, SSAValue) else self.integer(v) for v in values)
         return self.scalar(("int", *items), lambda: pte.IntListOp.make(items))
+
+
+def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
+    """The names of an operator's arguments that its kernel takes, in order. `out_kernel` is its out variant, if any."""
+    names = [argument.name for argument in schema.arguments]
+    if out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
+        return [name for name in names if name not in _TENSOR_OPTIONS]
+    return names
 
 
 def _tuple(count: int) -> str:
