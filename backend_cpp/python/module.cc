@@ -1,5 +1,5 @@
-// xir.runtime._native: the C++ API for Python, on NumPy arrays. The exception is the only thing that Python adds; the
-// runtime below does not throw.
+// xir.runtime._native: the C++ API for Python, on NumPy arrays. The exception is the only thing
+// that Python adds; the runtime below does not throw.
 
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
@@ -91,7 +91,8 @@ std::vector<py::ssize_t> PhysicalSizes(const Tensor& tensor) {
   return std::vector<py::ssize_t>(physical.dims.begin(), physical.dims.begin() + physical.rank);
 }
 
-// What a caller needs to know of a value: kind, and for a tensor dtype, largest shape and dimension order.
+// What a caller needs to know of a value: kind, and for a tensor dtype, largest shape and dimension
+// order.
 py::dict Describe(const Value& value) {
   py::dict info;
   info["kind"] = std::string(KindName(value));
@@ -126,13 +127,16 @@ py::object ToPython(const Value& value) {
   Raise(Fail(Code::kUnsupported, "an output is a ", KindName(value)));
 }
 
-// A kernel argument as Python sees it. Tensors are (array over the same memory, dtype, dim order, writable).
+// A kernel argument as Python sees it. Tensors are (array over the same memory, dtype, dim order,
+// writable).
 py::object Borrow(const Value& value);
 
 py::object BorrowTensor(const Tensor& tensor) {
   // The capsule keeps pybind from copying; the memory is the method's and outlives the call.
-  py::array array(py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor), tensor.data,
-                  py::capsule(tensor.data == nullptr ? static_cast<const void*>(&tensor) : tensor.data, [](void*) {}));
+  py::array array(
+      py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor), tensor.data,
+      py::capsule(tensor.data == nullptr ? static_cast<const void*>(&tensor) : tensor.data,
+                  [](void*) {}));
   return py::make_tuple(array, static_cast<int>(tensor.dtype), DimOrder(tensor), tensor.writable);
 }
 
@@ -140,7 +144,8 @@ py::object Borrow(const Value& value) {
   if (const auto* tensor = value.get<Tensor>()) return BorrowTensor(*tensor);
   if (const auto* list = value.get<xir::TensorList>()) {
     py::list items;
-    for (const Value* item : list->items) items.append(item == nullptr ? py::none() : Borrow(*item));
+    for (const Value* item : list->items)
+      items.append(item == nullptr ? py::none() : Borrow(*item));
     return items;
   }
   if (const auto* list = value.get<xir::IntList>()) {
@@ -163,7 +168,8 @@ Shape ToShape(const py::tuple& sizes) {
   return shape;
 }
 
-// Takes over a result that Python computed: (index of the argument, its shape, array in memory order).
+// Takes over a result that Python computed: (index of the argument, its shape, array in memory
+// order).
 void StoreResult(xir::KernelArgs args, const py::tuple& result) {
   const auto index = result[0].cast<size_t>();
   auto* tensor = index < args.size() ? args[index]->get<Tensor>() : nullptr;
@@ -172,7 +178,8 @@ void StoreResult(xir::KernelArgs args, const py::tuple& result) {
   const auto array = result[2].cast<py::array>();
   Check(tensor->Resize(ToShape(result[1])));
   if (static_cast<size_t>(array.nbytes()) != tensor->nbytes()) {
-    Raise(Fail(Code::kInternal, "the fallback's result has ", array.nbytes(), " bytes, not ", tensor->nbytes()));
+    Raise(Fail(Code::kInternal, "the fallback's result has ", array.nbytes(), " bytes, not ",
+               tensor->nbytes()));
   }
   if (tensor->nbytes() > 0) std::memcpy(tensor->data, array.data(), tensor->nbytes());
 }
@@ -185,8 +192,8 @@ std::shared_ptr<py::object> Share(py::object object) {
   });
 }
 
-// `find(name)` answers None or a function of the arguments that returns the results. Nothing may be thrown into the
-// runtime, so what Python raises becomes a status.
+// `find(name)` answers None or a function of the arguments that returns the results. Nothing may be
+// thrown into the runtime, so what Python raises becomes a status.
 xir::KernelProvider MakeProvider(const py::object& find) {
   const auto shared_find = Share(find);
   return [shared_find](std::string_view op) -> xir::Kernel {
@@ -231,7 +238,8 @@ class PyMethod {
   }
   std::vector<py::dict> outputs() const {
     std::vector<py::dict> infos;
-    for (size_t i = 0; i < method_->num_outputs(); ++i) infos.push_back(Describe(method_->output(i)));
+    for (size_t i = 0; i < method_->num_outputs(); ++i)
+      infos.push_back(Describe(method_->output(i)));
     return infos;
   }
 
@@ -241,7 +249,8 @@ class PyMethod {
       Raise(Fail(Code::kInvalidArgument, "method '", method_->name(), "' takes ",
                  method_->num_inputs(), " inputs, and ", inputs.size(), " were given"));
     }
-    // A second thread waits for the first one's execution, which holds `busy_` but not the interpreter's lock.
+    // A second thread waits for the first one's execution, which holds `busy_` but not the
+    // interpreter's lock.
     std::unique_lock<std::mutex> busy(busy_, std::defer_lock);
     {
       const py::gil_scoped_release released;
@@ -255,15 +264,19 @@ class PyMethod {
     }
     Check(std::move(status));
     py::list outputs;
-    for (size_t i = 0; i < method_->num_outputs(); ++i) outputs.append(ToPython(method_->output(i)));
+    for (size_t i = 0; i < method_->num_outputs(); ++i)
+      outputs.append(ToPython(method_->output(i)));
     return outputs;
   }
 
  private:
   void SetInput(size_t index, const py::handle& given) {
-    if (py::isinstance<py::bool_>(given)) return Check(method_->SetInput(index, given.cast<bool>()));
-    if (py::isinstance<py::int_>(given)) return Check(method_->SetInput(index, given.cast<int64_t>()));
-    if (py::isinstance<py::float_>(given)) return Check(method_->SetInput(index, given.cast<double>()));
+    if (py::isinstance<py::bool_>(given))
+      return Check(method_->SetInput(index, given.cast<bool>()));
+    if (py::isinstance<py::int_>(given))
+      return Check(method_->SetInput(index, given.cast<int64_t>()));
+    if (py::isinstance<py::float_>(given))
+      return Check(method_->SetInput(index, given.cast<double>()));
     const auto pair = given.cast<py::tuple>();
     const auto array = pair[0].cast<py::array>();
     if ((array.flags() & py::array::c_style) == 0) {
@@ -304,7 +317,8 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
 }
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
-                                std::vector<std::string> library_paths, const py::object& fallback) {
+                                std::vector<std::string> library_paths,
+                                const py::object& fallback) {
   auto options = MakeOptions(threads, max_memory, std::move(library_paths), fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
@@ -328,8 +342,8 @@ std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, u
 
 PYBIND11_MODULE(_native, m) {
   m.doc() = "The C++ runtime; use xir.runtime.";
-  py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError)
-      .attr("__module__") = "xir.runtime";
+  py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError).attr("__module__") =
+      "xir.runtime";
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
       .def_property_readonly("num_delegates", &PyMethod::num_delegates)

@@ -88,7 +88,8 @@ void Reorder(const Tensor& layout, const uint8_t* from, uint8_t* to, bool to_c_o
 Result<Array> MakeInput(const Value& value, const std::string* path) {
   const auto* tensor = value.get<Tensor>();
   if (tensor == nullptr) {
-    return Fail(Code::kUnsupported, "it is a ", KindName(value), "; only tensors can be given here");
+    return Fail(Code::kUnsupported, "it is a ", KindName(value),
+                "; only tensors can be given here");
   }
   if (path == nullptr) {
     Array ones{tensor->dtype, tensor->bound, {}};
@@ -158,7 +159,8 @@ void PrintTimes(double first, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const size_t half = times.size() / 2;
   const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  const double mean =
+      std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
   std::printf("first iteration: %.3f ms\n", first);
   std::printf("%zu iterations: mean %.3f ms, median %.3f ms, min %.3f ms\n", times.size(), mean,
               median, times.front());

@@ -20,9 +20,10 @@ struct TypeCode {
 };
 // bfloat16 has no code of its own in NumPy; its bits are stored as uint16.
 constexpr TypeCode kTypeCodes[] = {
-    {"|u1", DType::kByte},  {"|i1", DType::kChar},  {"<i2", DType::kShort},  {"<i4", DType::kInt},
-    {"<i8", DType::kLong},  {"<f2", DType::kHalf},  {"<f4", DType::kFloat},  {"<f8", DType::kDouble},
-    {"|b1", DType::kBool},  {"<u2", DType::kUInt16}, {"<u4", DType::kUInt32}, {"<u8", DType::kUInt64},
+    {"|u1", DType::kByte},   {"|i1", DType::kChar},   {"<i2", DType::kShort},
+    {"<i4", DType::kInt},    {"<i8", DType::kLong},   {"<f2", DType::kHalf},
+    {"<f4", DType::kFloat},  {"<f8", DType::kDouble}, {"|b1", DType::kBool},
+    {"<u2", DType::kUInt16}, {"<u4", DType::kUInt32}, {"<u8", DType::kUInt64},
 };
 
 std::string_view CodeOf(DType dtype) {
@@ -108,7 +109,9 @@ Result<Array> ReadNpy(const std::string& path) {
   if (!file.read(preamble, kPreamble) || std::string_view(preamble, kMagic.size()) != kMagic) {
     return Malformed(path, "it does not begin with NumPy's magic");
   }
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(preamble[i])); };
+  const auto byte = [&](size_t i) {
+    return static_cast<size_t>(static_cast<uint8_t>(preamble[i]));
+  };
   const size_t version = byte(6);
   size_t header_size = byte(8) | byte(9) << 8;
   size_t data_offset = kPreamble;
@@ -142,15 +145,16 @@ Result<Array> ReadNpy(const std::string& path) {
     return Malformed(path, "its size does not agree with its shape");
   }
   Array array{*dtype, *shape, std::vector<uint8_t>(*size)};
-  if (*size > 0 && !file.read(reinterpret_cast<char*>(array.data.data()),
-                              static_cast<std::streamsize>(*size))) {
+  if (*size > 0 &&
+      !file.read(reinterpret_cast<char*>(array.data.data()), static_cast<std::streamsize>(*size))) {
     return Malformed(path, "it ends within its data");
   }
   return array;
 }
 
 Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const void* data) {
-  std::string header = "{'descr': '" + std::string(CodeOf(dtype)) + "', 'fortran_order': False, 'shape': (";
+  std::string header =
+      "{'descr': '" + std::string(CodeOf(dtype)) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.rank; ++i) {
     header += std::to_string(shape[i]) + (i + 1 < shape.rank || shape.rank == 1 ? ", " : "");
   }
@@ -163,7 +167,8 @@ Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const 
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file << kMagic << '\x01' << '\0' << static_cast<char>(header.size() & 0xFF)
        << static_cast<char>(header.size() >> 8) << header;
-  const auto size = static_cast<std::streamsize>(static_cast<size_t>(shape.numel()) * ElementSize(dtype));
+  const auto size =
+      static_cast<std::streamsize>(static_cast<size_t>(shape.numel()) * ElementSize(dtype));
   file.write(static_cast<const char*>(data), size);
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -7,7 +7,8 @@
 #include "xir/status.h"
 #include "xir/tensor.h"
 
-// NumPy's .npy files, as its format document (numpy.lib.format) describes them: little-endian, C order.
+// NumPy's .npy files, as its format document (numpy.lib.format) describes them: little-endian, C
+// order.
 namespace xir::runner {
 
 struct Array {
@@ -18,7 +19,8 @@ struct Array {
 
 Result<Array> ReadNpy(const std::string& path);
 
-// `data` holds the elements in C order. Writes a temporary file first, so that a failure leaves nothing half-written.
+// `data` holds the elements in C order. Writes a temporary file first, so that a failure leaves
+// nothing half-written.
 Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const void* data);
 
 }  // namespace xir::runner

@@ -13,11 +13,13 @@ from xir.runtime.convert import physical_from_torch, torch_from_physical
 
 if TYPE_CHECKING:
     import torch
+    from torch import FunctionSchema
+    from torch._ops import OpOverload
 
     from xir.runtime._native import Kernel, KernelArgument, KernelResult
 
-# ExecuTorch's own copies with a choice of memory layout, (self, non_blocking, dim_order, out); torch does not know them.
-# The result's tensor says which dtype and layout is wanted.
+# ExecuTorch's own copies with a choice of memory layout, (self, non_blocking, dim_order, out); torch does not know
+# them. The result's tensor says which dtype and layout is wanted.
 DIM_ORDER_COPIES = ("dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out")
 DIM_ORDER_COPY_OUT = 3
 
@@ -32,8 +34,11 @@ def find_kernel(name: str) -> Kernel | None:
     return None if op is None else lambda arguments: run(op, arguments)
 
 
-def find_operator(name: str) -> torch._ops.OpOverload | None:
-    """The operator that a program calls `namespace::op.overload`."""
+def find_operator(name: str) -> OpOverload | None:
+    """The operator that a program calls `namespace::op.overload`.
+
+    None for one that opens files: a program is data, and what it computes stays in memory.
+    """
     import torch
 
     namespace, separator, qualified = name.partition("::")
@@ -41,7 +46,15 @@ def find_operator(name: str) -> torch._ops.OpOverload | None:
     if not separator:
         return None
     packet = getattr(getattr(torch.ops, namespace), op, None)
-    return getattr(packet, overload or "default", None)
+    found = getattr(packet, overload or "default", None)
+    if found is None or any(argument.name == "filename" for argument in schema_of(found).arguments):
+        return None
+    return found
+
+
+def schema_of(op: OpOverload) -> FunctionSchema:
+    """An operator's schema."""
+    return op._schema  # pyright: ignore[reportPrivateUsage]
 
 
 def to_torch(argument: KernelArgument) -> Any:
@@ -60,11 +73,11 @@ def dim_order_of(argument: KernelArgument) -> tuple[int, ...]:
     return argument[2]
 
 
-def run(op: torch._ops.OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
+def run(op: OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
     """Call `op`, and answer what it wrote as (index, shape, elements in memory order).
 
-    The results are computed into tensors of torch's own: a result's shape may differ from the last run's, and its memory
-    may be in an order that the kernel would not keep.
+    The results are computed into tensors of torch's own: a result's shape may differ from the last run's, and its
+    memory may be in an order that the kernel would not keep.
     """
     import torch
 
@@ -72,7 +85,7 @@ def run(op: torch._ops.OpOverload, arguments: list[KernelArgument]) -> list[Kern
     keywords: dict[str, Any] = {}
     written: list[tuple[int, torch.Tensor]] = []
     # Behind the schema's arguments ExecuTorch repeats the results.
-    for index, (schema, argument) in enumerate(zip(op._schema.arguments, arguments, strict=False)):
+    for index, (schema, argument) in enumerate(zip(schema_of(op).arguments, arguments, strict=False)):
         value = to_torch(argument)
         if schema.alias_info is not None and schema.alias_info.is_write:
             value = torch.empty(0, dtype=value.dtype) if schema.kwarg_only else value.clone()
@@ -83,9 +96,10 @@ def run(op: torch._ops.OpOverload, arguments: list[KernelArgument]) -> list[Kern
             positional.append(value)
     returned = op(*positional, **keywords)
     if not written:
-        # An operator without out variant: its result is behind the arguments.
-        index = len(op._schema.arguments)
-        return [result(index, returned, arguments[index])]
+        # An operator without out variant: its results are behind the arguments.
+        first = len(schema_of(op).arguments)
+        results = returned if isinstance(returned, tuple) else (returned,)
+        written = list(enumerate(results, first))
     return [result(index, tensor, arguments[index]) for index, tensor in written]
 
 

@@ -24,8 +24,8 @@ class ValueInfo:
     """What one input or output of a method is.
 
     `kind` is "tensor", "int", "bool", "double", "string" or "none". The other fields are a tensor's: `dtype` such as
-    "float32", `shape` (the largest one where `dynamic`), and `dim_order`, the dimensions from the outermost in memory to the
-    innermost.
+    "float32", `shape` (the largest one where `dynamic`), and `dim_order`, the dimensions from the outermost in memory
+    to the innermost.
     """
 
     kind: str
@@ -76,14 +76,17 @@ class Method:
         """Run the method and answer its outputs, each in memory of its own.
 
         Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
-        where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the inputs
-        and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not fit.
+        where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
+        inputs and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not
+        fit.
         """
         if len(inputs) != len(self._inputs):
             raise _native.XirRuntimeError(
                 f"method '{self._native.name}' takes {len(self._inputs)} inputs, and {len(inputs)} were given"
             )
-        given = [_input(value, info, index) for index, (value, info) in enumerate(zip(inputs, self._inputs, strict=True))]
+        given = [
+            _input(value, info, index) for index, (value, info) in enumerate(zip(inputs, self._inputs, strict=True))
+        ]
         as_numpy = any(isinstance(value, np.ndarray | np.generic) for value in inputs) and not any(
             is_torch_tensor(value) for value in inputs
         )
@@ -129,9 +132,9 @@ class Runtime:
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
-        `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in bytes,
-        what a method's arenas and a delegate's activations may take; the machine's memory by default. Raises XirRuntimeError
-        where the file is damaged or asks for what this runtime does not have.
+        `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
+        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default. Raises
+        XirRuntimeError where the file is damaged or asks for what this runtime does not have.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")

@@ -12,7 +12,8 @@ namespace xir {
 // The arguments of an out-variant in its schema's order, the results last.
 using KernelArgs = Span<Value* const>;
 
-// Runs one operator. Writes into the tensors among its arguments and resizes them where the shape is dynamic.
+// Runs one operator. Writes into the tensors among its arguments and resizes them where the shape
+// is dynamic.
 using Kernel = std::function<Status(KernelArgs)>;
 
 // Answers for an operator name such as "aten::add.out", with an empty function where it has none.

@@ -23,8 +23,8 @@ namespace xir {
 struct LoadOptions {
   // Worker threads, the caller's among them; 0 is one for each core that this process may use.
   size_t threads = 0;
-  // The most memory, in bytes, that a method's arenas, and separately the activations of one delegate, may take;
-  // 0 is the machine's physical memory.
+  // The most memory, in bytes, that a method's arenas, and separately the activations of one
+  // delegate, may take; 0 is the machine's physical memory.
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;
@@ -56,7 +56,8 @@ class Program {
   std::shared_ptr<const LoadedProgram> loaded_;
 };
 
-// One method with its memory. Not for use from two threads at once; keeps what it needs of its program alive.
+// One method with its memory. Not for use from two threads at once; keeps what it needs of its
+// program alive.
 class Method {
  public:
   virtual ~Method() = default;
@@ -72,8 +73,9 @@ class Method {
   // Names of the operators that run as kernels, each once.
   virtual std::vector<std::string> kernel_names() const = 0;
 
-  // Hands in a tensor of `shape` (logical order) stored in the input's dimension order. The memory is used in place,
-  // so it must live until Execute returns; a model that writes to this input needs it `writable`.
+  // Hands in a tensor of `shape` (logical order) stored in the input's dimension order. The memory
+  // is used in place, so it must live until Execute returns; a model that writes to this input
+  // needs it `writable`.
   virtual Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                           bool writable = true) = 0;
   // A number baked into the program must be given as what it is.

@@ -72,10 +72,10 @@ class [[nodiscard]] Result {
 
 }  // namespace xir
 
-#define XIR_RETURN_IF_ERROR(expression)                        \
-  do {                                                         \
-    ::xir::Status xir_status_ = (expression);                  \
-    if (!xir_status_.ok()) return xir_status_;                 \
+#define XIR_RETURN_IF_ERROR(expression)        \
+  do {                                         \
+    ::xir::Status xir_status_ = (expression);  \
+    if (!xir_status_.ok()) return xir_status_; \
   } while (false)
 
 #define XIR_CONCAT_(a, b) a##b

@@ -13,7 +13,8 @@ namespace xir {
 struct Value;
 
 struct None {};
-// Lists of integers and tensors refer to other values of the method, which may change while it runs.
+// Lists of integers and tensors refer to other values of the method, which may change while it
+// runs.
 struct IntList {
   std::vector<const Value*> items;
 };

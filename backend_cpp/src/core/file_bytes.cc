@@ -10,6 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace xir {
 namespace {
 
@@ -37,6 +41,11 @@ AlignedBuffer AllocateBuffer(size_t size) {
   if (bytes < size) return nullptr;
   void* memory = std::aligned_alloc(kBufferAlignment, bytes);
   if (memory != nullptr) std::memset(memory, 0, bytes);
+#ifdef __SANITIZE_ADDRESS__
+  // Only XNNPACK, which is not instrumented, may read there.
+  if (memory != nullptr)
+    __asan_poison_memory_region(static_cast<uint8_t*>(memory) + size, bytes - size);
+#endif
   return AlignedBuffer(static_cast<uint8_t*>(memory));
 }
 
@@ -53,12 +62,13 @@ Result<FileBytes> FileBytes::Map(const std::string& path) {
   const size_t size = static_cast<size_t>(info.st_size);
   if (size == 0) return Fail(Code::kInvalidProgram, "'", path, "' is empty");
 
-  // The file goes over the front of an anonymous mapping that is longer than it by at least one page, so that an
-  // over-read at the end of the last weight meets zeros.
+  // The file goes over the front of an anonymous mapping that is longer than it by at least one
+  // page, so that an over-read at the end of the last weight meets zeros.
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   FileBytes result;
   result.mapping_size_ = RoundUp(size, page) + page;
-  void* reserved = mmap(nullptr, result.mapping_size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* reserved =
+      mmap(nullptr, result.mapping_size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (reserved == MAP_FAILED) {
     return Fail(Code::kResource, "cannot map '", path, "': ", std::strerror(errno));
   }

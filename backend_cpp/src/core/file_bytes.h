@@ -8,8 +8,8 @@
 
 namespace xir {
 
-// XNNPACK reads up to 16 bytes past a tensor and sparse kernels up to 32; every buffer that we own keeps this much
-// readable memory behind its end.
+// XNNPACK reads up to 16 bytes past a tensor and sparse kernels up to 32; every buffer that we own
+// keeps this much readable memory behind its end.
 inline constexpr size_t kOverreadBytes = 64;
 inline constexpr size_t kBufferAlignment = 64;
 
@@ -21,7 +21,8 @@ using AlignedBuffer = std::unique_ptr<uint8_t, FreeDeleter>;
 // Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out.
 AlignedBuffer AllocateBuffer(size_t size);
 
-// A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its end.
+// A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its
+// end.
 class FileBytes {
  public:
   static Result<FileBytes> Map(const std::string& path);

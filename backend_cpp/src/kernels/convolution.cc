@@ -58,7 +58,8 @@ Result<Axis> MakeAxis(const Tensor& in, const Tensor& weight, size_t dim, int64_
 
 }  // namespace
 
-// (input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups, out), NCHW float32.
+// (input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups, out), NCHW
+// float32.
 Status Convolution(KernelArgs args) {
   const Tensor& in = TensorArg(args, 0);
   const Tensor& weight = TensorArg(args, 1);

@@ -5,7 +5,8 @@
 
 namespace xir::kernels {
 
-// (weight, indices, padding_idx, scale_grad_by_freq, sparse, out): rows of a contiguous table of any dtype.
+// (weight, indices, padding_idx, scale_grad_by_freq, sparse, out): rows of a contiguous table of
+// any dtype.
 Status Embedding(KernelArgs args) {
   const Tensor& table = TensorArg(args, 0);
   const Tensor& indices = TensorArg(args, 1);
@@ -22,7 +23,8 @@ Status Embedding(KernelArgs args) {
   for (int64_t i = 0; i < indices.numel(); ++i) {
     const int64_t index = indices.as<int64_t>()[i];
     if (index < 0 || index >= table.shape[0]) {
-      return Fail(Code::kInvalidArgument, "index ", index, " of a table of ", table.shape[0], " rows");
+      return Fail(Code::kInvalidArgument, "index ", index, " of a table of ", table.shape[0],
+                  " rows");
     }
     std::memcpy(out.as<uint8_t>() + static_cast<size_t>(i) * row,
                 table.as<uint8_t>() + static_cast<size_t>(index) * row, row);

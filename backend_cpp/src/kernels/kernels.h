@@ -22,6 +22,12 @@ Status SqueezeCopy(KernelArgs args);
 Status UnsqueezeCopy(KernelArgs args);
 Status PermuteCopy(KernelArgs args);
 Status ExpandCopy(KernelArgs args);
+Status SelectCopy(KernelArgs args);
+Status SliceCopy(KernelArgs args);
+Status Cat(KernelArgs args);
+
+// convert.cc
+Status ToDimOrderCopy(KernelArgs args);
 
 // reduction.cc
 Status Mean(KernelArgs args);

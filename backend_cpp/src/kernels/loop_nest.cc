@@ -59,38 +59,33 @@ bool BroadcastShape(const Shape& a, const Shape& b, Shape* shape) {
 namespace {
 
 template <typename Element>
-void CopyElements(const void* data, const LoopNest& nest, void* result) {
-  const auto* from = static_cast<const Element*>(data);
-  auto* to = static_cast<Element*>(result);
+void CopyElements(const LoopNest& nest, void* to, const void* from) {
   nest.ForEachRow([&](const auto& offset, int64_t count, const auto& step) {
-    const Element* source = from + offset[1];
-    Element* target = to + offset[0];
-    if (step[1] == 1) {
-      std::memcpy(target, source, static_cast<size_t>(count) * sizeof(Element));
+    Element* target = static_cast<Element*>(to) + offset[0];
+    const Element* source = static_cast<const Element*>(from) + offset[1];
+    if (step[0] == 1 && step[1] == 1) {
+      std::memmove(target, source, static_cast<size_t>(count) * sizeof(Element));
       return;
     }
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i * step[1]];
+    for (int64_t i = 0; i < count; ++i) target[i * step[0]] = source[i * step[1]];
   });
 }
 
 }  // namespace
 
-Status CopyStrided(const void* data, const LoopNest::Strides& strides, const Tensor& result) {
-  const LoopNest nest(result, {result.strides(), strides, {}});
-  switch (ElementSize(result.dtype)) {
+void CopyStrided(const Tensor& walk, void* to, const LoopNest::Strides& to_strides,
+                 const void* from, const LoopNest::Strides& from_strides) {
+  const LoopNest nest(walk, {to_strides, from_strides, {}});
+  switch (ElementSize(walk.dtype)) {
     case 1:
-      CopyElements<uint8_t>(data, nest, result.data);
-      break;
+      return CopyElements<uint8_t>(nest, to, from);
     case 2:
-      CopyElements<uint16_t>(data, nest, result.data);
-      break;
+      return CopyElements<uint16_t>(nest, to, from);
     case 4:
-      CopyElements<uint32_t>(data, nest, result.data);
-      break;
+      return CopyElements<uint32_t>(nest, to, from);
     default:
-      CopyElements<uint64_t>(data, nest, result.data);
+      return CopyElements<uint64_t>(nest, to, from);
   }
-  return {};
 }
 
 }  // namespace xir::kernels

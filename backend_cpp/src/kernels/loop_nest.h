@@ -7,17 +7,20 @@
 
 namespace xir::kernels {
 
-// A walk over a result in its memory order, beside one or two operands with any strides, 0 where they broadcast.
-// Neighbouring dimensions that all operands step through evenly are one, so that contiguous tensors are one long row.
+// A walk over a result in its memory order, beside one or two operands with any strides, 0 where
+// they broadcast. Neighbouring dimensions that all operands step through evenly are one, so that
+// contiguous tensors are one long row.
 class LoopNest {
  public:
   static constexpr size_t kMaxOperands = 3;
   using Strides = std::array<int64_t, kMaxRank>;
 
-  // `strides[i]` are operand i's, in elements, by the result's logical dimensions. Operand 0 is the result itself.
+  // `strides[i]` are operand i's, in elements, by the result's logical dimensions. Operand 0 is the
+  // result itself.
   LoopNest(const Tensor& result, const std::array<Strides, kMaxOperands>& strides);
 
-  // Calls row(offsets, count, steps) for each innermost row; offsets and steps are in elements, one an operand.
+  // Calls row(offsets, count, steps) for each innermost row; offsets and steps are in elements, one
+  // an operand.
   template <typename Row>
   void ForEachRow(const Row& row) const {
     if (empty_) return;
@@ -50,7 +53,9 @@ bool BroadcastStrides(const Tensor& operand, const Shape& shape, LoopNest::Strid
 // The shape that two operands broadcast to; false where they do not.
 bool BroadcastShape(const Shape& a, const Shape& b, Shape* shape);
 
-// Copies elements of any one size into `result`, walking `data` by `strides` (elements, result's logical dimensions).
-Status CopyStrided(const void* data, const LoopNest::Strides& strides, const Tensor& result);
+// Copies elements of any one size from `from` to `to`, each by its own strides (elements, by
+// logical dimensions). `walk` gives shape, memory order and dtype.
+void CopyStrided(const Tensor& walk, void* to, const LoopNest::Strides& to_strides,
+                 const void* from, const LoopNest::Strides& from_strides);
 
 }  // namespace xir::kernels

@@ -15,6 +15,7 @@ constexpr PortableKernel kKernels[] = {
     {"aten::_unsafe_view.out", "TLO", ViewCopy},
     {"aten::add.out", "TTSO", Add},
     {"aten::addmm.out", "TTTSSO", AddMm},
+    {"aten::cat.out", "GIO", Cat},
     {"aten::clamp.out", "TssO", Clamp},
     {"aten::clone.out", "TxO", Clone},
     {"aten::convolution.out", "TTtLLLBLIO", Convolution},
@@ -27,11 +28,14 @@ constexpr PortableKernel kKernels[] = {
     {"aten::mul.out", "TTO", Mul},
     {"aten::permute_copy.out", "TLO", PermuteCopy},
     {"aten::relu.out", "TO", Relu},
+    {"aten::select_copy.int_out", "TIIO", SelectCopy},
+    {"aten::slice_copy.Tensor_out", "TIiiIO", SliceCopy},
     {"aten::squeeze_copy.dims_out", "TLO", SqueezeCopy},
     {"aten::sub.out", "TTSO", Sub},
     {"aten::unsqueeze_copy.out", "TIO", UnsqueezeCopy},
     {"aten::view_copy.out", "TLO", ViewCopy},
     {"dim_order_ops::_clone_dim_order.out", "TxxO", CloneDimOrder},
+    {"dim_order_ops::_to_dim_order_copy.out", "TxxO", ToDimOrderCopy},
 };
 
 bool Matches(char kind, const Value& value) {
@@ -47,6 +51,8 @@ bool Matches(char kind, const Value& value) {
       return value.get<TensorList>() != nullptr;
     case 'I':
       return value.get<int64_t>() != nullptr;
+    case 'i':
+      return value.get<int64_t>() != nullptr || value.is_none();
     case 'S':
       return number;
     case 's':
@@ -77,7 +83,8 @@ const PortableKernel* FindPortableKernel(std::string_view name) {
 Result<std::vector<size_t>> MatchSignature(std::string_view signature, KernelArgs args) {
   const auto results = static_cast<size_t>(std::count(signature.begin(), signature.end(), 'O'));
   if (args.size() != signature.size() && args.size() != signature.size() + results) {
-    return Fail(Code::kInvalidProgram, "it has ", args.size(), " arguments, not ", signature.size());
+    return Fail(Code::kInvalidProgram, "it has ", args.size(), " arguments, not ",
+                signature.size());
   }
   std::vector<size_t> written;
   for (size_t i = 0; i < signature.size(); ++i) {

@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace xir {
+namespace {
+
+// A writer may leave an empty list out.
+template <typename T>
+Span<const T> Items(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? Span<const T>() : Span<const T>(vector->data(), vector->size());
+}
+
+}  // namespace
 
 using flatbuffers::uoffset_t;
 
@@ -40,7 +49,8 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
   const size_t nbytes = tensor.nbytes();
   const uint32_t index = from.data_buffer_idx();
   if (const auto* place = from.allocation_info()) {
-    const uint64_t offset = static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
+    const uint64_t offset =
+        static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
     tensor.data = arenas_[place->memory_id()].get() + offset;
     tensor.capacity = nbytes;
     if (index != 0) std::memcpy(tensor.data, program.mutable_data[index].data(), nbytes);
@@ -54,11 +64,10 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
 
 void MethodMemory::MakeValue(const ProgramView& program, const program::EValue& from, Value* to) {
   using program::KernelTypes;
-  const auto tensors = [this](const auto& items) {
+  const auto tensors = [this](const flatbuffers::Vector<int32_t>* items) {
     TensorList list;
-    for (const int32_t index : *items) {
-      const bool present = index >= 0;
-      list.items.push_back(present ? &values_[static_cast<size_t>(index)] : nullptr);
+    for (const int32_t index : Items(items)) {
+      list.items.push_back(index < 0 ? nullptr : &values_[static_cast<size_t>(index)]);
     }
     return list;
   };
@@ -80,20 +89,20 @@ void MethodMemory::MakeValue(const ProgramView& program, const program::EValue& 
       return;
     case KernelTypes::IntList: {
       IntList list;
-      for (const int64_t index : *from.val_as_IntList()->items()) {
+      for (const int64_t index : Items(from.val_as_IntList()->items())) {
         list.items.push_back(&values_[static_cast<size_t>(index)]);
       }
       to->content = std::move(list);
       return;
     }
     case KernelTypes::DoubleList: {
-      const auto* items = from.val_as_DoubleList()->items();
-      to->content = std::vector<double>(items->begin(), items->end());
+      const Span<const double> items = Items(from.val_as_DoubleList()->items());
+      to->content = std::vector<double>(items.begin(), items.end());
       return;
     }
     case KernelTypes::BoolList: {
-      const auto* items = from.val_as_BoolList()->items();
-      to->content = std::vector<bool>(items->begin(), items->end());
+      const Span<const uint8_t> items = Items(from.val_as_BoolList()->items());
+      to->content = std::vector<bool>(items.begin(), items.end());
       return;
     }
     case KernelTypes::TensorList:

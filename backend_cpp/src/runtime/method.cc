@@ -123,9 +123,10 @@ Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan
   if (portable == nullptr) {
     call.kernel = Fallback(call.name);
     if (!call.kernel) {
-      return Fail(Code::kUnsupported, "there is no kernel for '", call.name,
-                  "'; compile the model so that XNNPACK takes this operator, or run it from Python, "
-                  "which has torch's kernels");
+      return Fail(
+          Code::kUnsupported, "there is no kernel for '", call.name,
+          "'; compile the model so that XNNPACK takes this operator, or run it from Python, "
+          "which has torch's kernels");
     }
     return call;
   }
@@ -191,7 +192,8 @@ Result<Value*> LoadedMethod::ScalarInput(size_t index, std::string_view kind) {
   }
   Value& value = memory_[inputs_[index].value];
   if (KindName(value) != kind) {
-    return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ", kind);
+    return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ",
+                kind);
   }
   inputs_[index].given = true;
   return &value;
@@ -238,8 +240,8 @@ Status LoadedMethod::RunCall(Call* call) {
   }
   Status status = call->kernel(call->args);
   if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
-  // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked for only now: to find
-  // it may mean to load torch.
+  // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked
+  // for only now: to find it may mean to load torch.
   Kernel fallback = Fallback(call->name);
   if (!fallback) return status;
   call->portable = false;

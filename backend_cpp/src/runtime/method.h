@@ -39,9 +39,9 @@ class LoadedMethod final : public Method {
     size_t copy_size = 0;
   };
   struct Call {
-    std::string name;             // of the operator
-    Kernel kernel;                // empty for a delegate
-    bool portable = false;        // a fallback may replace the kernel
+    std::string name;       // of the operator
+    Kernel kernel;          // empty for a delegate
+    bool portable = false;  // a fallback may replace the kernel
     XnnDelegate* delegate = nullptr;
     std::vector<Value*> args;
     std::vector<size_t> written;  // indices of the arguments that the kernel writes

@@ -58,8 +58,7 @@ Result<std::shared_ptr<const LoadedProgram>> Load(FileBytes file, LoadOptions op
 
 }  // namespace
 
-Result<std::shared_ptr<const Program>> Program::Open(const std::string& path,
-                                                     LoadOptions options) {
+Result<std::shared_ptr<const Program>> Program::Open(const std::string& path, LoadOptions options) {
   XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Map(path));
   auto loaded = Load(std::move(file), std::move(options));
   if (!loaded.ok()) return std::move(loaded).status().In("'" + path + "'");

@@ -78,8 +78,8 @@ Result<DelegateBlob> ReadDelegateBlob(Bytes blob) {
   const uint64_t data_size = Read<uint64_t>(blob.data() + 22);
   if (graph_offset < kXnnHeaderSize || graph_size < kMinFlatbufferSize ||
       !Fits(graph_offset, graph_size, blob.size())) {
-    return Fail(Code::kInvalidProgram, "the XNNPACK blob places its graph at [", graph_offset, ", +",
-                graph_size, ") of ", blob.size(), " bytes");
+    return Fail(Code::kInvalidProgram, "the XNNPACK blob places its graph at [", graph_offset,
+                ", +", graph_size, ") of ", blob.size(), " bytes");
   }
   if (data_offset < graph_offset + graph_size || !Fits(data_offset, data_size, blob.size())) {
     return Fail(Code::kInvalidProgram, "the XNNPACK blob places its constants at [", data_offset,

@@ -65,7 +65,8 @@ uint64_t GraphValue::numel() const {
 
 Status GraphVerifier::Run() {
   for (const graph::XValue* value : *view_.graph->xvalues()) {
-    const graph::XNNTensorValue* tensor = value->xvalue_union() == nullptr ? nullptr : TensorOf(*value);
+    const graph::XNNTensorValue* tensor =
+        value->xvalue_union() == nullptr ? nullptr : TensorOf(*value);
     if (tensor == nullptr) return Bad("a value of unknown kind");
     XIR_RETURN_IF_ERROR(AddValue(*value).In("value " + std::to_string(tensor->id_out())));
   }
@@ -88,7 +89,8 @@ Status GraphVerifier::VerifyNode(const graph::XNode& node) {
   if (node.xnode_union() == nullptr) return Bad("it is empty");
   if (const auto* bounds = node.output_min_max();
       bounds != nullptr && !(bounds->output_min() <= bounds->output_max())) {
-    return Bad("its output range [", bounds->output_min(), ", ", bounds->output_max(), "] is empty");
+    return Bad("its output range [", bounds->output_min(), ", ", bounds->output_max(),
+               "] is empty");
   }
   return VerifyXnode(node, this);
 }
@@ -103,7 +105,8 @@ Status GraphVerifier::AddValue(const graph::XValue& value) {
     return Bad("datatype ", static_cast<int>(tensor.datatype()), " is not one a value can have");
   }
   if (tensor.dq_datatype() != graph::XNNDatatype::Invalid) {
-    return Fail(Code::kUnsupported, "it uses dq_datatype, which ExecuTorch stopped writing in 2023");
+    return Fail(Code::kUnsupported,
+                "it uses dq_datatype, which ExecuTorch stopped writing in 2023");
   }
   entry.dims.rank = tensor.dims() == nullptr ? 0 : tensor.dims()->size();
   if (entry.dims.rank > XNN_MAX_TENSOR_DIMS) {
@@ -120,8 +123,8 @@ Status GraphVerifier::AddValue(const graph::XValue& value) {
   entry.written = entry.constant || (tensor.flags() & XNN_VALUE_FLAG_EXTERNAL_INPUT) != 0;
   if (!entry.constant) {
     if (!CheckedAdd(total_, entry.nbytes, &total_) || total_ > max_memory_) {
-      return Fail(Code::kResource, "the values up to here take more than the limit of ", max_memory_,
-                  " bytes");
+      return Fail(Code::kResource, "the values up to here take more than the limit of ",
+                  max_memory_, " bytes");
     }
   }
   if (!values_.emplace(tensor.id_out(), entry).second) return Bad("its id is not unique");
@@ -181,7 +184,8 @@ Status GraphVerifier::VerifyScales(const flatbuffers::Vector<float>* scales, uin
   return {};
 }
 
-Status GraphVerifier::VerifyQuantization(const graph::XValue& value, const GraphValue& entry) const {
+Status GraphVerifier::VerifyQuantization(const graph::XValue& value,
+                                         const GraphValue& entry) const {
   using graph::XNNQuantParams;
   const auto* quantized = value.xvalue_union_as_XNNQuantizedTensorValue();
   if (quantized == nullptr) {
@@ -200,14 +204,16 @@ Status GraphVerifier::VerifyQuantization(const graph::XValue& value, const Graph
     case XNNQuantParams::PerChannelQuant: {
       const auto& params = *quantized->quant_params_as_PerChannelQuant();
       if (!entry.constant) return Bad("only a constant is quantised by channel");
-      if (params.channel_dim() < 0 || static_cast<uint64_t>(params.channel_dim()) >= entry.dims.rank) {
+      if (params.channel_dim() < 0 ||
+          static_cast<uint64_t>(params.channel_dim()) >= entry.dims.rank) {
         return Bad("channel dimension ", params.channel_dim());
       }
       return VerifyScales(params.scale(), params.scale_buffer_idx(),
                           entry.dims[static_cast<size_t>(params.channel_dim())], sizeof(float));
     }
     case XNNQuantParams::PerTokenDynamicQuant: {
-      const int32_t row_rank = quantized->quant_params_as_PerTokenDynamicQuant()->num_nonbatch_dims();
+      const int32_t row_rank =
+          quantized->quant_params_as_PerTokenDynamicQuant()->num_nonbatch_dims();
       if (!IsRowQuantized(entry.datatype) || entry.constant || entry.tensor->flags() != 0) {
         return Bad("only an internal qdint8 value is quantised at run time");
       }
@@ -221,10 +227,13 @@ Status GraphVerifier::VerifyQuantization(const graph::XValue& value, const Graph
           params.channel_dim() != 0) {
         return Bad("only a constant qbint4 matrix is quantised by group, along dimension 0");
       }
-      if (params.group_size() <= 0 || entry.dims[1] % static_cast<uint64_t>(params.group_size()) != 0) {
-        return Bad("groups of ", params.group_size(), " do not divide ", entry.dims[1], " channels");
+      if (params.group_size() <= 0 ||
+          entry.dims[1] % static_cast<uint64_t>(params.group_size()) != 0) {
+        return Bad("groups of ", params.group_size(), " do not divide ", entry.dims[1],
+                   " channels");
       }
-      const uint64_t count = entry.dims[0] * (entry.dims[1] / static_cast<uint64_t>(params.group_size()));
+      const uint64_t count =
+          entry.dims[0] * (entry.dims[1] / static_cast<uint64_t>(params.group_size()));
       return VerifyScales(params.scale(), params.scale_buffer_idx(), count, sizeof(uint16_t));
     }
     default:
@@ -284,7 +293,8 @@ Status GraphVerifier::Write(uint32_t id, const Dims& dims, xnn_datatype datatype
   GraphValue& value = found->second;
   if (value.written) return Bad("result ", id, " is a constant, an input, or already written");
   if (value.datatype != datatype) {
-    return Bad("result ", id, " has datatype ", graph::EnumNameXNNDatatype(value.tensor->datatype()));
+    return Bad("result ", id, " has datatype ",
+               graph::EnumNameXNNDatatype(value.tensor->datatype()));
   }
   if (!(value.dims == dims)) {
     return Bad("result ", id, " is declared ", value.dims.ToString(), " but has shape ",

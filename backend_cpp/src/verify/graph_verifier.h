@@ -1,6 +1,7 @@
-// The part of the verifier that walks one XNNPACK graph. XNNPACK checks ids and datatypes itself when a node is
-// defined; what it takes on trust is checked here: that constants are as large as their shapes, that a node's
-// attributes agree with its operands, that every value is written before it is read, and that shapes stay small.
+// The part of the verifier that walks one XNNPACK graph. XNNPACK checks ids and datatypes itself
+// when a node is defined; what it takes on trust is checked here: that constants are as large as
+// their shapes, that a node's attributes agree with its operands, that every value is written
+// before it is read, and that shapes stay small.
 #pragma once
 
 #include <array>
@@ -49,8 +50,8 @@ class GraphVerifier {
 
   // A value that is neither packed nor quantised by channel, row or block, and has content.
   Result<const GraphValue*> Input(uint32_t id) const;
-  // As Input, or a value quantised by row at run time, which only matrix nodes read: each of its rows of
-  // `row_rank` trailing dimensions has its own scale.
+  // As Input, or a value quantised by row at run time, which only matrix nodes read: each of its
+  // rows of `row_rank` trailing dimensions has its own scale.
   Result<const GraphValue*> MatrixInput(uint32_t id, int32_t row_rank) const;
   // A weight of a matrix node, in any datatype.
   Result<const GraphValue*> Filter(uint32_t id, bool must_be_constant) const;

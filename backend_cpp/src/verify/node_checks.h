@@ -1,17 +1,19 @@
-// One check a node. Each reads its operands through the graph verifier, derives the result's shape as XNNPACK will, and
-// reports it with Output. A row XIR_NODE(<name>) of node_dispatch.inc needs its Verify<name> here.
+// One check a node. Each reads its operands through the graph verifier, derives the result's shape
+// as XNNPACK will, and reports it with Output. A row XIR_NODE(<name>) of node_dispatch.inc needs
+// its Verify<name> here.
 #pragma once
 
 #include "verify/graph_verifier.h"
 
 namespace xir {
 
-// Fails for flag bits outside of `allowed`. XNNPACK gives some bits internal meanings that a file must not reach.
-// KEEP_DIMS passes everywhere: ExecuTorch sets it also where it means nothing.
+// Fails for flag bits outside of `allowed`. XNNPACK gives some bits internal meanings that a file
+// must not reach. KEEP_DIMS passes everywhere: ExecuTorch sets it also where it means nothing.
 inline Status CheckFlags(uint32_t flags, uint32_t allowed) {
   const uint32_t unknown = flags & ~(allowed | XNN_FLAG_KEEP_DIMS);
-  return unknown == 0 ? Status()
-                      : Fail(Code::kInvalidProgram, "flags ", flags, " have bits that it does not take");
+  return unknown == 0
+             ? Status()
+             : Fail(Code::kInvalidProgram, "flags ", flags, " have bits that it does not take");
 }
 
 // verify_elementwise.cc
@@ -36,8 +38,7 @@ Status VerifyAvgPooling2d(const graph::XNNPooling2D& node, GraphVerifier* g);
 Status VerifyMaxPooling2d(const graph::XNNPooling2D& node, GraphVerifier* g);
 Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& node, GraphVerifier* g);
 Status VerifyGlobalAvgPooling2d(const graph::XNNNode1x1& node, GraphVerifier* g);
-Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& node,
-                                    GraphVerifier* g);
+Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& node, GraphVerifier* g);
 
 // verify_movement.cc
 Status VerifyStaticTranspose(const graph::XNNStaticTranspose& node, GraphVerifier* g);

@@ -1,5 +1,5 @@
-// What a verified file looks like to the rest of the runtime. Everything reachable from here is in bounds, of the
-// expected type and present where it is needed; readers trust it.
+// What a verified file looks like to the rest of the runtime. Everything reachable from here is in
+// bounds, of the expected type and present where it is needed; readers trust it.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace xir {
 
-// One XNNPACK graph. `constants[i]` is the data of constant_data[i] (or of the deprecated constant_buffer[i]); 0 is
-// no data. `values` finds a value by the id that nodes use.
+// One XNNPACK graph. `constants[i]` is the data of constant_data[i] (or of the deprecated
+// constant_buffer[i]); 0 is no data. `values` finds a value by the id that nodes use.
 struct GraphView {
   const graph::XNNGraph* graph = nullptr;
   std::vector<Bytes> constants;
@@ -28,7 +28,8 @@ struct PlanView {
 
 struct ProgramView {
   const program::Program* program = nullptr;
-  std::vector<Bytes> constants;     // by Tensor.data_buffer_idx, each to the end of its segment; 0 is empty
+  std::vector<Bytes>
+      constants;  // by Tensor.data_buffer_idx, each to the end of its segment; 0 is empty
   std::vector<Bytes> mutable_data;  // likewise, by ExtraTensorInfo.mutable_data_segments_idx 0
   std::unordered_map<std::string_view, Bytes> named_data;
   std::vector<PlanView> plans;
@@ -36,6 +37,13 @@ struct ProgramView {
 
 inline std::string_view View(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
+}
+
+// Elements of 8 bytes may be misaligned: flatbuffers' own verifier looks only at where a vector
+// begins.
+template <typename T>
+bool IsAligned(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
 }
 
 // The value's tensor, whichever of the two kinds it is.

@@ -36,6 +36,7 @@ Result<std::vector<Bytes>> Subsegments(const program::SubsegmentOffsets* table,
   std::vector<Bytes> parts;
   if (table == nullptr || table->offsets() == nullptr) return parts;
   const auto* offsets = table->offsets();
+  if (!IsAligned(offsets)) return Fail(Code::kInvalidProgram, "a list is not aligned in the file");
   const size_t first = reserve_first ? 1 : 0;
   if (offsets->size() <= first) {
     parts.resize(offsets->size());
@@ -89,8 +90,7 @@ bool IsXnnpack(std::string_view id) { return id == "XnnpackBackend" || id == "Xi
 
 Status VerifyDelegate(const program::Program& program, Bytes segments, size_t index,
                       const VerifyLimits& limits, const ProgramView& view, PlanView* plan) {
-  const auto* delegate =
-      plan->plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto* delegate = plan->plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));
   if (delegate->id() == nullptr || delegate->processed() == nullptr) {
     return Fail(Code::kInvalidProgram, "it has no id or no data");
   }
@@ -148,9 +148,8 @@ Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits) {
     XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits).In(context));
     const size_t num_delegates = plan->delegates() == nullptr ? 0 : plan->delegates()->size();
     for (size_t i = 0; i < num_delegates; ++i) {
-      XIR_RETURN_IF_ERROR(
-          VerifyDelegate(program, container.segments, i, limits, view, &plan_view)
-              .In(context + ": delegate " + std::to_string(i)));
+      XIR_RETURN_IF_ERROR(VerifyDelegate(program, container.segments, i, limits, view, &plan_view)
+                              .In(context + ": delegate " + std::to_string(i)));
     }
   }
   return view;

@@ -10,9 +10,10 @@ struct VerifyLimits {
   uint64_t max_memory = 0;
 };
 
-// Checks everything that the runtime, XNNPACK and the kernels rely on: container, flatbuffers, indices, types, sizes,
-// and each XNNPACK graph with the shapes that follow from its nodes. `file` must be 16-byte aligned, readable for
-// kOverreadBytes beyond its end, and outlive the view. Nothing else reads the file before this has succeeded.
+// Checks everything that the runtime, XNNPACK and the kernels rely on: container, flatbuffers,
+// indices, types, sizes, and each XNNPACK graph with the shapes that follow from its nodes. `file`
+// must be 16-byte aligned, readable for kOverreadBytes beyond its end, and outlive the view.
+// Nothing else reads the file before this has succeeded.
 Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits);
 
 }  // namespace xir

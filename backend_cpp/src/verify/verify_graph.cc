@@ -64,9 +64,9 @@ Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyL
   }
   flatbuffers::Verifier verifier(parts.graph.data(), parts.graph.size(), kMaxFlatbufferDepth,
                                  static_cast<flatbuffers::uoffset_t>(parts.graph.size() / 4));
-  const bool known = parts.graph.size() >= 8 &&
-                     (flatbuffers::BufferHasIdentifier(parts.graph.data(), "XN00") ||
-                      flatbuffers::BufferHasIdentifier(parts.graph.data(), "XN01"));
+  const bool known =
+      parts.graph.size() >= 8 && (flatbuffers::BufferHasIdentifier(parts.graph.data(), "XN00") ||
+                                  flatbuffers::BufferHasIdentifier(parts.graph.data(), "XN01"));
   if (!known) {
     return Fail(Code::kUnsupported, "its data is no XNNPACK graph of version XN00 or XN01");
   }

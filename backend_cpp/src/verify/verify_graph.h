@@ -6,7 +6,8 @@
 
 namespace xir {
 
-// Checks one XNNPACK delegate: header, flatbuffer, values, constants' sizes, and every node in order.
+// Checks one XNNPACK delegate: header, flatbuffer, values, constants' sizes, and every node in
+// order.
 Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits);
 
 }  // namespace xir

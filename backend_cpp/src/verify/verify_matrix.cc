@@ -25,8 +25,8 @@ Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier*
   XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), false));
   if (filter->dims.rank != 2) return Bad("its filter has rank ", filter->dims.rank);
   const bool transposed = (node.flags() & XNN_FLAG_TRANSPOSE_WEIGHTS) != 0;
-  if (transposed && filter->datatype != xnn_datatype_fp32 && filter->datatype != xnn_datatype_fp16 &&
-      filter->datatype != xnn_datatype_bf16) {
+  if (transposed && filter->datatype != xnn_datatype_fp32 &&
+      filter->datatype != xnn_datatype_fp16 && filter->datatype != xnn_datatype_bf16) {
     return Fail(Code::kUnsupported, "a transposed filter that is quantised");
   }
   const uint64_t inner = filter->dims[transposed ? 0 : 1];

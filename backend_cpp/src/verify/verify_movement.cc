@@ -26,7 +26,8 @@ Status VerifyConcatenate(const graph::XNNCat& node, size_t count, GraphVerifier*
   Dims dims = first->dims;
   // The file stores the axis unsigned, XNNPACK takes it signed, and -1 is the last one.
   const int64_t signed_axis = static_cast<int32_t>(node.axis());
-  const int64_t axis = signed_axis < 0 ? signed_axis + static_cast<int64_t>(dims.rank) : signed_axis;
+  const int64_t axis =
+      signed_axis < 0 ? signed_axis + static_cast<int64_t>(dims.rank) : signed_axis;
   if (axis < 0 || axis >= static_cast<int64_t>(dims.rank)) return Bad("axis ", signed_axis);
   for (const uint32_t id : Span<const uint32_t>(ids, count).subspan(1, count - 1)) {
     XIR_ASSIGN_OR_RETURN(const GraphValue* next, g->Input(id));
@@ -61,7 +62,8 @@ Status VerifyStaticTranspose(const graph::XNNStaticTranspose& node, GraphVerifie
   XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
   XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
   const size_t rank = input->dims.rank;
-  if (rank == 0 || !HasLength(node.perm(), rank)) return Bad("its permutation does not fit its operand");
+  if (rank == 0 || !HasLength(node.perm(), rank))
+    return Bad("its permutation does not fit its operand");
   Dims dims;
   dims.rank = rank;
   uint32_t seen = 0;
@@ -107,7 +109,8 @@ Status VerifyStaticSlice(const graph::XNNStaticSlice& node, GraphVerifier* g) {
   XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
   Dims dims;
   dims.rank = input->dims.rank;
-  if (dims.rank == 0 || !HasLength(node.offsets(), dims.rank) || !HasLength(node.sizes(), dims.rank)) {
+  if (dims.rank == 0 || !HasLength(node.offsets(), dims.rank) ||
+      !HasLength(node.sizes(), dims.rank)) {
     return Bad("its offsets or sizes do not fit its operand");
   }
   for (size_t i = 0; i < dims.rank; ++i) {

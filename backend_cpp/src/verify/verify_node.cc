@@ -7,13 +7,13 @@ namespace xir {
 Status VerifyXnode(const graph::XNode& node, GraphVerifier* graph) {
   using graph::XNodeUnion;
   switch (node.xnode_union_type()) {
-#define XIR_UNARY(name, op)    \
+#define XIR_UNARY(name, op)   \
   case XNodeUnion::XNN##name: \
     return VerifyUnary(*node.xnode_union_as_XNN##name(), graph);
-#define XIR_BINARY(name, op)   \
+#define XIR_BINARY(name, op)  \
   case XNodeUnion::XNN##name: \
     return VerifyBinary(*node.xnode_union_as_XNN##name(), graph);
-#define XIR_NODE(name)         \
+#define XIR_NODE(name)        \
   case XNodeUnion::XNN##name: \
     return Verify##name(*node.xnode_union_as_XNN##name(), graph);
 #include "xnnpack/node_dispatch.inc"

@@ -23,6 +23,11 @@ size_t SizeOf(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+template <typename T>
+Status CheckAligned(const flatbuffers::Vector<T>* vector) {
+  return IsAligned(vector) ? Status() : Bad("a list is not aligned in the file");
+}
+
 // Sizes, dimension order, element type; `nbytes` is the size at the (largest) shape.
 Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
   const size_t rank = SizeOf(tensor.sizes());
@@ -57,7 +62,8 @@ Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
 
 Status VerifyPlanned(const program::Tensor& tensor, uint64_t nbytes, const ExecutionPlan& plan) {
   const program::AllocationDetails& place = *tensor.allocation_info();
-  const uint64_t offset = static_cast<uint64_t>(place.memory_offset_high()) << 32 | place.memory_offset_low();
+  const uint64_t offset =
+      static_cast<uint64_t>(place.memory_offset_high()) << 32 | place.memory_offset_low();
   const auto* arenas = plan.non_const_buffer_sizes();
   if (place.memory_id() == 0 || place.memory_id() >= SizeOf(arenas)) {
     return Bad("memory id ", place.memory_id(), " does not exist");
@@ -80,7 +86,8 @@ Status VerifyData(const std::vector<Bytes>& data, const program::Tensor& tensor,
   }
   const Bytes bytes = data[tensor.data_buffer_idx()];
   if (nbytes > bytes.size()) {
-    return Bad("constant ", tensor.data_buffer_idx(), " has ", bytes.size(), " bytes, not ", nbytes);
+    return Bad("constant ", tensor.data_buffer_idx(), " has ", bytes.size(), " bytes, not ",
+               nbytes);
   }
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   if (address % ElementSize(static_cast<DType>(tensor.scalar_type())) != 0) {
@@ -121,7 +128,8 @@ KernelTypes KindAt(const ExecutionPlan& plan, int64_t index) {
 
 template <typename List>
 Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind, bool optional) {
-  if (list.items() == nullptr) return Bad("a list without items");
+  if (list.items() == nullptr) return {};
+  XIR_RETURN_IF_ERROR(CheckAligned(list.items()));
   for (const auto index : *list.items()) {
     const KernelTypes found = KindAt(plan, index);
     const bool absent = optional && (index == -1 || found == KernelTypes::Null);
@@ -144,13 +152,14 @@ Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan,
     case KernelTypes::Tensor:
       return VerifyTensor(view, plan, *value.val_as_Tensor());
     case KernelTypes::String:
-      return value.val_as_String()->string_val() != nullptr ? Status() : Bad("a string without text");
+      return value.val_as_String()->string_val() != nullptr ? Status()
+                                                            : Bad("a string without text");
     case KernelTypes::IntList:
       return VerifyItems(plan, *value.val_as_IntList(), KernelTypes::Int, false);
     case KernelTypes::DoubleList:
-      return value.val_as_DoubleList()->items() != nullptr ? Status() : Bad("a list without items");
+      return CheckAligned(value.val_as_DoubleList()->items());
     case KernelTypes::BoolList:
-      return value.val_as_BoolList()->items() != nullptr ? Status() : Bad("a list without items");
+      return {};
     case KernelTypes::TensorList:
       return VerifyItems(plan, *value.val_as_TensorList(), KernelTypes::Tensor, false);
     case KernelTypes::OptionalTensorList:
@@ -161,6 +170,7 @@ Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan,
 }
 
 Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits) {
+  XIR_RETURN_IF_ERROR(CheckAligned(plan.non_const_buffer_sizes()));
   uint64_t total = 0;
   for (uoffset_t i = 0; i < SizeOf(plan.non_const_buffer_sizes()); ++i) {
     const int64_t size = plan.non_const_buffer_sizes()->Get(i);
@@ -210,7 +220,8 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
   switch (instruction.instr_args_type()) {
     case InstructionArguments::KernelCall: {
       const auto* call = instruction.instr_args_as_KernelCall();
-      if (call->op_index() < 0 || static_cast<size_t>(call->op_index()) >= SizeOf(plan.operators())) {
+      if (call->op_index() < 0 ||
+          static_cast<size_t>(call->op_index()) >= SizeOf(plan.operators())) {
         return Bad("operator ", call->op_index(), " does not exist");
       }
       return VerifyIndices(plan, call->args());
@@ -248,8 +259,8 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
   }
 }
 
-// Whether the file's dtype can hold what XNNPACK reads or writes as `datatype`. XNNPACK has no int64: an index output
-// is written as int32 and widened in place.
+// Whether the file's dtype can hold what XNNPACK reads or writes as `datatype`. XNNPACK has no
+// int64: an index output is written as int32 and widened in place.
 bool Holds(program::ScalarType dtype, xnn_datatype datatype, bool output) {
   using program::ScalarType;
   switch (datatype) {

@@ -24,11 +24,13 @@ Status CheckWindow(const Window& w) {
   return {};
 }
 
-// Positions of the window along an axis of `size`. With TensorFlow's SAME the padding follows from the stride.
+// Positions of the window along an axis of `size`. With TensorFlow's SAME the padding follows from
+// the stride.
 Result<uint64_t> Slide(const Window& w, uint64_t size, bool same) {
   XIR_RETURN_IF_ERROR(CheckWindow(w));
   if (same) {
-    if (w.pad_before != 0 || w.pad_after != 0) return Bad("SAME padding beside a padding of its own");
+    if (w.pad_before != 0 || w.pad_after != 0)
+      return Bad("SAME padding beside a padding of its own");
     return (size + w.stride - 1) / w.stride;
   }
   const uint64_t padded = size + w.pad_before + w.pad_after;
@@ -129,7 +131,8 @@ Status VerifyDepthwiseConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
   XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
   XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
   if (node.group_input_channels() != 1) {
-    return Bad(node.group_input_channels(), " input channels to a group of a depthwise convolution");
+    return Bad(node.group_input_channels(),
+               " input channels to a group of a depthwise convolution");
   }
   XIR_RETURN_IF_ERROR(
       CheckFilter(*filter, 1, node.kernel_height(), node.kernel_width(), channels.out));
@@ -202,7 +205,8 @@ Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, GraphVerifier* 
   XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
   XIR_RETURN_IF_ERROR(CheckImage(*input));
   const Window rows{n.padding_top(), n.padding_bottom(), n.pooling_height(), n.pooling_height(), 1};
-  const Window columns{n.padding_left(), n.padding_right(), n.pooling_width(), n.pooling_width(), 1};
+  const Window columns{n.padding_left(), n.padding_right(), n.pooling_width(), n.pooling_width(),
+                       1};
   XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(rows, input->dims[1], false));
   XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(columns, input->dims[2], false));
   if (std::max(rows.pad_before, rows.pad_after) >= rows.extent() ||
@@ -241,8 +245,8 @@ Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& n, G
   if (n.new_height() == 0 || n.new_width() == 0) return Bad("a new size of zero");
   // Four pointers and two weights for each pixel.
   XIR_RETURN_IF_ERROR(IndirectionScratch(n.new_height(), n.new_width(), 2, 3, *g));
-  return g->OutputLike(n.output_id(),
-                       Image(input->dims[0], n.new_height(), n.new_width(), input->dims[3]), *input);
+  return g->OutputLike(
+      n.output_id(), Image(input->dims[0], n.new_height(), n.new_width(), input->dims[3]), *input);
 }
 
 }  // namespace xir

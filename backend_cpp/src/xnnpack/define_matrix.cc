@@ -19,9 +19,9 @@ xnn_status DefineFullyConnected(const graph::XNNFullyConnected& node, const Node
     const xnn_status status = c.builder.NewTemporary(node.output_id(), xnn_datatype_fp32, &output);
     if (status != xnn_status_success) return status;
   }
-  const xnn_status status = xnn_define_fully_connected(
-      c.subgraph(), c.bounds.min, c.bounds.max, c(node.input1_id()), c(node.filter_id()),
-      c(node.bias_id()), output, node.flags());
+  const xnn_status status =
+      xnn_define_fully_connected(c.subgraph(), c.bounds.min, c.bounds.max, c(node.input1_id()),
+                                 c(node.filter_id()), c(node.bias_id()), output, node.flags());
   if (status != xnn_status_success || !through_float) return status;
   return xnn_define_unary(c.subgraph(), xnn_unary_convert, /*params=*/nullptr, output,
                           c(node.output_id()), /*flags=*/0);

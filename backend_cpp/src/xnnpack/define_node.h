@@ -1,5 +1,5 @@
-// One definition a node. Each calls XNNPACK with what the file holds, which has been verified. A row XIR_NODE(<name>) of
-// node_dispatch.inc needs its Define<name> here.
+// One definition a node. Each calls XNNPACK with what the file holds, which has been verified. A
+// row XIR_NODE(<name>) of node_dispatch.inc needs its Define<name> here.
 #pragma once
 
 #include "xnnpack/subgraph_builder.h"

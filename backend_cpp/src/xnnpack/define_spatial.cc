@@ -18,8 +18,8 @@ xnn_status DefineDepthwiseConv2d(const graph::XNNNodeConv& n, const NodeContext&
       c.subgraph(), n.padding_top(), n.padding_right(), n.padding_bottom(), n.padding_left(),
       n.kernel_height(), n.kernel_width(), n.subsampling_height(), n.subsampling_width(),
       n.dilation_height(), n.dilation_width(), /*depth_multiplier=*/n.group_output_channels(),
-      /*input_channels=*/n.groups(), c.bounds.min, c.bounds.max, c(n.input1_id()),
-      c(n.filter_id()), c(n.bias_id()), c(n.output_id()), n.flags());
+      /*input_channels=*/n.groups(), c.bounds.min, c.bounds.max, c(n.input1_id()), c(n.filter_id()),
+      c(n.bias_id()), c(n.output_id()), n.flags());
 }
 
 xnn_status DefineConvTranspose2d(const graph::XNNNodeConv& n, const NodeContext& c) {
@@ -39,18 +39,18 @@ xnn_status DefineAvgPooling2d(const graph::XNNPooling2D& n, const NodeContext& c
 }
 
 xnn_status DefineMaxPooling2d(const graph::XNNPooling2D& n, const NodeContext& c) {
-  return xnn_define_max_pooling_2d(
-      c.subgraph(), n.padding_top(), n.padding_right(), n.padding_bottom(), n.padding_left(),
-      n.pooling_height(), n.pooling_width(), n.stride_height(), n.stride_width(),
-      n.dilation_height(), n.dilation_width(), c.bounds.min, c.bounds.max, c(n.input_id()),
-      c(n.output_id()), n.flags());
+  return xnn_define_max_pooling_2d(c.subgraph(), n.padding_top(), n.padding_right(),
+                                   n.padding_bottom(), n.padding_left(), n.pooling_height(),
+                                   n.pooling_width(), n.stride_height(), n.stride_width(),
+                                   n.dilation_height(), n.dilation_width(), c.bounds.min,
+                                   c.bounds.max, c(n.input_id()), c(n.output_id()), n.flags());
 }
 
 xnn_status DefineArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, const NodeContext& c) {
-  return xnn_define_argmax_pooling_2d(
-      c.subgraph(), n.padding_top(), n.padding_right(), n.padding_bottom(), n.padding_left(),
-      n.pooling_height(), n.pooling_width(), c(n.input_id()), c(n.output_value_id()),
-      c(n.output_index_id()), n.flags());
+  return xnn_define_argmax_pooling_2d(c.subgraph(), n.padding_top(), n.padding_right(),
+                                      n.padding_bottom(), n.padding_left(), n.pooling_height(),
+                                      n.pooling_width(), c(n.input_id()), c(n.output_value_id()),
+                                      c(n.output_index_id()), n.flags());
 }
 
 // XNNPACK's own node of this name is deprecated; it is a mean over height and width.

@@ -10,8 +10,8 @@ namespace {
 
 Tensor& TensorAt(KernelArgs args, uint32_t id) { return *args[id]->get<Tensor>(); }
 
-// A tensor's sizes as XNNPACK has them. A tensor of rank 0 is a vector of one element where the graph says so; XNNPACK
-// takes no empty ones.
+// A tensor's sizes as XNNPACK has them. A tensor of rank 0 is a vector of one element where the
+// graph says so; XNNPACK takes no empty ones.
 bool ReadDims(const Tensor& tensor, size_t rank, PhysicalDims* dims) {
   *dims = {};
   if (tensor.rank() == 0 && rank == 1) {
@@ -37,7 +37,8 @@ bool ReadShape(const PhysicalDims& dims, size_t rank, const Tensor& tensor, Shap
   return true;
 }
 
-// XNNPACK writes indices as int32 where the file has int64; back to front, as both use the same memory.
+// XNNPACK writes indices as int32 where the file has int64; back to front, as both use the same
+// memory.
 void Widen(const Tensor& tensor) {
   auto* bytes = tensor.as<uint8_t>();
   for (size_t i = static_cast<size_t>(tensor.numel()); i-- > 0;) {
@@ -56,10 +57,9 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
   SubgraphBuilder builder(view);
   XIR_RETURN_IF_ERROR(builder.Build());
   xnn_runtime_t runtime = nullptr;
-  XIR_RETURN_IF_ERROR(
-      CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr, workspace,
-                                     threadpool, /*flags=*/0, &runtime),
-               "create a runtime"));
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr,
+                                                     workspace, threadpool, /*flags=*/0, &runtime),
+                               "create a runtime"));
   std::unique_ptr<XnnDelegate> delegate(new XnnDelegate());
   delegate->runtime_.reset(runtime);
   for (const graph::XValue* value : *view.graph->xvalues()) {
@@ -74,7 +74,8 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
     }
     delegate->pointers_.push_back({external.id, nullptr});
   }
-  // The declared shapes are the largest ones. Planning for them here keeps it out of the first execution.
+  // The declared shapes are the largest ones. Planning for them here keeps it out of the first
+  // execution.
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime), "plan memory"));
   XIR_RETURN_IF_ERROR(delegate->ReadOutputShapes());
   delegate->reshape_needed_ = false;

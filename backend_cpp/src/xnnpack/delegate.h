@@ -17,14 +17,14 @@ using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 // One XNNPACK graph, ready to run. The file's constants and the thread pool must outlive it.
 class XnnDelegate {
  public:
-  // Packs the weights and plans memory for the largest shapes. Delegates that never run at the same time may share
-  // `workspace`.
+  // Packs the weights and plans memory for the largest shapes. Delegates that never run at the same
+  // time may share `workspace`.
   static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view,
                                                      xnn_workspace_t workspace,
                                                      pthreadpool_t threadpool);
 
-  // Runs the graph on the tensors among `args` that its external ids name, and resizes its results to the shapes that
-  // follow from its inputs'.
+  // Runs the graph on the tensors among `args` that its external ids name, and resizes its results
+  // to the shapes that follow from its inputs'.
   Status Execute(KernelArgs args);
 
  private:

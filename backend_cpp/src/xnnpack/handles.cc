@@ -28,11 +28,11 @@ std::string_view XnnStatusName(xnn_status status) {
 
 Status CheckXnn(xnn_status status, std::string_view what) {
   if (status == xnn_status_success) return {};
-  const Code code = status == xnn_status_out_of_memory              ? Code::kResource
-                    : status == xnn_status_unsupported_parameter ||
-                            status == xnn_status_unsupported_hardware
-                        ? Code::kUnsupported
-                        : Code::kInvalidProgram;
+  const Code code =
+      status == xnn_status_out_of_memory ? Code::kResource
+      : status == xnn_status_unsupported_parameter || status == xnn_status_unsupported_hardware
+          ? Code::kUnsupported
+          : Code::kInvalidProgram;
   return Fail(code, "XNNPACK refuses to ", what, ": ", XnnStatusName(status));
 }
 

@@ -91,7 +91,8 @@ std::vector<fs::path> Candidates(Span<const std::string> paths) {
 }
 
 Result<fs::path> FindLibrary(Span<const std::string> paths) {
-  if (const char* chosen = std::getenv(kEnvironmentVariable); chosen != nullptr && *chosen != '\0') {
+  if (const char* chosen = std::getenv(kEnvironmentVariable);
+      chosen != nullptr && *chosen != '\0') {
     if (Exists(chosen)) return fs::path(chosen);
     return Fail(Code::kNotFound, kEnvironmentVariable, " names '", chosen,
                 "', which does not exist");
@@ -111,7 +112,8 @@ Status Bind(const fs::path& library) {
   void* xnnpack = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (xnnpack == nullptr) return Incompatible(library, dlerror());
   // pthreadpool is its own library in the wheel, and part of this one elsewhere.
-  void* pthreadpool = dlopen((library.parent_path() / kThreadPoolName).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* pthreadpool =
+      dlopen((library.parent_path() / kThreadPoolName).c_str(), RTLD_NOW | RTLD_LOCAL);
 
   XnnpackFunctions functions;
   std::string missing;

@@ -31,8 +31,9 @@ uint16_t ToBFloat16(float value) {
 
 Status SubgraphBuilder::Build() {
   xnn_subgraph_t subgraph = nullptr;
-  XIR_RETURN_IF_ERROR(CheckXnn(
-      xnn_create_subgraph(view_.graph->num_externs(), /*flags=*/0, &subgraph), "create a subgraph"));
+  XIR_RETURN_IF_ERROR(
+      CheckXnn(xnn_create_subgraph(view_.graph->num_externs(), /*flags=*/0, &subgraph),
+               "create a subgraph"));
   subgraph_.reset(subgraph);
   for (const graph::XValue* value : *view_.graph->xvalues()) {
     XIR_RETURN_IF_ERROR(DefineValue(*value));
@@ -40,8 +41,8 @@ Status SubgraphBuilder::Build() {
   size_t index = 0;
   for (const graph::XNode* node : *view_.graph->xnodes()) {
     const char* name = graph::EnumNameXNodeUnion(node->xnode_union_type());
-    XIR_RETURN_IF_ERROR(CheckXnn(
-        DefineNode(*node, *this), "define node " + std::to_string(index++) + " (" + name + ")"));
+    XIR_RETURN_IF_ERROR(CheckXnn(DefineNode(*node, *this),
+                                 "define node " + std::to_string(index++) + " (" + name + ")"));
   }
   return {};
 }
@@ -72,15 +73,14 @@ xnn_status SubgraphBuilder::DefineQuantized(const graph::XNNQuantizedTensorValue
   switch (value.quant_params_type()) {
     case XNNQuantParams::PerTensorQuant: {
       const auto& params = *value.quant_params_as_PerTensorQuant();
-      return xnn_define_quantized_tensor_value(
-          subgraph(), datatype, params.zero_point(), params.scale(), dims.size(), dims.data(), data,
-          tensor.external_id(), tensor.flags(), id);
+      return xnn_define_quantized_tensor_value(subgraph(), datatype, params.zero_point(),
+                                               params.scale(), dims.size(), dims.data(), data,
+                                               tensor.external_id(), tensor.flags(), id);
     }
     case XNNQuantParams::PerChannelQuant: {
       const auto& params = *value.quant_params_as_PerChannelQuant();
-      const void* scale = params.scale_buffer_idx() != 0
-                              ? DataOf(view_, params.scale_buffer_idx())
-                              : params.scale()->data();
+      const void* scale = params.scale_buffer_idx() != 0 ? DataOf(view_, params.scale_buffer_idx())
+                                                         : params.scale()->data();
       const int32_t zero_point = datatype == xnn_datatype_qcint4 ? kInt4ZeroPoint : 0;
       return xnn_define_channelwise_quantized_tensor_value_v2(
           subgraph(), datatype, zero_point, static_cast<const float*>(scale), dims.size(),

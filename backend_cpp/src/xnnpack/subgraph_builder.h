@@ -10,8 +10,8 @@
 
 namespace xir {
 
-// Turns a verified graph into an XNNPACK subgraph. The subgraph points into the graph's constants, and the builder
-// must live until a runtime has been created from it.
+// Turns a verified graph into an XNNPACK subgraph. The subgraph points into the graph's constants,
+// and the builder must live until a runtime has been created from it.
 class SubgraphBuilder {
  public:
   explicit SubgraphBuilder(const GraphView& view) : view_(view) {}

@@ -1,0 +1,147 @@
+"""Write the golden programs beside this file with stock ExecuTorch 1.5.1, and what torch computes for them.
+
+    python backend_cpp/tests/data/make_golden.py
+
+Each `<name>.pte` comes with `<name>.input_<i>.npy` and `<name>.output_<i>.npy`. They are kept as they are: a later
+runtime must still read them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from executorch.exir import to_edge_transform_and_lower
+from torch import nn
+from torch.nn import functional
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+HERE = Path(__file__).parent
+
+
+class Small(nn.Module):
+    """A little of every matrix node, two delegates with a portable mean between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, 2, 1)
+        self.norm = nn.BatchNorm2d(8)
+        self.depthwise = nn.Conv2d(8, 8, 3, 1, 1, groups=8)
+        self.pointwise = nn.Conv2d(8, 16, 1)
+        self.linear = nn.Linear(16, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.norm(self.conv(x)))
+        x = x + functional.hardtanh(self.depthwise(x), 0, 6)
+        x = self.pointwise(x).mean((2, 3))
+        return torch.softmax(self.linear(x), -1)
+
+
+class Quantised(Small):
+    """As Small, with a pooling that is delegated as well."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.norm(self.conv(x)))
+        x = x + self.depthwise(x)
+        x = functional.adaptive_avg_pool2d(self.pointwise(x), 1).flatten(1)
+        return self.linear(x)
+
+
+class Many(nn.Module):
+    """Most of the nodes that ExecuTorch's partitioner knows."""
+
+    def __init__(self):
+        super().__init__()
+        self.transposed = nn.ConvTranspose2d(4, 6, 3, 2, 1, 1)
+        self.prelu = nn.PReLU(6)
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = self.prelu(self.transposed(x))
+        x = functional.avg_pool2d(functional.max_pool2d(x, 2, 2), 2, 2)
+        x = functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+        x = functional.pad(torch.cat([x, x + 1, x * 2], 1), (1, 1, 1, 1))[:, 2:10, 1:9, 1:9]
+        x = x.permute(0, 2, 3, 1).reshape(8, 8, 8)
+        x = self.linear(torch.bmm(x, x))
+        x = torch.sigmoid(x) * torch.tanh(x) - torch.exp(-torch.abs(x))
+        x = functional.leaky_relu(x) + functional.gelu(x) + functional.hardswish(x)
+        x = torch.maximum(x, -x) / (torch.minimum(x, -x).square() + 1.0)
+        x = torch.sqrt(x + 1) + torch.rsqrt(x + 1) + torch.log(x + 1) + torch.sin(x) + torch.cos(x)
+        return torch.clamp(x, -0.5, 4.5), torch.softmax(torch.ceil(x) + torch.floor(x), -1)
+
+
+class Dynamic(nn.Module):
+    """A batch of any size up to ten."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.relu(self.linear(x)), x + 1
+
+
+class Portable(nn.Module):
+    """Nothing for XNNPACK."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.weight = nn.Parameter(torch.randn(8, 4))
+
+    def forward(self, index: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(index)
+        x = torch.addmm(x[0, :, :4], x[1], self.weight)
+        x = torch.cat([x, x * x], 1).permute(1, 0).unsqueeze(0)
+        return torch.softmax(torch.clamp(x.expand(2, 8, 3) - x.mean(-1, keepdim=True), -1.0, 1.0), 1)
+
+
+def write(name: str, program: Any, reference: Any, inputs: tuple[torch.Tensor, ...], *, delegate: bool = True) -> None:
+    """Lower an exported program, and store the bytes, the inputs and what `reference` makes of them."""
+    partitioner = [XnnpackPartitioner()] if delegate else None
+    lowered = to_edge_transform_and_lower(program, partitioner=partitioner).to_executorch()
+    (HERE / f"{name}.pte").write_bytes(lowered.buffer)
+    with torch.no_grad():
+        outputs = reference(*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for kind, tensors in (("input", inputs), ("output", outputs)):
+        for i, tensor in enumerate(tensors):
+            np.save(HERE / f"{name}.{kind}_{i}.npy", tensor.contiguous().numpy())
+
+
+def write_model(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, delegate: bool = True, **export: Any):
+    """Export and write a model."""
+    model = model.eval()
+    write(name, torch.export.export(model, inputs, **export), model, inputs, delegate=delegate)
+
+
+def write_quantised(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, dynamic: bool):
+    """Quantise a model by channel, and write it."""
+    quantizer = XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+    )
+    prepared = prepare_pt2e(torch.export.export(model.eval(), inputs).module(), quantizer)
+    prepared(*inputs)
+    converted = convert_pt2e(prepared)
+    write(name, torch.export.export(converted, inputs), converted, inputs)
+
+
+def main() -> None:
+    """Write all of them."""
+    torch.manual_seed(0)
+    image = (torch.randn(1, 3, 16, 16),)
+    write_model("stock_small", Small(), image)
+    write_model("stock_many", Many(), (torch.randn(1, 4, 8, 8),))
+    write_model(
+        "stock_dynamic", Dynamic(), (torch.randn(5, 8),), dynamic_shapes=({0: torch.export.Dim("b", min=1, max=10)},)
+    )
+    write_model("stock_portable", Portable(), (torch.tensor([[1, 2, 3], [4, 5, 19]]),), delegate=False)
+    write_quantised("stock_q8", Quantised(), image, dynamic=False)
+    rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
+    write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+#include "golden.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace xir::testing {
+namespace {
+
+constexpr size_t kHeaderSize = 32;
+
+template <typename T>
+T Read(const Blob& file, size_t at) {
+  T value;
+  std::memcpy(&value, file.data() + at, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Write(Blob* file, size_t at, T value) {
+  std::memcpy(file->data() + at, &value, sizeof(T));
+}
+
+size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+
+Bytes SegmentBytes(const Blob& file, const program::ProgramT& program, size_t index) {
+  const auto& segment = *program.segments.at(index);
+  return Bytes(file.data() + Read<uint64_t>(file, 24) + segment.offset, segment.size);
+}
+
+// The graph's flatbuffer behind an XH00 header.
+Blob PackGraph(const graph::XNNGraphT& graph) {
+  flatbuffers::FlatBufferBuilder builder;
+  graph::FinishXNNGraphBuffer(builder, graph::CreateXNNGraph(builder, &graph));
+  const size_t data_offset = RoundUp(kHeaderSize + builder.GetSize(), 16);
+  Blob blob(data_offset, 0);
+  std::memcpy(blob.data() + 4, "XH00", 4);
+  Write<uint16_t>(&blob, 8, 30);
+  Write<uint32_t>(&blob, 10, kHeaderSize);
+  Write<uint32_t>(&blob, 14, builder.GetSize());
+  Write<uint32_t>(&blob, 18, static_cast<uint32_t>(data_offset));
+  std::memcpy(blob.data() + kHeaderSize, builder.GetBufferPointer(), builder.GetSize());
+  return blob;
+}
+
+}  // namespace
+
+Blob ReadGolden(const std::string& name) {
+  const std::string path = std::string(XIR_TEST_DATA) + "/" + name;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) Die("cannot read " + path);
+  return Blob((std::istreambuf_iterator<char>(file)), {});
+}
+
+runner::Array ReadGoldenArray(const std::string& name) {
+  auto array = runner::ReadNpy(std::string(XIR_TEST_DATA) + "/" + name);
+  if (!array.ok()) Die(std::move(array).status().message());
+  return std::move(array).value();
+}
+
+Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>& edit) {
+  const auto program = program::UnPackProgram(file.data());
+  const uint64_t segment_base = Read<uint64_t>(file, 24);
+  edit(program.get());
+  flatbuffers::FlatBufferBuilder builder;
+  program::FinishProgramBuffer(builder, program::CreateProgram(builder, program.get()));
+
+  // The extended header goes behind the identifier; the root offset grows by it.
+  const uint8_t* packed = builder.GetBufferPointer();
+  Blob out(packed, packed + 8);
+  out.resize(8 + kHeaderSize, 0);
+  out.insert(out.end(), packed + 8, packed + builder.GetSize());
+  Write<uint32_t>(&out, 0, Read<uint32_t>(out, 0) + kHeaderSize);
+  const size_t program_size = out.size();
+  out.resize(RoundUp(program_size, 128), 0);
+  std::memcpy(out.data() + 8, "eh00", 4);
+  Write<uint32_t>(&out, 12, kHeaderSize);
+  Write<uint64_t>(&out, 16, program_size);
+  if (segment_base != 0) {
+    Write<uint64_t>(&out, 24, out.size());
+    Write<uint64_t>(&out, 32, file.size() - segment_base);
+    out.insert(out.end(), file.begin() + static_cast<std::ptrdiff_t>(segment_base), file.end());
+  }
+  return out;
+}
+
+Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit) {
+  return EditProgram(file, [&](program::ProgramT* program) {
+    auto& where = *program->execution_plan.at(0)->delegates.at(0)->processed;
+    const Bytes blob = SegmentBytes(file, *program, where.index);
+    uint32_t offset;
+    std::memcpy(&offset, blob.data() + 10, sizeof(offset));
+    const auto graph = graph::UnPackXNNGraph(blob.data() + offset);
+    edit(graph.get());
+    where.location = program::DataLocation::Inline;
+    where.index = static_cast<uint32_t>(program->backend_delegate_data.size());
+    auto data = std::make_unique<program::BackendDelegateInlineDataT>();
+    data->data = PackGraph(*graph);
+    program->backend_delegate_data.push_back(std::move(data));
+  });
+}
+
+graph::XNodeT* FindNode(graph::XNNGraphT* graph, graph::XNodeUnion kind) {
+  for (const auto& node : graph->xnodes) {
+    if (node->xnode_union.type == kind) return node.get();
+  }
+  Die(std::string("no node ") + graph::EnumNameXNodeUnion(kind));
+}
+
+graph::XNNTensorValueT* FindValue(graph::XNNGraphT* graph, uint32_t id) {
+  for (const auto& value : graph->xvalues) {
+    auto* tensor = value->xvalue_union.AsXNNTensorValue();
+    if (auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue()) {
+      tensor = quantized->tensor_value.get();
+    }
+    if (tensor->id_out == id) return tensor;
+  }
+  Die("no value " + std::to_string(id));
+}
+
+Result<std::unique_ptr<Method>> LoadForward(const Blob& file) {
+  LoadOptions options;
+  options.threads = 1;
+  options.max_memory = uint64_t{1} << 30;
+  XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));
+  return program->LoadMethod("forward");
+}
+
+}  // namespace xir::testing

@@ -1,0 +1,36 @@
+// The programs in data/, and ways to break them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "npy.h"
+#include "program_generated.h"
+#include "xir/program.h"
+#include "xir/status.h"
+#include "xnnpack_generated.h"
+
+namespace xir::testing {
+
+using Blob = std::vector<uint8_t>;
+
+Blob ReadGolden(const std::string& name);
+runner::Array ReadGoldenArray(const std::string& name);
+
+// The program with its flatbuffer changed; segments stay as they are.
+Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>& edit);
+
+// The program with the graph of its first delegate changed. The graph moves into the flatbuffer.
+Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);
+
+// The first node of a kind; fails the test where there is none.
+graph::XNodeT* FindNode(graph::XNNGraphT* graph, graph::XNodeUnion kind);
+// The tensor of a value by its id.
+graph::XNNTensorValueT* FindValue(graph::XNNGraphT* graph, uint32_t id);
+
+// Loads a program and its method, with one thread.
+Result<std::unique_ptr<Method>> LoadForward(const Blob& file);
+
+}  // namespace xir::testing

@@ -1,0 +1,107 @@
+// The runner's own parts: options and .npy files.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "npy.h"
+#include "testing.h"
+
+namespace xir::testing {
+namespace {
+
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    char pattern[] = "/tmp/xir_npy_XXXXXX";
+    close(mkstemp(pattern));
+    path_ = pattern;
+  }
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  void Write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+
+ private:
+  std::string path_;
+};
+
+std::string Npy(const std::string& header, const std::string& data) {
+  std::string text = "\x93NUMPY";
+  text += '\x01';
+  text += '\0';
+  text += static_cast<char>(header.size());
+  text += '\0';
+  return text + header + data;
+}
+
+Result<runner::Arguments> Parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "xnn_executor_runner");
+  return runner::ParseArguments(static_cast<int>(words.size()), words.data());
+}
+
+}  // namespace
+
+XIR_TEST(npy_round_trip) {
+  TemporaryFile file;
+  Shape shape;
+  shape.rank = 2;
+  shape[0] = 1;
+  shape[1] = 3;
+  const float data[] = {1.5f, -2.0f, 3.0f};
+  EXPECT_OK(runner::WriteNpy(file.path(), DType::kFloat, shape, data));
+  const auto read = runner::ReadNpy(file.path());
+  EXPECT(read.ok() && read.value().dtype == DType::kFloat && read.value().shape == shape);
+  EXPECT(std::memcmp(read.value().data.data(), data, sizeof(data)) == 0);
+  EXPECT_ERROR(runner::WriteNpy("/nowhere/x.npy", DType::kFloat, shape, data), "cannot write");
+}
+
+XIR_TEST(npy_refused) {
+  TemporaryFile file;
+  const auto refused = [&](const std::string& text, const char* why) {
+    file.Write(text);
+    EXPECT_ERROR(runner::ReadNpy(file.path()), why);
+  };
+  const std::string valid = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
+  file.Write(Npy(valid, "12345678"));
+  EXPECT_OK(runner::ReadNpy(file.path()));
+  refused("", "magic");
+  refused("\x93NUMPY", "magic");
+  refused(Npy(valid, "1234567"), "does not agree with its shape");
+  refused(Npy(valid, "123456789"), "does not agree with its shape");
+  refused(Npy(valid, "").substr(0, 20), "within its header");
+  refused(Npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "12345678"),
+          "little-endian");
+  refused(Npy("{'descr': 'O', 'fortran_order': False, 'shape': (2,), }", "12345678"),
+          "little-endian");
+  refused(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1,2), }", "12345678"), "Fortran");
+  refused(Npy("{'descr': '<f4', 'shape': (2,), }", "12345678"), "lacks an entry");
+  refused(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, }", "12345678"), "shape");
+  refused(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "12345678"), "shape");
+  refused(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,1099511627776,), }",
+              ""),
+          "does not agree with its shape");
+  refused(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", ""),
+          "shape");
+  EXPECT_ERROR(runner::ReadNpy("/nowhere/x.npy"), "cannot open");
+}
+
+XIR_TEST(runner_arguments) {
+  const auto parsed = Parse({"--model_path", "m.pte", "--inputs=a.npy,b.npy", "--threads", "2"});
+  EXPECT(parsed.ok() && parsed.value().model_path == "m.pte" && parsed.value().threads == 2);
+  EXPECT((parsed.value().inputs == std::vector<std::string>{"a.npy", "b.npy"}));
+  EXPECT(parsed.value().warmup == 10 && parsed.value().iterations == 50);
+  EXPECT_ERROR(Parse({}), "--model_path is missing");
+  EXPECT_ERROR(Parse({"--model_path"}), "takes a value");
+  EXPECT_ERROR(Parse({"--model_pth", "m.pte"}), "unknown option '--model_pth'");
+  EXPECT_ERROR(Parse({"--model_path", "m", "--threads", "0"}), "from 1, not '0'");
+  EXPECT_ERROR(Parse({"--model_path", "m", "--iterations", "3x"}), "not '3x'");
+  EXPECT_ERROR(Parse({"--model_path", "m", "--warmup", "-1"}), "not '-1'");
+}
+
+}  // namespace xir::testing
