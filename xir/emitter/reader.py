@@ -53,7 +53,7 @@ from xir.emitter.container import Container, align, read_container
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_attribute
-from xir.emitter.xnn_blob import read_blob
+from xir.emitter.xnn_reader import read_blob
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.verifier import verify

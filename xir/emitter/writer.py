@@ -31,7 +31,7 @@ from xir.emitter.data import Data, constant_data
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
-from xir.emitter.xnn_blob import write_blob
+from xir.emitter.xnn_writer import write_blob
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 

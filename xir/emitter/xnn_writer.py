@@ -1,0 +1,181 @@
+"""From an `xnnpack.subgraph` to a delegate's bytes, by the wire facts on the op classes.
+
+Constants become named data of the program, keyed by the sha256 of their bytes, as in ExecuTorch 1.5
+(`backends/xnnpack/operators/node_visitor.py`): delegates share what they have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack import ConstantOp, NodeOp, SubgraphOp
+from xir.dialects.xnnpack.base import ints
+from xir.dialects.xnnpack.wire import (
+    ABSENT_VALUE,
+    ConstSlot,
+    CountSlot,
+    DerivedSlot,
+    FlagsSlot,
+    FloatSlot,
+    Slot,
+    UIntSlot,
+    UIntsSlot,
+    ValueSlot,
+)
+from xir.emitter.codec import Tagged, Tree, encode
+from xir.emitter.data import Data, constant_data
+from xir.emitter.fbs import load_schema
+from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, NO_HANDLE, pack_blob
+from xir.emitter.xnn_types import datatype_name, quant_params
+from xir.ir.constants import storage_dtype
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A delegate's bytes, and the constants that it asks for by name, in the order of its values."""
+
+    content: bytes
+    named_data: dict[str, Data]
+
+
+def write_blob(subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None = None) -> Blob:
+    """The bytes of a verified subgraph.
+
+    Values are numbered from 0: the block's arguments, then the results of its ops in order. `value_ids` are other
+    numbers to give them in that order; they are used if they are one distinct number for each value.
+    DiagnosticError for what the format cannot hold: a dynamic shape, a type without a code, a missing resource.
+    """
+    return _BlobWriter(subgraph, ctx, value_ids).write()
+
+
+class _BlobWriter:
+    def __init__(self, subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None):
+        self.subgraph = subgraph
+        self.ctx = ctx
+        block = subgraph.body.block
+        self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
+        count = len(self.values)
+        usable = value_ids is not None and len(set(value_ids)) == len(value_ids) == count
+        self.ids = dict(zip(self.values, value_ids if usable and value_ids is not None else range(count), strict=True))
+        externals = (*block.args, *subgraph.yield_op.values)
+        self.external_ids = {value: index for index, value in enumerate(externals)}
+        # Entry 0 means "no data". ExecuTorch writes it with an empty key.
+        self.constants: list[Tree] = [{"offset": 0, "size": 0, "named_key": ""}]
+        self.named_data: dict[str, Data] = {}
+
+    def write(self) -> Blob:
+        block = self.subgraph.body.block
+        nodes = [self.node(op) for op in block.ops if isinstance(op, NodeOp)]
+        ordered = sorted(self.values, key=self.ids.__getitem__)
+        schema = load_schema("xnnpack")
+        members: Mapping[str, int] = schema.enums["XNNDatatype"].members
+        graph = {
+            "version": "0",
+            "xnodes": nodes,
+            "xvalues": [{"xvalue_union": self.value(value, members)} for value in ordered],
+            "num_externs": len(self.external_ids),
+            "input_ids": sorted(self.ids[value] for value in block.args),
+            "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
+            "constant_data": self.constants,
+        }
+        content = encode(schema, graph)
+        return Blob(pack_blob(content), self.named_data)
+
+    def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tagged:
+        type = value.type
+        assert isinstance(type, TensorType)
+        name = datatype_name(type.element_type)
+        if name is None:
+            raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
+        if not type.has_static_shape():
+            raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
+        flags = 0
+        if value in self.external_ids:
+            flags = EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else EXTERNAL_INPUT
+        # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
+        dims = list(type.get_shape())
+        tensor = {
+            "datatype": datatypes[name],
+            "num_dims": len(dims),
+            "dims": dims,
+            "constant_buffer_idx": self.constant(value.owner) if isinstance(value.owner, ConstantOp) else 0,
+            "external_id": self.external_ids.get(value, ABSENT_VALUE),
+            "flags": flags,
+            "id_out": self.ids[value],
+        }
+        if not isinstance(type.element_type, UniformType):
+            return Tagged("XNNTensorValue", tensor)
+        params = quant_params(type.element_type, lambda scales: self.data(Data.of(scales), "scale_"))
+        return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
+
+    def constant(self, op: ConstantOp) -> int:
+        """The index of a constant's entry, which this adds."""
+        stored = op.elements.type
+        assert isinstance(stored, TensorType)
+        size = math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
+        return self.data(constant_data(op.elements, size, self.ctx, op))
+
+    def data(self, data: Data, prefix: str = "") -> int:
+        key = prefix + data.digest.hex()
+        self.named_data[key] = data
+        self.constants.append({"offset": IN_NAMED_DATA, "size": data.size, "named_key": key})
+        return len(self.constants) - 1
+
+    def node(self, op: NodeOp) -> Tree:
+        fields: Tree = {}
+        for slot in op.WIRE.slots:
+            fields[slot.name] = self.slot(op, slot)
+        tree: Tree = {
+            "xnode_union": Tagged(op.member().name, fields),
+            "debug_handle": NO_HANDLE if op.debug_handle is None else op.debug_handle.value.data,
+        }
+        low, high = op.properties.get("output_min"), op.properties.get("output_max")
+        if op.WIRE.bounds == "required" or low is not None or high is not None:
+            # Both fields default to 0, so an infinite bound has to be written.
+            tree["output_min_max"] = {"output_min": _bound(low, -math.inf), "output_max": _bound(high, math.inf)}
+        return tree
+
+    def slot(self, op: NodeOp, slot: Slot) -> Any:
+        match slot:
+            case ValueSlot(_, name, index):
+                value = getattr(op, name)
+                if index is not None:
+                    value = value[index] if index < len(value) else None
+                return ABSENT_VALUE if value is None else self.ids[value]
+            case UIntSlot(_, name, index):
+                return cast(IntegerAttr, op.properties[name]).value.data if index is None else _ints(op, name)[index]
+            case FloatSlot(_, name):
+                return cast(FloatAttr, op.properties[name]).value.data
+            case UIntsSlot(_, name):
+                return _ints(op, name)
+            case CountSlot(_, name):
+                return len(_ints(op, name))
+            case DerivedSlot(_, name):
+                return getattr(op, name)
+            case ConstSlot(_, value):
+                return value
+            case FlagsSlot(bits):
+                return sum(bit for name, bit in bits.items() if name in op.properties)
+
+
+def _ints(op: NodeOp, name: str) -> list[int]:
+    """The elements of an array property."""
+    return list(ints(cast(DenseArrayBase, op.properties[name])))
+
+
+def _bound(attr: Attribute | None, default: float) -> float:
+    return default if attr is None else cast(FloatAttr, attr).value.data
