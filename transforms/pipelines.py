@@ -2,7 +2,7 @@
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-    "delegate": "canonicalize,cse,fold-batch-norm,partition-xnnpack,"
+    "delegate": "canonicalize,fold-constants,cse,fold-batch-norm,partition-xnnpack,"
     "sink-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
     "emit": "lower-to-pte,plan-memory",
 }

@@ -1,0 +1,88 @@
+// RUN: xir-opt %s --split-input-file --fold-constants | filecheck %s
+
+// A causal mask, from nothing but a size.
+// CHECK-LABEL: func.func @mask(
+// CHECK-NEXT:    %[[M:.*]] = edge.constant dense<{{\[\[}}false, true], [false, false]]> : tensor<2x2xi1>
+// CHECK-NEXT:    func.return %[[M]]
+func.func @mask() -> tensor<2x2xi1> {
+  %0 = edge.full() {size = array<i64: 2, 2>, fill_value = true, dtype = i1} : () -> tensor<2x2xi1>
+  %1 = edge.triu(%0) {diagonal = 1 : i64} : (tensor<2x2xi1>) -> tensor<2x2xi1>
+  func.return %1 : tensor<2x2xi1>
+}
+
+// -----
+
+// Of the operand of full_like only the shape counts; rows that constant positions look up are constants.
+// CHECK-LABEL: func.func @lookup(
+// CHECK-NEXT:    %[[R:.*]] = edge.constant dense<{{\[\[}}3.000000e+00, 4.000000e+00], [3.000000e+00, 4.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @lookup(%tokens: tensor<2xi64>) -> tensor<2x2xf32> {
+  %w = edge.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %0 = edge.full_like(%tokens) {fill_value = 1 : i64} : (tensor<2xi64>) -> tensor<2xi64>
+  %1 = edge.embedding(%w, %0) : (tensor<2x2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  func.return %1 : tensor<2x2xf32>
+}
+
+// -----
+
+// An operand that is computed at run time.
+// CHECK-LABEL: func.func @run_time(
+// CHECK:         edge.add.Scalar(%x)
+func.func @run_time(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = edge.add.Scalar(%x) {other = 1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// A shape that is known only at run time.
+// CHECK-LABEL: func.func @open_shape(
+// CHECK:         edge.full_like(%x)
+func.func @open_shape(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = edge.full_like(%x) {fill_value = 1 : i64} : (tensor<?xf32>) -> tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}
+
+// -----
+
+// An index out of range is an error when the program runs, and nothing to compute now.
+// CHECK-LABEL: func.func @out_of_range(
+// CHECK:         edge.embedding(
+func.func @out_of_range() -> tensor<1x2xf32> {
+  %w = edge.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  %i = edge.constant dense<1> : tensor<1xi64>
+  %0 = edge.embedding(%w, %i) : (tensor<1x2xf32>, tensor<1xi64>) -> tensor<1x2xf32>
+  func.return %0 : tensor<1x2xf32>
+}
+
+// -----
+
+// Not a number as integer: each machine has its own.
+// CHECK-LABEL: func.func @conversion(
+// CHECK:         edge._to_copy(
+func.func @conversion() -> tensor<1xi64> {
+  %x = edge.constant dense<0x7FC00000> : tensor<1xf32>
+  %0 = edge._to_copy(%x) {dtype = i64} : (tensor<1xf32>) -> tensor<1xi64>
+  func.return %0 : tensor<1xi64>
+}
+
+// -----
+
+// 4 MB of zeros are better made when they are needed.
+// CHECK-LABEL: func.func @large(
+// CHECK:         edge.full(
+func.func @large() -> tensor<1024x1024xf32> {
+  %0 = edge.full() {size = array<i64: 1024, 1024>, fill_value = 0 : i64, dtype = f32} : () -> tensor<1024x1024xf32>
+  func.return %0 : tensor<1024x1024xf32>
+}
+
+// -----
+
+// numpy has no bf16.
+// CHECK-LABEL: func.func @bf16(
+// CHECK:         edge.neg(
+func.func @bf16() -> tensor<2xbf16> {
+  %x = edge.constant dense<1.0> : tensor<2xbf16>
+  %0 = edge.neg(%x) : (tensor<2xbf16>) -> tensor<2xbf16>
+  func.return %0 : tensor<2xbf16>
+}

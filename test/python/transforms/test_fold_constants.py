@@ -1,0 +1,106 @@
+"""What the compiler computes ahead of time is what ATen computes, to the bit or to fp32's rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from reference.edge import Const, call
+from reference.xnnpack import run_module
+from xdsl.dialects.builtin import f32, i1, i64
+
+from xir.dialects import edge
+from xir.ir.passes import PassManager
+from xir.transforms._evaluation import EVALUATORS
+from xir.transforms.fold_constants import FoldConstantsPass
+
+
+def c(*values: Any) -> Const:
+    return Const(torch.tensor(values))
+
+
+GRID = Const(torch.arange(24.0).reshape(2, 3, 4) - 11)
+WHOLE = Const(torch.arange(12).reshape(3, 4) - 5)
+MASK = Const(torch.tensor([[True, False, True, False]] * 3))
+ROW = c(1.5, -2.0, 0.0, 3.25)
+POSITIVE = c(0.25, 1.0, 2.0, 9.0)
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("full", {"size": [2, 3], "fill_value": 1.5}),
+    ("full", {"size": [2], "fill_value": 3, "dtype": f32}),
+    ("full", {"size": [], "fill_value": True, "dtype": i1}),
+    ("full_like", {"self": torch.zeros(2, 3), "fill_value": -1}),
+    ("scalar_tensor", {"s": 2.5}),
+    ("arange.start_step", {"start": 0, "end": 5}),
+    ("arange.start_step", {"start": 7, "end": -3, "step": -3, "dtype": f32}),
+    ("arange.start_step", {"start": 0.5, "end": 2.0, "step": 0.1}),
+    ("view", {"self": GRID, "size": [4, 6]}),
+    ("_unsafe_view", {"self": GRID, "size": [-1]}),
+    ("squeeze", {"self": c([[1.0], [2.0]])}),
+    ("squeeze.dim", {"self": c([[1.0], [2.0]]), "dim": -1}),
+    ("squeeze.dims", {"self": c([[1.0], [2.0]]), "dim": [0, 2]}),
+    ("unsqueeze", {"self": GRID, "dim": -2}),
+    *((name, {"self": GRID}) for name in ("clone", "alias", "detach", "contiguous", "lift_fresh_copy")),
+    ("_to_copy", {"self": ROW, "dtype": i64}),
+    ("_to_copy", {"self": WHOLE, "dtype": f32}),
+    ("_to_copy", {"self": ROW, "dtype": i1}),
+    ("expand", {"self": c([1], [2]), "size": [2, -1, 3]}),
+    ("permute", {"self": GRID, "dims": [2, 0, -2]}),
+    ("transpose.int", {"self": GRID, "dim0": 0, "dim1": -1}),
+    ("t", {"self": WHOLE}),
+    ("slice.Tensor", {"self": GRID, "dim": -1, "start": -3, "end": 9, "step": 2}),
+    ("select.int", {"self": GRID, "dim": 1, "index": -1}),
+    ("cat", {"tensors": [WHOLE, WHOLE], "dim": -1}),
+    ("stack", {"tensors": [ROW, POSITIVE], "dim": 1}),
+    ("repeat", {"self": WHOLE, "repeats": [2, 1, 3]}),
+    ("flip", {"self": GRID, "dims": [0, -1]}),
+    *((name, {"self": GRID, "diagonal": d}) for name in ("tril", "triu") for d in (-1, 0, 1)),
+    ("embedding", {"weight": WHOLE, "indices": c([2, 0])}),
+    ("index_select", {"self": GRID, "dim": 1, "index": c(2, 0, 2)}),
+    ("gather", {"self": WHOLE, "dim": 1, "index": c([3, 0], [1, 1])}),
+    ("gather", {"self": WHOLE, "dim": 0, "index": c([2, 0, 1])}),
+    *((f"{name}.Tensor", {"self": WHOLE, "other": ROW}) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+    *((f"{name}.Scalar", {"self": WHOLE, "other": -1}) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+    # Both sides become fp32, where they are equal.
+    ("eq.Tensor", {"self": c(2**24 + 1), "other": c(float(2**24))}),
+    ("logical_not", {"self": WHOLE}),
+    ("bitwise_not", {"self": MASK}),
+    ("bitwise_not", {"self": WHOLE}),
+    *((f"logical_{name}", {"self": WHOLE, "other": ROW}) for name in ("and", "or", "xor")),
+    ("where.self", {"condition": MASK, "self": WHOLE, "other": ROW}),
+    ("masked_fill.Scalar", {"self": WHOLE, "mask": MASK, "value": 7}),
+    ("masked_fill.Tensor", {"self": WHOLE, "mask": MASK, "value": Const(torch.tensor(7))}),
+    *((f"{name}.Tensor", {"self": WHOLE, "other": POSITIVE}) for name in ("add", "sub", "mul", "div")),
+    *((f"{name}.Scalar", {"self": ROW, "other": 3}) for name in ("add", "sub", "mul", "div")),
+    ("add.Tensor", {"self": WHOLE, "other": WHOLE, "alpha": 3}),
+    ("sub.Tensor", {"self": ROW, "other": POSITIVE, "alpha": 0.5}),
+    ("div.Tensor", {"self": WHOLE, "other": WHOLE}),
+    ("rsub.Scalar", {"self": ROW, "other": 1, "alpha": 2}),
+    *((f"bitwise_{name}.Tensor", {"self": WHOLE, "other": WHOLE}) for name in ("and", "or")),
+    *((f"bitwise_{name}.Scalar", {"self": WHOLE, "other": 3}) for name in ("and", "or")),
+    *((name, {"self": WHOLE, "other": ROW}) for name in ("maximum", "minimum")),
+    *((name, {"self": ROW}) for name in ("abs", "cos", "exp", "floor", "neg", "sin", "square")),
+    *((name, {"self": POSITIVE}) for name in ("log", "reciprocal", "sqrt")),
+    ("reciprocal", {"self": c(2, 4)}),
+    ("cumsum", {"self": GRID, "dim": 1}),
+    ("cumsum", {"self": MASK, "dim": -1}),
+]
+
+
+def case_name(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+@pytest.mark.parametrize(("name", "args"), CASES, ids=case_name)
+def test_folds_to_what_aten_computes(name: str, args: dict[str, Any]) -> None:
+    built = call(f"edge.{name}", args)
+    (expected,) = run_module(built.module, built.ctx, built.inputs)
+    PassManager(built.ctx, [FoldConstantsPass()]).run(built.module)
+    assert not [op for op in built.module.walk() if isinstance(op, edge.EdgeOp)]
+    (actual,) = run_module(built.module, built.ctx, built.inputs)
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7, equal_nan=True)
+
+
+def test_every_evaluator_has_a_case() -> None:
+    assert EVALUATORS.keys() == {f"edge.{name}" for name, _ in CASES}
