@@ -7,12 +7,13 @@ time, on the shapes it has in the program, and the graph is kept for the next ca
 # pyright: reportPrivateUsage=false
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import torch
-from torch._decomp import _core_aten_decompositions_post_autograd
+from torch._decomp import _core_aten_decompositions_post_autograd, decomposition_table
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -100,20 +101,41 @@ def _key(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: lis
 def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
     places = {node: index for index, node in enumerate(inputs)}
 
-    def call(*values: Any) -> Any:
-        filled = [values[places[leaf]] if isinstance(leaf, Node) else leaf for leaf in leaves]
-        args, kwargs = pytree.tree_unflatten(filled, spec)
-        rule = _table().get(target)
-        return rule(*args, **kwargs) if rule is not None else target(*args, **kwargs)
+    def calling(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            filled = [values[places[leaf]] if isinstance(leaf, Node) else leaf for leaf in leaves]
+            args, kwargs = pytree.tree_unflatten(filled, spec)
+            return rule(*args, **kwargs)
 
+        return call
+
+    graph = _traced(calling(_table().get(target, target)), inputs)
+    if graph is not None and _has_mutation(graph) and target in decomposition_table:
+        # The C++ of recurrent layers writes in place; their Python does not.
+        graph = _traced(calling(decomposition_table[target]), inputs)
+    if graph is None or _has_mutation(graph) or any(node.target is target for node in graph.graph.nodes):
+        return None
+    return graph
+
+
+def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
-        with torch.no_grad():
-            graph = make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
+        with torch.no_grad(), _without_mkldnn():
+            return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except Exception:  # whatever a decomposition raises: the operator then stays as it is
         return None
-    for node in graph.graph.nodes:
-        if node.op == "call_function" and (
-            node.target is target or (isinstance(node.target, Operator) and node.target._schema.is_mutable)
-        ):
-            return None
-    return graph
+
+
+@contextmanager
+def _without_mkldnn() -> Generator[None]:
+    """With mkldnn torch takes a recurrent layer for one operator of that library, which nothing else has."""
+    was = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was)
+
+
+def _has_mutation(graph: GraphModule) -> bool:
+    return any(isinstance(node.target, Operator) and node.target._schema.is_mutable for node in graph.graph.nodes)

@@ -227,12 +227,20 @@ def test_layers(model: torch.nn.Module) -> None:
     assert "opaque" not in names(module)
 
 
-def test_attention_and_recurrent_layers() -> None:
+def test_attention() -> None:
     sequence = torch.rand(2, 5, 8)
     encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     module = check(encoder, sequence)
     assert "opaque" not in names(module)
-    check(torch.nn.LSTM(8, 4, batch_first=True).eval(), sequence)
+
+
+@pytest.mark.parametrize("layer", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN], ids=lambda layer: layer.__name__)
+def test_recurrent_layers_become_matrix_products(layer: type[torch.nn.Module]) -> None:
+    """torch's own decompositions write in place, or call mkldnn where it is there."""
+    before = torch._C._get_mkldnn_enabled()
+    module = check(layer(8, 4, num_layers=2, bidirectional=True).eval(), torch.rand(3, 2, 8))
+    assert "opaque" not in names(module)
+    assert torch._C._get_mkldnn_enabled() == before
 
 
 def test_custom_operator() -> None:
