@@ -4,8 +4,9 @@ Rules lower each op on its own, so a subgraph starts with a transpose before and
 of the ops in between do not care: an elementwise node computes the same in any order of the dimensions. Such flexible
 ops that are joined by values, directly or through transposes, form an *island*, which takes one layout as a whole. Each
 transpose at an island's border says what layout would make it go away; the island takes the one with the least data
-left to transpose. The cost of a transpose is the number of elements it moves, a transpose of a constant is free (its
-bytes are reordered when the file is written), and one that moves only dimensions of size 1 is a reshape.
+left to transpose, or stays as it is written where that moves least. The cost of a transpose is the number of elements
+it moves, a transpose of a constant is free (its bytes are reordered when the file is written), and one that moves only
+dimensions of size 1 is a reshape.
 
 A layout is a permutation q: dimension i of the physical tensor is dimension q[i] of the value as the rules see it.
 """
@@ -13,7 +14,7 @@ A layout is a permutation q: dimension i of the physical tensor is dimension q[i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -38,6 +39,8 @@ from xir.ir.passes import XirPass
 from xir.transforms._outputs import distinct_outputs
 
 Layout = tuple[int, ...]
+Layouts = dict[Operation, Layout]
+"""The layouts of an island's ops."""
 Move = tuple[SSAValue, Layout]
 """A value and the permutation that it is needed in."""
 
@@ -118,6 +121,10 @@ class Island:
     """Flexible ops that share one layout, each with the permutation of its frame against the first op's."""
 
     frames: dict[Operation, Layout] = field(default_factory=dict[Operation, Layout])
+
+    def as_written(self) -> Layouts:
+        """Every op in the layout that it has."""
+        return dict.fromkeys(self.frames, identity(self.rank))
 
     @property
     def rank(self) -> int:
@@ -212,39 +219,46 @@ class Layouter:
             seen = [self.seen(value) for value in op.operands]
             self.needed.update((s.root, s.perm) for s in seen if s.root.owner not in flexible)
         for island in islands:
-            self.needed.update(self.moves(island, identity(island.rank)).keys())
+            self.needed.update(self.moves(island.as_written()).keys())
 
     def choose(self, island: Island) -> None:
-        """Give the island the layout with the least data to transpose at its borders.
+        """Give the island the layouts with the least data to transpose.
 
-        Moves that somebody else needs as well cost nothing, and the identity is always a candidate: so no choice
-        makes the block move more than before. An op with frame f takes layout f∘q when the first op takes q: the
-        frames were composed from that side.
+        Moves that somebody else needs as well cost nothing, and what is written is a candidate: so no choice makes the
+        block move more than before.
         """
+        self.needed.subtract(self.moves(island.as_written()).keys())
+        best = min(self.candidates(island), key=self.cost)
+        self.needed.update(self.moves(best).keys())
+        self.layouts.update(best)
+
+    def candidates(self, island: Island) -> Iterator[Layouts]:
+        """What is written, and the island as a whole in each layout that makes a transpose at its border go away.
+
+        An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
+        """
+        yield island.as_written()
         wanted: dict[Layout, None] = {identity(island.rank): None}
         for op, frame in island.frames.items():
             for layout in self.wishes(op, island):
                 wanted[compose(inverse(frame), layout)] = None
-        self.needed.subtract(self.moves(island, identity(island.rank)).keys())
-        best = min(wanted, key=lambda q: self.cost(island, q))
-        self.needed.update(self.moves(island, best).keys())
-        for op, frame in island.frames.items():
-            self.layouts[op] = compose(frame, best)
+        for q in wanted:
+            yield {op: compose(frame, q) for op, frame in island.frames.items()}
 
     def wishes(self, op: Operation, island: Island) -> list[Layout]:
         """The layouts of `op` that would make a transpose at one of its borders go away."""
         wishes = [inverse(seen.perm) for value in op.operands if self.is_border(seen := self.seen(value), island)]
         for result in op.results:
-            wishes += [perm for perm, _ in self.demands(result, island)]
+            wishes += self.demands(result, island.frames)
         return wishes
 
     def is_border(self, seen: Traced, island: Island) -> bool:
         """Whether a value comes into the island from outside, and is not a constant, which fits in anywhere."""
         return seen.root.owner not in island.frames and not isinstance(seen.root.owner, xnnpack.ConstantOp)
 
-    def demands(self, value: SSAValue, island: Island) -> list[tuple[Layout, SSAValue]]:
-        """(perm, value) for each form in which `value` leaves the island."""
-        found: list[tuple[Layout, SSAValue]] = []
+    def demands(self, value: SSAValue, inside: Container[Operation]) -> list[Layout]:
+        """The layouts in which ops that are not `inside` read `value`."""
+        found: list[Layout] = []
         pending = [(value, identity(rank_of(value)))]
         while pending:
             current, perm = pending.pop()
@@ -252,35 +266,31 @@ class Layouter:
                 user = use.operation
                 if isinstance(user, xnnpack.StaticTransposeOp):
                     pending.append((user.output, compose(perm, ints(user.perm))))
-                elif user not in island.frames:
-                    found.append((perm, value))
+                elif user not in inside:
+                    found.append(perm)
         return found
 
-    def cost(self, island: Island, q: Layout) -> tuple[int, int]:
-        """(elements moved, nodes needed to move them) for this island alone when its first op takes layout q."""
-        own = [elements for move, elements in self.moves(island, q).items() if not self.needed[move]]
+    def cost(self, layouts: Layouts) -> tuple[int, int]:
+        """(elements moved, nodes needed to move them) for one island alone."""
+        own = [elements for move, elements in self.moves(layouts).items() if not self.needed[move]]
         return sum(own), len(own)
 
-    def moves(self, island: Island, q: Layout) -> dict[Move, int]:
-        """The transposes at the island's borders when its first op takes layout q, and the elements each moves."""
+    def moves(self, layouts: Layouts) -> dict[Move, int]:
+        """The transposes in an island and at its borders when its ops take `layouts`, and the elements each moves."""
         moved: dict[Move, int] = {}
-        for op, frame in island.frames.items():
-            layout = compose(frame, q)
+        for op, layout in layouts.items():
             for value in op.operands:
                 seen = self.seen(value)
                 producer = seen.root.owner
                 if isinstance(producer, xnnpack.ConstantOp):
                     continue
-                held = (
-                    compose(island.frames[producer], q)
-                    if isinstance(producer, Operation) and producer in island.frames
-                    else identity(len(layout))
-                )
+                chosen = layouts.get(producer) if isinstance(producer, Operation) else None
+                held = chosen or identity(len(layout))
                 # The producer holds root in layout `held`; the op wants root in layout perm∘layout.
                 step = compose(inverse(held), compose(seen.perm, layout))
                 moved[seen.root, step] = transpose_cost([shape_of(seen.root)[i] for i in held], step)
             for result in op.results:
-                for perm, _ in self.demands(result, island):
+                for perm in self.demands(result, layouts):
                     step = compose(inverse(layout), perm)
                     moved[result, step] = transpose_cost([shape_of(result)[i] for i in layout], step)
         return {move: elements for move, elements in moved.items() if move[1] != identity(len(move[1]))}
