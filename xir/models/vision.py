@@ -71,3 +71,20 @@ def efficientnet_b0() -> torch.nn.Module:
 def vit_b_16() -> torch.nn.Module:
     """[N, 3, 224, 224] to [N, 1000]."""
     return torchvision_models().vit_b_16()
+
+
+class FirstOutput(torch.nn.Module):
+    """A model that answers a dictionary, down to the tensor `out` of it."""
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.model(image)["out"]
+
+
+def deeplab_v3() -> torch.nn.Module:
+    """DeepLab v3 on ResNet-50, [N, 3, H, W] to [N, 21, H, W]."""
+    segmentation = torchvision_models().segmentation
+    return FirstOutput(segmentation.deeplabv3_resnet50(weights_backbone=None))

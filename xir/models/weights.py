@@ -47,7 +47,8 @@ def settle_random_weights(model: torch.nn.Module, inputs: tuple[torch.Tensor, ..
     """Make a freshly built model's outputs of order one, so that comparing them means something.
 
     Batch norms start with statistics that are not their inputs', and values shrink layer by layer to 1e-9: they get
-    the statistics of random data. Matrices that start as zeros (a head to be trained) become random, and the output is
+    the statistics of random data. Without norms values shrink as well: each convolution is scaled by what it puts
+    out. Matrices that start as zeros (a head to be trained) become random, and the output is
     scaled by its last layer.
     """
     for parameter in model.parameters():
@@ -56,6 +57,8 @@ def settle_random_weights(model: torch.nn.Module, inputs: tuple[torch.Tensor, ..
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if norms:
         _take_statistics(model, norms, inputs)
+    elif not any("Norm" in type(m).__name__ for m in model.modules()):
+        _scale_convolutions(model, inputs)
     _scale_output(model, inputs)
 
 
@@ -69,6 +72,24 @@ def _take_statistics(model: torch.nn.Module, norms: list[_BatchNorm], inputs: tu
     for norm, value in zip(norms, momentum, strict=True):
         norm.momentum = value
         norm.eval()
+
+
+def _scale_convolutions(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    """Give each convolution outputs of deviation one, in the order of their calls (Mishkin and Matas, 2016)."""
+
+    def scale(layer: torch.nn.Module, _: object, output: torch.Tensor) -> torch.Tensor:
+        deviation = output.std()
+        if not deviation > 0:
+            return output
+        for parameter in layer.parameters():
+            parameter /= deviation
+        return output / deviation
+
+    convolutions = [m for m in model.modules() if isinstance(m, torch.nn.Conv1d | torch.nn.Conv2d)]
+    hooks = [layer.register_forward_hook(scale) for layer in convolutions]
+    model(*inputs)
+    for hook in hooks:
+        hook.remove()
 
 
 def _scale_output(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:

@@ -24,8 +24,10 @@ class Model:
     factory: str
     """The function in it that builds the module."""
     inputs: tuple[tuple[int, ...], ...]
-    """The shape of each input, float32."""
+    """The shape of each input."""
     summary: str
+    tokens: int = 0
+    """0: the inputs are float32. Otherwise they are int64, numbers of as many tokens."""
 
 
 def _image(size: int) -> tuple[tuple[int, ...], ...]:
@@ -43,7 +45,17 @@ MODELS: dict[str, Model] = {
     "resnet50": Model("vision", "resnet50", _image(224), "ResNet-50"),
     "ic3": Model("vision", "inception_v3", _image(299), "Inception v3"),
     "efficientnet_b0": Model("vision", "efficientnet_b0", _image(224), "EfficientNet-B0"),
+    "ic4": Model("inception_v4", "inception_v4", _image(299), "Inception v4"),
     "vit": Model("vision", "vit_b_16", _image(224), "Vision Transformer B/16"),
+    "dl3": Model("vision", "deeplab_v3", _image(224), "DeepLab v3, ResNet-50"),
+    "edsr": Model("edsr", "edsr", _image(224), "EDSR, super-resolution by two"),
+    "w2l": Model("wav2letter", "wav2letter", ((10, 1, 700),), "Wav2Letter"),
+    "mobilebert": Model("mobilebert", "mobilebert", ((1, 128),), "MobileBERT", tokens=30522),
+    "llama2": Model("llama", "llama", ((1, 128),), "a decoder in Llama's style, 15 million parameters", tokens=32000),
+    "emformer_transcribe": Model("emformer", "emformer_transcribe", ((1, 132, 80),), "Emformer-RNNT, sound encoder"),
+    "emformer_predict": Model("emformer", "emformer_predict", ((1, 16),), "Emformer-RNNT, predictor", tokens=4097),
+    "emformer_join": Model("emformer", "emformer_join", ((1, 32, 1024), (1, 16, 1024)), "Emformer-RNNT, joiner"),
+    "lstm": Model("lstm", "lstm", ((1, 16, 64),), "a two-layer LSTM"),
 }
 """Name -> model; the names are those of ExecuTorch's examples where those have the model."""
 
@@ -70,9 +82,15 @@ def load_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         model = getattr(import_module(f"xir.models.{entry.module}"), entry.factory)().eval()
-        inputs = tuple(torch.randn(shape) for shape in entry.inputs)
+        inputs = tuple(_input(shape, entry.tokens) for shape in entry.inputs)
         if weights is None:
             settle_random_weights(model, inputs)
         else:
             load_weights(model, weights)
     return model, inputs
+
+
+def _input(shape: tuple[int, ...], tokens: int) -> torch.Tensor:
+    import torch
+
+    return torch.randint(tokens, shape) if tokens else torch.randn(shape)
