@@ -1,0 +1,185 @@
+"""The Python face of the runtime, on programs that stock ExecuTorch wrote."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from xir.runtime import Method, Program, Runtime, XirRuntimeError
+
+GOLDEN = Path(__file__).parents[3] / "backend_cpp" / "tests" / "data"
+IMAGE = np.load(GOLDEN / "stock_small.input_0.npy")
+EXPECTED = np.load(GOLDEN / "stock_small.output_0.npy")
+
+
+def load(name: str, **options: int) -> Method:
+    return Runtime.get().load_program(GOLDEN / name, **options).load_method("forward")
+
+
+def test_torch_in_torch_out():
+    (out,) = load("stock_small.pte").execute([torch.from_numpy(IMAGE)])
+    assert isinstance(out, torch.Tensor)
+    torch.testing.assert_close(out, torch.from_numpy(EXPECTED))
+
+
+def test_numpy_in_numpy_out():
+    (out,) = load("stock_small.pte").execute([IMAGE])
+    assert isinstance(out, np.ndarray)
+    np.testing.assert_allclose(out, EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def test_any_strides_and_read_only_memory():
+    method = load("stock_small.pte")
+    transposed = np.ascontiguousarray(IMAGE.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)
+    transposed.flags.writeable = False
+    channels_last = torch.from_numpy(IMAGE).to(memory_format=torch.channels_last)
+    for given in (transposed, channels_last):
+        (out,) = method.execute([given])
+        np.testing.assert_allclose(np.asarray(out), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def test_outputs_are_copies():
+    method = load("stock_small.pte")
+    (first,) = method.execute([IMAGE])
+    kept = first.copy()
+    method.execute([IMAGE * 3])
+    np.testing.assert_array_equal(first, kept)
+
+
+@pytest.mark.parametrize("source", [bytes, bytearray, memoryview], ids=lambda kind: kind.__name__)
+def test_programs_from_memory(source: type):
+    data = source((GOLDEN / "stock_small.pte").read_bytes())
+    program = Runtime.get().load_program(data)
+    assert program.method_names == ["forward"]
+    (out,) = program.load_method().execute([IMAGE])
+    np.testing.assert_allclose(out, EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def test_threads_are_the_callers_choice():
+    programs: list[Program] = [Runtime.get().load_program(GOLDEN / "stock_many.pte", threads=n) for n in (1, 3)]
+    assert [program.threads for program in programs] == [1, 3]
+    x = np.load(GOLDEN / "stock_many.input_0.npy")
+    one, three = (program.load_method().execute([x])[0] for program in programs)
+    np.testing.assert_allclose(one, three, rtol=1e-6)
+
+
+def test_metadata():
+    metadata = load("stock_dynamic.pte").metadata
+    assert (metadata.num_inputs(), metadata.num_outputs(), metadata.num_delegates) == (1, 2, 1)
+    (x,) = metadata.inputs
+    assert (x.kind, x.dtype, x.shape, x.dynamic, x.dim_order) == ("tensor", "float32", (10, 8), True, (0, 1))
+    assert "aten::embedding.out" in load("stock_portable.pte").metadata.kernel_names
+
+
+def test_dynamic_shapes():
+    method = load("stock_dynamic.pte")
+    x = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.input_0.npy"))
+    expected = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.output_0.npy"))
+    for rows in (5, 1, 4):
+        out, plus_one = method.execute([x[:rows]])
+        torch.testing.assert_close(out, expected[:rows])
+        torch.testing.assert_close(plus_one, x[:rows] + 1)
+
+
+def test_calls_from_several_threads():
+    method = load("stock_small.pte", threads=1)
+    failures: list[str] = []
+
+    def run(scale: float):
+        reference = load("stock_small.pte", threads=1).execute([IMAGE * scale])[0]
+        for _ in range(50):
+            if not np.array_equal(method.execute([IMAGE * scale])[0], reference):
+                failures.append(f"at scale {scale}")
+
+    threads = [threading.Thread(target=run, args=(scale,)) for scale in (1.0, 2.0, 3.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "takes 1 inputs, and 0 were given"),
+        ([IMAGE.astype(np.float64)], "input 0 is float32, and float64 was given"),
+        ([torch.zeros(1, 3, 16, 16, dtype=torch.bfloat16)], "input 0 is float32, and bfloat16 was given"),
+        ([IMAGE[:, :, :8]], "the shape is fixed at"),
+        ([IMAGE[0]], "has shape [1, 3, 16, 16], and [3, 16, 16] was given"),
+        ([1.0], "input 0 is a tensor, and a float was given"),
+        ([None], "input 0 is a tensor, and a NoneType was given"),
+    ],
+)
+def test_inputs_that_do_not_fit(given: list[object], message: str):
+    with pytest.raises(XirRuntimeError) as error:
+        load("stock_small.pte").execute(given)
+    assert message in str(error.value)
+
+
+def test_sources_that_are_no_program(tmp_path: Path):
+    with pytest.raises(XirRuntimeError, match="No such file"):
+        Runtime.get().load_program(tmp_path / "missing.pte")
+    with pytest.raises(XirRuntimeError, match="not a regular file"):
+        Runtime.get().load_program(tmp_path)
+    (tmp_path / "empty.pte").touch()
+    with pytest.raises(XirRuntimeError, match="is empty"):
+        Runtime.get().load_program(tmp_path / "empty.pte")
+    with pytest.raises(XirRuntimeError, match=r"not a \.pte program"):
+        Runtime.get().load_program(bytes(100))
+    truncated = (GOLDEN / "stock_small.pte").read_bytes()[:-200]
+    with pytest.raises(XirRuntimeError, match="may be truncated"):
+        Runtime.get().load_program(truncated)
+
+
+def test_options_are_checked():
+    with pytest.raises(XirRuntimeError, match="threads must be at least 1"):
+        Runtime.get().load_program(b"", threads=0)
+    with pytest.raises(XirRuntimeError, match="the limit is 1"):
+        load("stock_small.pte", max_memory=1)
+    with pytest.raises(XirRuntimeError, match="no method 'backward'; it has: forward"):
+        Runtime.get().load_program(GOLDEN / "stock_small.pte").load_method("backward")
+
+
+def run_elsewhere(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own: XNNPACK is bound once in each."""
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "message"),
+    [
+        ("/nowhere/xnnpack.so", "XIR_XNNPACK_LIBRARY names '/nowhere/xnnpack.so', which does not exist"),
+        (__file__, "cannot be used as XNNPACK"),
+        ("libm", "it lacks xnn_initialize"),
+    ],
+)
+def test_library_that_is_not_xnnpack(library: str, message: str):
+    if library == "libm":
+        library = next(
+            line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libm.so" in line
+        )
+    code = f"import xir.runtime as r; r.Runtime.get().load_program({str(GOLDEN / 'stock_small.pte')!r})"
+    done = run_elsewhere(code, XIR_XNNPACK_LIBRARY=library, PYTHONPATH=str(GOLDEN.parents[2]))
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "pip install --no-deps executorch" in done.stderr or "does not exist" in done.stderr
+
+
+def test_torch_is_not_imported_for_numpy():
+    code = (
+        "import sys, numpy, xir.runtime as r\n"
+        f"m = r.Runtime.get().load_program({str(GOLDEN / 'stock_small.pte')!r}).load_method('forward')\n"
+        f"m.execute([numpy.load({str(GOLDEN / 'stock_small.input_0.npy')!r})])\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    done = run_elsewhere(code, PYTHONPATH=str(GOLDEN.parents[2]))
+    assert done.returncode == 0, done.stderr
