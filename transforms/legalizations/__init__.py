@@ -8,6 +8,7 @@ from xir.transforms.legalizations import (
     pooling,
     reduction,
     resampling,
+    selection,
     shape,
 )
 from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
@@ -24,5 +25,6 @@ __all__ = [
     "pooling",
     "reduction",
     "resampling",
+    "selection",
     "shape",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
@@ -20,6 +21,9 @@ from xir.transforms.legalizations.rule import (
 
 MAX_CONCATENATE = 5
 """The most tensors that one node joins."""
+
+MAX_RUNS = 256
+"""The most slices that one op becomes: each is a node with its own cost."""
 
 
 @rule(
@@ -102,17 +106,59 @@ def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAVal
 
 @rule("edge.slice.Tensor")
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Elements `start` to `end` of one dimension."""
+    """Elements `start` to `end` of one dimension, each or every `step`th."""
     value = operand(op, "self")
     shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
-    start, end = op.value("start") or 0, op.value("end")
-    if op.value("step") != 1:
-        raise RefusalError(f"its step is {op.value('step')}; XNNPACK slices whole runs")
+    start, end, step = op.value("start") or 0, op.value("end"), op.value("step")
     start = clamp_index(start, shape[dim])
     end = shape[dim] if end is None else clamp_index(end, shape[dim])
-    offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = start, end - start
-    return box(b, value, offsets, sizes)
+    return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
+
+
+def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step: int) -> SSAValue:
+    """Every `step`th element from `start` to `end`: the first of each row, once `step` neighbours are a row."""
+    shape = shape_of(value)
+    count = -(-(end - start) // step)
+    stop = start + count * step
+    value = run(b, value, dim, start, min(stop, shape[dim]) - start)
+    missing = [max(stop - shape[dim], 0) if d == dim else 0 for d in range(len(shape))]
+    value = pad_with(b, value, [0] * len(shape), missing, 0.0)
+    rows = b.reshape(value, (prod(shape[:dim]), count, step, prod(shape[dim + 1 :])))
+    return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
+
+
+@rule("edge.flip")
+def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Reverse dimensions, one slice for each element of them."""
+    value = operand(op, "self")
+    shape = static_shape(value, "input")
+    for axis in op.value("dims"):
+        dim = axis % len(shape)
+        value = taken(b, value, dim, range(shape[dim] - 1, -1, -1))
+    return value
+
+
+@rule("edge.index_select")
+def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements of one dimension by a static index, one slice for each run of neighbours."""
+    value, index = operand(op, "self"), b.weight(operand(op, "index"), "index").reshape(-1)
+    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    if index.min() < 0 or index.max() >= shape[dim]:
+        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+    return taken(b, value, dim, [int(i) for i in index])
+
+
+def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SSAValue:
+    """The elements of `index` along a dimension."""
+    runs: list[list[int]] = []
+    for i in index:
+        if runs and i == sum(runs[-1]):
+            runs[-1][1] += 1
+        else:
+            runs.append([i, 1])
+    if len(runs) > MAX_RUNS:
+        raise RefusalError(f"it takes {len(runs)} separate runs of elements; {MAX_RUNS} are sensible")
+    return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
 
 
 @rule("edge.select.int")

@@ -20,12 +20,69 @@ func.func @slice(%x: tensor<4x6xf32>) -> tensor<4x2xf32> {
 
 // -----
 
+// Six elements are three rows of two; a row that the tensor's end cuts is filled first.
 // CHECK-LABEL: func.func @steps(
-// CHECK:         edge.slice.Tensor
+// CHECK:         %[[R:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 4, 3, 2, 1>} : tensor<4x6xf32> -> tensor<4x3x2x1xf32>
+// CHECK-NEXT:    %[[S:.*]] = xnnpack.static_slice %[[R]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 4, 3, 1, 1>}
+// CHECK-NEXT:    xnnpack.static_reshape %[[S]] {new_shape = array<i32: 4, 3>} : tensor<4x3x1x1xf32> -> tensor<4x3xf32>
 func.func @steps(%x: tensor<4x6xf32>) -> tensor<4x3xf32> {
-  // expected-remark @+1 {{edge.slice.Tensor not delegated: its step is 2; XNNPACK slices whole runs}}
   %0 = edge.slice.Tensor(%x) {dim = 1 : i64, step = 2 : i64} : (tensor<4x6xf32>) -> tensor<4x3xf32>
   func.return %0 : tensor<4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @flip(
+// CHECK:         xnnpack.static_slice %[[X:.*]] {offsets = array<i32: 1, 0>, sizes = array<i32: 1, 2>}
+// CHECK-NEXT:    xnnpack.static_slice %[[X]] {offsets = array<i32: 0, 0>, sizes = array<i32: 1, 2>}
+// CHECK-NEXT:    xnnpack.concatenate
+func.func @flip(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0 = edge.flip(%x) {dims = array<i64: 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @long_flip(
+// CHECK:         edge.flip
+func.func @long_flip(%x: tensor<257xf32>) -> tensor<257xf32> {
+  // expected-remark @+1 {{edge.flip not delegated: it takes 257 separate runs of elements; 256 are sensible}}
+  %0 = edge.flip(%x) {dims = array<i64: 0>} : (tensor<257xf32>) -> tensor<257xf32>
+  func.return %0 : tensor<257xf32>
+}
+
+// -----
+
+// Neighbours are one slice.
+// CHECK-LABEL: func.func @index_select(
+// CHECK:         %[[A:.*]] = xnnpack.static_slice %[[X:.*]] {offsets = array<i32: 1>, sizes = array<i32: 2>}
+// CHECK-NEXT:    %[[B:.*]] = xnnpack.static_slice %[[X]] {offsets = array<i32: 0>, sizes = array<i32: 1>}
+// CHECK-NEXT:    xnnpack.concatenate %[[A]], %[[B]]
+func.func @index_select(%x: tensor<4xf32>) -> tensor<3xf32> {
+  %i = edge.constant dense<[1, 2, 0]> : tensor<3xi64>
+  %0 = edge.index_select(%x, %i) {dim = 0 : i64} : (tensor<4xf32>, tensor<3xi64>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @index_at_run_time(
+// CHECK:         edge.index_select
+func.func @index_at_run_time(%x: tensor<4xf32>, %i: tensor<3xi64>) -> tensor<3xf32> {
+  // expected-remark @+1 {{edge.index_select not delegated: its index is not a constant}}
+  %0 = edge.index_select(%x, %i) {dim = 0 : i64} : (tensor<4xf32>, tensor<3xi64>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @index_out_of_range(
+// CHECK:         edge.index_select
+func.func @index_out_of_range(%x: tensor<4xf32>) -> tensor<1xf32> {
+  %i = edge.constant dense<4> : tensor<1xi64>
+  // expected-remark @+1 {{edge.index_select not delegated: its index leaves the dimension of size 4}}
+  %0 = edge.index_select(%x, %i) {dim = 0 : i64} : (tensor<4xf32>, tensor<1xi64>) -> tensor<1xf32>
+  func.return %0 : tensor<1xf32>
 }
 
 // -----

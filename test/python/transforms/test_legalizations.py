@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,6 +67,8 @@ def batch_norm(**args: Any) -> Case:
 IMAGE = r(2, 4, 7, 9)
 ROW = r(2, 4, 11)
 MATRIX = r(5, 6)
+MASK = Const(torch.rand(5, 6, generator=GENERATOR) > 0.5)
+INFINITE = torch.where(torch.rand(5, 6, generator=GENERATOR) > 0.5, torch.tensor(-math.inf), torch.tensor(math.inf))
 NEAR_ZERO = torch.linspace(-8, 8, 101)
 EXTREME = torch.tensor([-200.0, -90.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 90.0, 200.0])
 ROUNDING = torch.tensor([-2.5, -2.0, -1.5, -0.5, -0.0, 0.5, 1.5, 2.0, 2.5])
@@ -283,6 +286,16 @@ CASES: list[Case] = [
     case("group_norm", input=r(2, 6), num_groups=3),
     case("rms_norm", input=r(2, 5, 6), normalized_shape=[6], weight=c(6), eps=1e-5),
     case("rms_norm", input=r(2, 5, 6), normalized_shape=[5, 6]),
+    # Choices by a static mask.
+    case("where.self", condition=MASK, self=MATRIX, other=r(6)),
+    case("where.self", condition=MASK, self=MATRIX, other=c(6)),
+    case("where.self", condition=MASK, self=Const(torch.tensor(2.5)), other=MATRIX),
+    case("where.self", condition=MASK, self=INFINITE, other=r(5, 6)),
+    *(case("masked_fill.Scalar", self=MATRIX, mask=MASK, value=v) for v in (3, -0.5, -math.inf, math.inf)),
+    case("masked_fill.Scalar", self=INFINITE, mask=MASK, value=0),
+    case("masked_fill.Scalar", self=r(6), mask=MASK, value=1),
+    case("masked_fill.Scalar", self=MATRIX, mask=Const(torch.zeros(6, dtype=torch.bool)), value=1),
+    case("masked_fill.Tensor", self=MATRIX, mask=MASK, value=Const(torch.tensor(-2.0))),
     # Moves.
     case("view", self=MATRIX, size=[3, 10]),
     case("_unsafe_view", self=MATRIX, size=[-1]),
@@ -309,6 +322,21 @@ CASES: list[Case] = [
         case("slice.Tensor", self=MATRIX, dim=dim, start=start, end=end)
         for dim, start, end in ((0, 1, 3), (-1, -4, -1), (1, None, 2), (0, 3, 1000), (1, -1000, None), (0, 0, 5))
     ),
+    *(
+        case("slice.Tensor", self=IMAGE, dim=dim, start=start, end=end, step=step)
+        for dim, start, end, step in (
+            (2, 0, None, 2),
+            (3, 1, 8, 3),
+            (-1, None, None, 20),
+            (1, 3, None, 2),
+            (0, 1, 2, 5),
+        )
+    ),
+    case("slice.Tensor", self=r(2, 2, 2, 2, 2, 6), dim=5, step=2),
+    case("flip", self=IMAGE, dims=[1, -1]),
+    case("flip", self=MATRIX, dims=[]),
+    case("index_select", self=IMAGE, dim=-1, index=Const(torch.tensor([3, 4, 5, 0, 0, 8]))),
+    case("index_select", self=MATRIX, dim=0, index=Const(torch.tensor([1, 2, 3]))),
     case("select.int", self=IMAGE, dim=1, index=2),
     case("select.int", self=IMAGE, dim=-1, index=-1),
     case("split.Tensor", self=MATRIX, split_size=2, dim=0),
@@ -341,7 +369,8 @@ def assert_close(actual: Sequence[Any], expected: Sequence[torch.Tensor]) -> Non
     assert len(actual) == len(expected)
     for got, want in zip(actual, expected, strict=True):
         assert tuple(got.shape) == tuple(want.shape)
-        largest = want.abs().max().item()
+        finite = want[want.isfinite()]
+        largest = finite.abs().max().item() if finite.numel() else 0.0
         torch.testing.assert_close(
             torch.as_tensor(got), want, rtol=0, atol=TOLERANCE * max(largest, 1e-6), equal_nan=True
         )

@@ -1,0 +1,71 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// Clamping to [7, 7] fills, clamping to [−∞, ∞] keeps.
+// CHECK-LABEL: func.func @fill(
+// CHECK:         %[[L:.*]] = xnnpack.constant dense<[7.000000e+00, 0xFF800000]> : tensor<2xf32>
+// CHECK-NEXT:    %[[M:.*]] = xnnpack.binary maximum %{{.*}}, %[[L]]
+// CHECK-NEXT:    %[[H:.*]] = xnnpack.constant dense<[7.000000e+00, 0x7F800000]> : tensor<2xf32>
+// CHECK-NEXT:    xnnpack.binary minimum %[[M]], %[[H]]
+func.func @fill(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %m = edge.constant dense<[true, false]> : tensor<2xi1>
+  %0 = edge.masked_fill.Scalar(%x, %m) {value = 7 : i64} : (tensor<3x2xf32>, tensor<2xi1>) -> tensor<3x2xf32>
+  func.return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+// −∞, as in an attention mask, takes one node.
+// CHECK-LABEL: func.func @attention_mask(
+// CHECK:         %[[H:.*]] = xnnpack.constant dense<[0xFF800000, 0x7F800000]> : tensor<2xf32>
+// CHECK-NEXT:    %[[R:.*]] = xnnpack.binary minimum %{{.*}}, %[[H]]
+// CHECK-NEXT:    xnnpack.yield %[[R]]
+func.func @attention_mask(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %m = edge.constant dense<[true, false]> : tensor<2xi1>
+  %v = edge.constant dense<0xFF800000> : tensor<f32>
+  %0 = edge.masked_fill.Tensor(%x, %m, %v) : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Of two values each is zero where the other one is chosen.
+// CHECK-LABEL: func.func @two_values(
+// CHECK:         %[[A:.*]] = xnnpack.binary minimum
+// CHECK:         %[[B:.*]] = xnnpack.binary minimum
+// CHECK-NEXT:    xnnpack.binary add %[[A]], %[[B]]
+func.func @two_values(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
+  %m = edge.constant dense<[true, false]> : tensor<2xi1>
+  %0 = edge.where.self(%m, %x, %y) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @condition_at_run_time(
+// CHECK:         edge.where.self
+func.func @condition_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-remark @+1 {{edge.where.self not delegated: its condition is not a constant (make it a parameter or buffer of the module)}}
+  %0 = edge.where.self(%m, %x, %x) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @mask_at_run_time(
+// CHECK:         edge.masked_fill.Scalar
+func.func @mask_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-remark @+1 {{edge.masked_fill.Scalar not delegated: its mask is not a constant}}
+  %0 = edge.masked_fill.Scalar(%x, %m) {value = 1 : i64} : (tensor<2xf32>, tensor<2xi1>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @value_at_run_time(
+// CHECK:         edge.masked_fill.Tensor
+func.func @value_at_run_time(%x: tensor<2xf32>, %v: tensor<f32>) -> tensor<2xf32> {
+  %m = edge.constant dense<[true, false]> : tensor<2xi1>
+  // expected-remark @+1 {{edge.masked_fill.Tensor not delegated: its value is not a constant}}
+  %0 = edge.masked_fill.Tensor(%x, %m, %v) : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}

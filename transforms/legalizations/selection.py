@@ -1,0 +1,53 @@
+"""Choices between values by a mask that is known at compile time.
+
+XNNPACK has neither booleans nor a choice. Under a static mask it takes none: clamping to [v, v] makes any number v, and
+clamping to [−∞, ∞] keeps it, infinities included, which a product with zeros and ones would not. (A NaN that the mask
+covers may show.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge
+from xir.transforms.legalizations.rule import NodeBuilder, operand, rule
+
+
+@rule("edge.where.self")
+def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self where the condition holds, else other."""
+    mask = b.weight(operand(op, "condition"), "condition")
+    value, other = operand(op, "self"), operand(op, "other")
+    if isinstance(value.owner, edge.ConstantOp):
+        return filled(b, other, mask, b.weight(value, "self"))
+    if isinstance(other.owner, edge.ConstantOp):
+        return filled(b, value, ~mask, b.weight(other, "other"))
+    zero = np.float32(0)
+    return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
+
+
+@rule("edge.masked_fill.Scalar")
+def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A number where the mask holds, else self."""
+    mask = b.weight(operand(op, "mask"), "mask")
+    return filled(b, operand(op, "self"), mask, np.float32(op.value("value")))
+
+
+@rule("edge.masked_fill.Tensor")
+def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A number where the mask holds, else self."""
+    mask = b.weight(operand(op, "mask"), "mask")
+    return filled(b, operand(op, "self"), mask, b.weight(operand(op, "value"), "value"))
+
+
+def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray | np.float32) -> SSAValue:
+    """`numbers` where the mask holds, else `value`; all three broadcast."""
+    low = np.where(mask, numbers, -np.inf).astype(np.float32)
+    high = np.where(mask, numbers, np.inf).astype(np.float32)
+    has_low, has_high = bool((low > -np.inf).any()), bool((high < np.inf).any())
+    if has_low:
+        value = b.binary("maximum", value, b.constant(low, "mask"))
+    if has_high or not has_low:
+        value = b.binary("minimum", value, b.constant(high, "mask"))
+    return value
