@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -32,10 +31,12 @@ DIMENSIONS = st.integers(1, 4)
 SHAPES = st.integers(2, 4).flatmap(lambda rank: st.lists(DIMENSIONS, min_size=rank, max_size=rank))
 
 
-@dataclass(frozen=True, repr=False)
 class Program:
-    module: ModuleOp
-    ctx: XirContext
+    """A module that prints as text, for the counterexample of a failed test."""
+
+    def __init__(self, module: ModuleOp, ctx: XirContext):
+        self.module = module
+        self.ctx = ctx
 
     def __repr__(self) -> str:
         return module_to_text(self.module, self.ctx)
