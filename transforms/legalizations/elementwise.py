@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -117,6 +119,55 @@ def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
     return half if exponent % 2 == 0 else b.binary("multiply", half, value)
 
 
+@rule("edge.pow.Scalar")
+def scalar_pow(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A positive number to the power `exponent`: e^(exponent·log(number))."""
+    base = float(op.value("self"))
+    if base <= 0:
+        raise RefusalError(f"its base {base:g} has no logarithm")
+    return b.unary("exp", scaled(b, operand(op, "exponent"), math.log(base)))
+
+
+@rule("edge.exp2")
+def exp2(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """2 to the power self."""
+    return b.unary("exp", scaled(b, operand(op, "self"), math.log(2)))
+
+
+@rule("edge.log2", "edge.log10")
+def other_logarithm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The logarithm to base 2 or 10."""
+    base = 2 if op.name == "edge.log2" else 10
+    return scaled(b, b.unary("log", operand(op, "self")), 1 / math.log(base))
+
+
+@rule("edge.tan")
+def tan(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """sin(self) / cos(self)."""
+    value = operand(op, "self")
+    return b.binary("divide", b.unary("sine", value), b.unary("cosine", value))
+
+
+@rule("edge.cosh")
+def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """(e^|self| + e^−|self|) / 2, halved before the sum, which then overflows no earlier than the result."""
+    magnitude = b.unary("abs", operand(op, "self"))
+    rising, falling = (scaled(b, b.unary("exp", each), 0.5) for each in (magnitude, b.unary("negate", magnitude)))
+    return b.binary("add", rising, falling)
+
+
+@rule("edge.sign")
+def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """−1, 0 or 1: two multiplications by 2^127, each clamped to [−1, 1], lift even the smallest number to 1.
+
+    That is, unless the processor takes denormal numbers for zero, as some runtimes tell it to.
+    """
+    value = operand(op, "self")
+    for _ in range(2):
+        value = b.binary("multiply", value, b.scalar(2.0**127), -1.0, 1.0)
+    return value
+
+
 @rule("edge.clamp.Tensor")
 def clamp_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """min(max(self, min), max), either bound absent."""
@@ -132,7 +183,7 @@ def dropout(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return op.operands[0]
 
 
-@rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach")
+@rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach", "edge.lift_fresh_copy")
 def same(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Nothing: values have no identity here, and layout is the compiler's business."""
     return op.operands[0]

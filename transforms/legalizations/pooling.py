@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import shape_of, u32s
 from xir.transforms.legalizations.convolution import image_shape, window
-from xir.transforms.legalizations.reduction import image_mean
+from xir.transforms.legalizations.reduction import image_mean, max_over
 from xir.transforms.legalizations.resampling import resampled
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -22,7 +22,7 @@ from xir.transforms.legalizations.rule import (
     rule,
     static_shape,
 )
-from xir.transforms.legalizations.shape import pad_with
+from xir.transforms.legalizations.shape import joined, pad_with, run
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,28 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(result, shape_of(op.results[0]))
 
 
+@rule("edge.adaptive_max_pool2d")
+def adaptive_max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """The largest element of each cell of a grid, one dimension after the other."""
+    if op.results[1].first_use is not None:
+        raise RefusalError("its indices are used")
+    value, result = operand(op, "self"), static_shape(op.results[0], "result")
+    shape = static_shape(value, "input")
+    for dim in (len(shape) - 2, len(shape) - 1):
+        bounds = cell_bounds(shape[dim], result[dim])
+        largest = [max_over(b, run(b, value, dim, start, end - start), [dim], keepdim=True) for start, end in bounds]
+        value = joined(b, largest, dim)
+    return [value]
+
+
+def cell_bounds(size: int, out: int) -> list[tuple[int, int]]:
+    """(start, end) of each of the `out` cells that ATen cuts `size` elements into; they may overlap."""
+    return [(floor(cell * size / out), ceil((cell + 1) * size / out)) for cell in range(out)]
+
+
 def cells(size: int, out: int) -> np.ndarray:
-    """The matrix [out, size] that averages `size` elements over `out` cells as ATen cuts them; they may overlap."""
+    """The matrix [out, size] that averages `size` elements over `out` cells."""
     matrix = np.zeros((out, size), dtype=np.float32)
-    for cell in range(out):
-        start, end = floor(cell * size / out), ceil((cell + 1) * size / out)
+    for cell, (start, end) in enumerate(cell_bounds(size, out)):
         matrix[cell, start:end] = 1.0 / (end - start)
     return matrix

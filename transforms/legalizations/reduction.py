@@ -131,6 +131,29 @@ def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=op.value("keepdim")))
 
 
+@rule("edge.max", "edge.min")
+def extreme(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The largest or smallest of all elements."""
+    value = operand(op, "self")
+    return extreme_over(b, op, value, normalized_dims(None, rank_of(value)), keepdim=False)
+
+
+@rule("edge.max.dim", "edge.min.dim")
+def extreme_of_dim(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """The largest or smallest element over `dim`, when nobody asks where it is."""
+    if op.results[1].first_use is not None:
+        raise RefusalError("its indices are used")
+    value = operand(op, "self")
+    return [extreme_over(b, op, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))]
+
+
+def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The largest element over `dims` for an op called max, the smallest for one called min."""
+    if op.name.startswith("edge.max"):
+        return max_over(b, value, dims, keepdim=keepdim)
+    return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
+
+
 @rule("edge._log_softmax")
 def log_softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
@@ -192,18 +215,39 @@ def affine(
     return value
 
 
-@rule("edge.layer_norm")
-def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule("edge.layer_norm", "edge.native_layer_norm")
+def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise over the last dimensions, then scale and shift elementwise."""
+    refuse_statistics(op)
     value, shape = operand(op, "input"), op.value("normalized_shape")
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    return affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)
+    return [affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)]
 
 
-@rule("edge.group_norm")
-def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+def refuse_statistics(op: edge.EdgeOp) -> None:
+    """RefusalError if results other than the first, which training wants, are used."""
+    if any(result.first_use is not None for result in op.results[1:]):
+        raise RefusalError("its mean and deviation are used")
+
+
+@rule("edge.group_norm", "edge.native_group_norm")
+def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise each group of channels, then scale and shift by channel."""
-    value, groups = operand(op, "input"), op.value("num_groups")
+    refuse_statistics(op)
+    return [grouped_norm(op, b, op.value("num_groups" if op.name == "edge.group_norm" else "group"))]
+
+
+@rule("edge.instance_norm")
+def instance_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Standardise each channel of each sample, then scale and shift by channel."""
+    if not op.value("use_input_stats"):
+        raise RefusalError("it uses running statistics", "use a batch norm, which is the same thing then")
+    return grouped_norm(op, b, shape_of(operand(op, "input"))[1])
+
+
+def grouped_norm(op: edge.EdgeOp, b: NodeBuilder, groups: int) -> SSAValue:
+    """The normalisation of `groups` groups of channels."""
+    value = operand(op, "input")
     batch, channels, *space = static_shape(value, "input")
     grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
     result = b.reshape(standardized(b, grouped, [2], op.value("eps")), (batch, channels, *space))

@@ -127,6 +127,35 @@ def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step:
     return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
 
 
+@rule("edge.select_scatter")
+def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self with one index of one dimension replaced by src, which lacks that dimension."""
+    value, source = operand(op, "self"), operand(op, "src")
+    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    widened = b.reshape(source, (*shape[:dim], 1, *shape[dim + 1 :]))
+    return replaced(b, value, widened, dim, op.value("index") % shape[dim])
+
+
+@rule("edge.slice_scatter")
+def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self with elements `start` to `end` of one dimension replaced by src."""
+    value, source = operand(op, "self"), operand(op, "src")
+    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    if op.value("step") != 1:
+        raise RefusalError(f"its step is {op.value('step')}; XNNPACK joins whole runs")
+    if shape_of(source)[dim] == 0:
+        return value
+    return replaced(b, value, source, dim, clamp_index(op.value("start") or 0, shape[dim]))
+
+
+def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int) -> SSAValue:
+    """`value` with the elements from `start` on, as many as `source` has, replaced along a dimension."""
+    end, size = start + shape_of(source)[dim], shape_of(value)[dim]
+    before = [run(b, value, dim, 0, start)] if start else []
+    behind = [run(b, value, dim, end, size - end)] if end < size else []
+    return joined(b, [*before, source, *behind], dim)
+
+
 @rule("edge.flip")
 def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
@@ -215,7 +244,7 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
 
 
-@rule("edge.reflection_pad1d", "edge.reflection_pad2d", "edge.replication_pad1d", "edge.replication_pad2d")
+@rule(*(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)))
 def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with the mirrored or repeated border, one slice for each new row and column."""
     value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")

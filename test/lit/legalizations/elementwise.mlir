@@ -67,3 +67,77 @@ func.func @other_powers(%x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = edge.pow.Tensor_Scalar(%1) {exponent = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %2 : tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @exponentials(
+// CHECK:         xnnpack.constant dense<6.931472e-01> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.unary exp
+// CHECK-NEXT:    xnnpack.constant dense<1.09861231> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.unary exp
+// CHECK-NEXT:    xnnpack.unary log
+// CHECK-NEXT:    xnnpack.constant dense<1.442695e+00> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.unary log
+// CHECK-NEXT:    xnnpack.constant dense<4.342945e-01> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @exponentials(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.exp2(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.pow.Scalar(%0) {self = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.log2(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = edge.log10(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negative_base(
+// CHECK:         edge.pow.Scalar
+func.func @negative_base(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.pow.Scalar not delegated: its base -2 has no logarithm}}
+  %0 = edge.pow.Scalar(%x) {self = -2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// The second multiplication lifts what the first one leaves below 1.
+// CHECK-LABEL: func.func @sign(
+// CHECK:         xnnpack.binary multiply %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @sign(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.sign(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tan_and_cosh(
+// CHECK:         xnnpack.unary sine
+// CHECK-NEXT:    xnnpack.unary cosine
+// CHECK-NEXT:    xnnpack.binary divide
+// CHECK-NEXT:    xnnpack.unary abs
+// CHECK-NEXT:    xnnpack.unary negate
+// CHECK-NEXT:    xnnpack.unary exp
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.yield
+func.func @tan_and_cosh(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.tan(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.cosh(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @of_doubles(
+// CHECK:         edge.tan
+func.func @of_doubles(%x: tensor<4xf64>) -> tensor<4xf64> {
+  // expected-remark @+1 {{edge.tan not delegated: XNNPACK does not compute it on f64}}
+  %0 = edge.tan(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  func.return %0 : tensor<4xf64>
+}

@@ -76,3 +76,26 @@ func.func @dynamic(%x: tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32> {
   %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>} : (tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32>
   func.return %0 : tensor<1x1x?x2xf32>
 }
+
+// -----
+
+// Cells that ATen cuts unevenly: rows 0 to 1 and 1 to 2 of three; then the columns.
+// CHECK-LABEL: func.func @adaptive_max(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 1, 2, 2>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 1, 0>, sizes = array<i32: 1, 1, 2, 2>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 2 : i32}
+// CHECK:         xnnpack.max_pooling2d
+func.func @adaptive_max(%x: tensor<1x1x3x2xf32>) -> tensor<1x1x2x1xf32> {
+  %0, %1 = edge.adaptive_max_pool2d(%x) {output_size = array<i64: 2, 1>} : (tensor<1x1x3x2xf32>) -> (tensor<1x1x2x1xf32>, tensor<1x1x2x1xi64>)
+  func.return %0 : tensor<1x1x2x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @adaptive_max_indices(
+// CHECK:         edge.adaptive_max_pool2d
+func.func @adaptive_max_indices(%x: tensor<1x1x3x2xf32>) -> tensor<1x1x1x1xi64> {
+  // expected-remark @+1 {{edge.adaptive_max_pool2d not delegated: its indices are used}}
+  %0, %1 = edge.adaptive_max_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<1x1x3x2xf32>) -> (tensor<1x1x1x1xf32>, tensor<1x1x1x1xi64>)
+  func.return %1 : tensor<1x1x1x1xi64>
+}

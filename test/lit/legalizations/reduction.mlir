@@ -51,3 +51,64 @@ func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<4xf32> {
   %0 = edge.amax(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @largest(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 6, 1>, stride = array<i32: 6, 1>}
+func.func @largest(%x: tensor<2x3xf32>) -> tensor<f32> {
+  %0 = edge.max(%x) : (tensor<2x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @smallest_of_dim(
+// CHECK:         xnnpack.unary negate
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 1>, stride = array<i32: 3, 1>}
+// CHECK:         xnnpack.unary negate
+func.func @smallest_of_dim(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  %0, %1 = edge.min.dim(%x) {dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @where_it_is(
+// CHECK:         edge.max.dim
+func.func @where_it_is(%x: tensor<2x3xf32>) -> tensor<2xi64> {
+  // expected-remark @+1 {{edge.max.dim not delegated: its indices are used}}
+  %0, %1 = edge.max.dim(%x) {dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  func.return %1 : tensor<2xi64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @statistics(
+// CHECK:         edge.native_layer_norm
+func.func @statistics(%x: tensor<2x3xf32>) -> tensor<2x1xf32> {
+  // expected-remark @+1 {{edge.native_layer_norm not delegated: its mean and deviation are used}}
+  %0, %1, %2 = edge.native_layer_norm(%x, none, none) {normalized_shape = array<i64: 3>, eps = 1.0e-05 : f64} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  func.return %1 : tensor<2x1xf32>
+}
+
+// -----
+
+// Each channel of each sample is a group of its own.
+// CHECK-LABEL: func.func @instance_norm(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 3, 20>} : tensor<2x3x4x5xf32> -> tensor<2x3x20xf32>
+// CHECK:         xnnpack.unary reciprocal_square_root
+func.func @instance_norm(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
+  %0 = edge.instance_norm(%x, none, none, none, none) {use_input_stats = true, momentum = 0.1 : f64, eps = 1.0e-05 : f64, cudnn_enabled = true} : (tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+  func.return %0 : tensor<2x3x4x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @running_statistics(
+// CHECK:         edge.instance_norm
+func.func @running_statistics(%x: tensor<2x3x4x5xf32>, %m: tensor<3xf32>) -> tensor<2x3x4x5xf32> {
+  // expected-remark @+1 {{edge.instance_norm not delegated: it uses running statistics (use a batch norm, which is the same thing then)}}
+  %0 = edge.instance_norm(%x, none, none, %m, %m) {use_input_stats = false, momentum = 0.1 : f64, eps = 1.0e-05 : f64, cudnn_enabled = true} : (tensor<2x3x4x5xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4x5xf32>
+  func.return %0 : tensor<2x3x4x5xf32>
+}

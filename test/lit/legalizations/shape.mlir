@@ -135,3 +135,35 @@ func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<?xf32> {
   %0 = edge.view(%x) {size = array<i64: -1>} : (tensor<?x4xf32>) -> tensor<?xf32>
   func.return %0 : tensor<?xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @select_scatter(
+// CHECK:         %[[S:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2>}
+// CHECK-NEXT:    %[[A:.*]] = xnnpack.static_slice %[[X:.*]] {offsets = array<i32: 0, 0>, sizes = array<i32: 1, 2>}
+// CHECK-NEXT:    %[[B:.*]] = xnnpack.static_slice %[[X]] {offsets = array<i32: 2, 0>, sizes = array<i32: 1, 2>}
+// CHECK-NEXT:    xnnpack.concatenate %[[A]], %[[S]], %[[B]] {axis = 0 : i32}
+func.func @select_scatter(%x: tensor<3x2xf32>, %y: tensor<2xf32>) -> tensor<3x2xf32> {
+  %0 = edge.select_scatter(%x, %y) {dim = 0 : i64, index = 1 : i64} : (tensor<3x2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
+  func.return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @slice_scatter(
+// CHECK:         %[[A:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0>, sizes = array<i32: 1>}
+// CHECK-NEXT:    xnnpack.concatenate %[[A]], %{{.*}} {axis = 0 : i32}
+func.func @slice_scatter(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32> {
+  %0 = edge.slice_scatter(%x, %y) {start = 1 : i64} : (tensor<3xf32>, tensor<2xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scattered_steps(
+// CHECK:         edge.slice_scatter
+func.func @scattered_steps(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32> {
+  // expected-remark @+1 {{edge.slice_scatter not delegated: its step is 2; XNNPACK joins whole runs}}
+  %0 = edge.slice_scatter(%x, %y) {step = 2 : i64} : (tensor<3xf32>, tensor<2xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}

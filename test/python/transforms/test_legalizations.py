@@ -108,6 +108,12 @@ CASES: list[Case] = [
     case("clamp.Tensor", self=r(4, 5), min=r(5) - 1, max=r(4, 1) + 1),
     case("clamp.Tensor", self=r(4, 5), min=c(5)),
     case("clamp.Tensor", self=r(4, 5), max=c(5)),
+    case("pow.Scalar", self=2.5, exponent=r(2, 3)),
+    case("exp2", self=NEAR_ZERO),
+    *(case(row_name, self=p(2, 3)) for row_name in ("log2", "log10")),
+    case("tan", self=r(2, 3).clamp(-1, 1)),
+    case("cosh", self=NEAR_ZERO),
+    case("sign", self=torch.tensor([-3e38, -1.0, -2e-38, 0.0, 2e-38, 0.5, math.inf])),
     # Activations.
     *(
         case(row_name, self=NEAR_ZERO)
@@ -245,6 +251,8 @@ CASES: list[Case] = [
         for s in ((1, 1), (4, 3), (3, 4), (8, 6), (1, 6), (9, 7))
     ),
     case("_adaptive_avg_pool2d", self=r(3, 8, 6), output_size=(2, 2)),
+    *(case("adaptive_max_pool2d", only=[0], self=IMAGE, output_size=s) for s in ((1, 1), (7, 3), (3, 4), (9, 2))),
+    case("adaptive_max_pool2d", only=[0], self=r(4, 7, 9), output_size=(2, 2)),
     case("adaptive_avg_pool1d", self=ROW, output_size=(4,)),
     # Resizing.
     *(
@@ -282,6 +290,20 @@ CASES: list[Case] = [
     case("var.correction", self=MATRIX, keepdim=True),
     case("layer_norm", input=r(2, 5, 6), normalized_shape=[6], weight=c(6), bias=c(6)),
     case("layer_norm", input=r(2, 5, 6), normalized_shape=[5, 6]),
+    case("native_layer_norm", only=[0], input=r(2, 5, 6), normalized_shape=[6], weight=c(6), bias=c(6), eps=1e-5),
+    case("native_group_norm", only=[0], input=IMAGE, weight=c(4), bias=c(4), N=2, C=4, HxW=63, group=2, eps=1e-5),
+    *(
+        case(
+            "instance_norm", input=x, weight=w, bias=w, use_input_stats=True, momentum=0.1, eps=1e-5, cudnn_enabled=True
+        )
+        for x, w in ((IMAGE, c(4)), (ROW, None))
+    ),
+    *(case(row_name, self=IMAGE) for row_name in ("max", "min")),
+    *(
+        case(row_name, only=[0], self=IMAGE, dim=dim, keepdim=keepdim)
+        for row_name in ("max.dim", "min.dim")
+        for dim, keepdim in ((-1, False), (1, True))
+    ),
     case("group_norm", input=IMAGE, num_groups=2, weight=c(4), bias=c(4)),
     case("group_norm", input=r(2, 6), num_groups=3),
     case("rms_norm", input=r(2, 5, 6), normalized_shape=[6], weight=c(6), eps=1e-5),
@@ -333,6 +355,14 @@ CASES: list[Case] = [
         )
     ),
     case("slice.Tensor", self=r(2, 2, 2, 2, 2, 6), dim=5, step=2),
+    case("lift_fresh_copy", self=MATRIX),
+    *(case("select_scatter", self=MATRIX, src=r(5), dim=-1, index=i) for i in (0, 2, -1)),
+    case("slice_scatter", self=MATRIX, src=r(2, 6), start=1, end=3),
+    case("slice_scatter", self=MATRIX, src=r(5, 6), dim=1),
+    *(
+        case(f"{kind}_pad3d", self=r(1, 2, 3, 4, 5), padding=[1, 2, 0, 1, 1, 0])
+        for kind in ("reflection", "replication")
+    ),
     case("flip", self=IMAGE, dims=[1, -1]),
     case("flip", self=MATRIX, dims=[]),
     case("index_select", self=IMAGE, dim=-1, index=Const(torch.tensor([3, 4, 5, 0, 0, 8]))),
