@@ -211,6 +211,16 @@ def _gathered(call: Call) -> np.ndarray:
     return np.take_along_axis(array[box], index, axis)
 
 
+@evaluator("edge.index.Tensor")
+def _indexed(call: Call) -> np.ndarray:
+    array = call.tensor("self")
+    places: dict[int, np.ndarray] = {}
+    for axis, value in enumerate(call.op.tensors("indices")):
+        if value is not None:
+            places[axis] = _checked_index(call.arrays[value], array.shape[axis])
+    return array[tuple(places.get(axis, slice(None)) for axis in range(array.ndim))]
+
+
 # Comparison and choice
 
 

@@ -58,6 +58,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *((name, {"self": GRID, "diagonal": d}) for name in ("tril", "triu") for d in (-1, 0, 1)),
     ("embedding", {"weight": WHOLE, "indices": c([2, 0])}),
     ("index_select", {"self": GRID, "dim": 1, "index": c(2, 0, 2)}),
+    ("index.Tensor", {"self": GRID, "indices": [None, c(2, -1)]}),
+    ("index.Tensor", {"self": GRID, "indices": [c(0, 1), None, c([3], [0])]}),
     ("gather", {"self": WHOLE, "dim": 1, "index": c([3, 0], [1, 1])}),
     ("gather", {"self": WHOLE, "dim": 0, "index": c([2, 0, 1])}),
     *((f"{name}.Tensor", {"self": WHOLE, "other": ROW}) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
