@@ -32,6 +32,7 @@ DTYPES: dict[type[Attribute], torch.dtype] = {
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": torch.abs,
+    "bankers_rounding": torch.round,
     "ceiling": torch.ceil,
     "cosine": torch.cos,
     "exp": torch.exp,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -45,6 +45,7 @@ def cp(*shape: int) -> Const:
     return Const(p(*shape))
 
 
+Target = Literal["executorch", "xir"]
 Case = tuple[str, dict[str, Any], "Sequence[int] | None"]
 
 
@@ -384,6 +385,9 @@ CASES: list[Case] = [
     case("pixel_unshuffle", self=r(2, 3, 4, 6), downscale_factor=2),
 ]
 
+XIR_CASES: list[Case] = [case("round", self=ROUNDING)]
+"""Calls that become nodes which stock ExecuTorch lacks."""
+
 
 def case_name(value: object) -> str:
     return value.removeprefix("edge.") if isinstance(value, str) else ""
@@ -413,28 +417,42 @@ def remaining(program: EdgeProgram) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
-def test_a_rule_computes_what_aten_computes(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
-    built = call(name, args, only)
+def check(built: Call, target: Target) -> bytes:
+    """Check what the rule builds and what the pipeline makes of it; the file, checked in xir's runtime."""
     expected = expected_of(built)
-    program = EdgeProgram(built.module, built.ctx)
-
     rule_alone = built.module.clone()
-    PassManager(built.ctx, [PartitionXnnpackPass()]).run(rule_alone)
+    PassManager(built.ctx, [PartitionXnnpackPass(target)]).run(rule_alone)
     assert_close(run_module(rule_alone, built.ctx, built.inputs), expected)
 
-    delegated = program.to_backend(XnnpackPartitioner())
+    delegated = EdgeProgram(built.module, built.ctx).to_backend(XnnpackPartitioner(target))
     assert not remaining(delegated)
     assert_close(run_module(delegated.module, delegated.ctx, built.inputs), expected)
 
     file = delegated.to_executorch().buffer
     method = runtime.Runtime.get().load_program(file).load_method("forward")
     assert_close(method.execute(list(built.inputs)), expected)
-    assert_close(_load_for_executorch_from_buffer(file).forward(list(built.inputs)), expected)
+    return file
+
+
+@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
+def test_a_rule_computes_what_aten_computes(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
+    built = call(name, args, only)
+    file = check(built, "executorch")
+    assert_close(_load_for_executorch_from_buffer(file).forward(list(built.inputs)), expected_of(built))
+
+
+@pytest.mark.parametrize(("name", "args", "only"), XIR_CASES, ids=case_name)
+def test_a_rule_for_xirs_own_nodes_computes_what_aten_computes(
+    name: str, args: dict[str, Any], only: Sequence[int] | None
+) -> None:
+    built = call(name, args, only)
+    file = check(built, "xir")
+    with pytest.raises(RuntimeError):
+        _load_for_executorch_from_buffer(file).forward(list(built.inputs))
 
 
 def test_every_rule_has_a_case() -> None:
-    assert RULES.keys() - {name for name, _, _ in CASES} == set()
+    assert RULES.keys() == {name for name, _, _ in (*CASES, *XIR_CASES)}
 
 
 def test_every_rule_is_for_an_op_of_the_dialect_without_effect() -> None:

@@ -11,10 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from xdsl.dialects.builtin import StringAttr, TensorType, f32
-from xdsl.ir import Block, Region
 from xdsl.irdl import OpDef
-from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.wire import (
@@ -159,24 +156,3 @@ def test_ops_that_clash_on_the_wire_are_refused(
     monkeypatch.setattr(generator, "NODE_OPS", (*xnnpack.NODE_OPS, op))
     with pytest.raises(SystemExit, match=re.escape(message)):
         generator.schema()
-
-
-@pytest.mark.parametrize("target", xnnpack.TARGETS)
-def test_only_xirs_target_takes_xirs_own_nodes(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xnnpack.CopyOp, "WIRE", Wire("XNNNode1x1", {None: Member("XNNOwn", FIRST_XIR_TAG)}, ()))
-    vector = TensorType(f32, [4])
-    body = Block(arg_types=[vector])
-    copy = xnnpack.CopyOp.create(operands=list(body.args), result_types=[vector])
-    body.add_ops([copy, xnnpack.YieldOp.create(operands=copy.results)])
-    outer = Block(arg_types=[vector])
-    subgraph = xnnpack.SubgraphOp.create(
-        operands=list(outer.args),
-        result_types=[vector],
-        properties={"target": StringAttr(target)},
-        regions=[Region(body)],
-    )
-    if target == "xir":
-        subgraph.verify()
-    else:
-        with pytest.raises(VerifyException, match=r"stock ExecuTorch has no node for 'xnnpack\.copy'"):
-            subgraph.verify()

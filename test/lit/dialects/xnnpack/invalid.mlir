@@ -789,6 +789,18 @@ func.func @invalid(%x: tensor<4xf32>) {
 // -----
 
 func.func @invalid(%x: tensor<4xf32>) {
+  // expected-error @+1 {{stock ExecuTorch has no node for 'xnnpack.unary'; use target "xir"}}
+  %y = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = xnnpack.unary bankers_rounding %a : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %0 : tensor<4xf32>
+  }
+  func.return
+}
+
+// -----
+
+func.func @invalid(%x: tensor<4xf32>) {
   // expected-error @+1 {{the body must end with xnnpack.yield}}
   %y = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):

@@ -210,16 +210,17 @@ func.func @moves(%x: tensor<1x3x8x8xf32>) -> tensor<5x90xf32> {
 
 // -----
 
-// A target other than the default is printed; several outputs, and inputs of unknown size.
+// A target other than the default is printed, and has nodes of its own; several outputs, and inputs of unknown size.
 // CHECK-LABEL: func.func @subgraph(
 // CHECK:         %{{.*}}, %{{.*}} = xnnpack.subgraph(%{{.*}}, %{{.*}}) {target = "xir"} : (tensor<?xf32>, tensor<4xf32>) -> (tensor<?xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    ^bb0(%a: tensor<?xf32>, %b: tensor<4xf32>):
-// CHECK:           xnnpack.yield %{{.*}}, %{{.*}} : tensor<?xf32>, tensor<4xf32>
+// CHECK:           xnnpack.unary bankers_rounding %b
+// CHECK-NEXT:      xnnpack.yield %{{.*}}, %{{.*}} : tensor<?xf32>, tensor<4xf32>
 func.func @subgraph(%x: tensor<?xf32>, %y: tensor<4xf32>) -> (tensor<?xf32>, tensor<4xf32>) {
   %r:2 = xnnpack.subgraph(%x, %y) {target = "xir"} : (tensor<?xf32>, tensor<4xf32>) -> (tensor<?xf32>, tensor<4xf32>) {
   ^bb0(%a: tensor<?xf32>, %b: tensor<4xf32>):
     %0 = xnnpack.unary abs %a : tensor<?xf32> -> tensor<?xf32>
-    %1 = xnnpack.unary abs %b : tensor<4xf32> -> tensor<4xf32>
+    %1 = xnnpack.unary bankers_rounding %b : tensor<4xf32> -> tensor<4xf32>
     xnnpack.yield %0, %1 : tensor<?xf32>, tensor<4xf32>
   }
   func.return %r#0, %r#1 : tensor<?xf32>, tensor<4xf32>
