@@ -121,6 +121,23 @@ def _expanded(call: Call) -> np.ndarray:
     return np.broadcast_to(call.tensor("self"), call.shape)
 
 
+@evaluator("edge.copy")
+def _overwritten(call: Call) -> np.ndarray:
+    return np.broadcast_to(call.tensor("src"), call.shape)
+
+
+@evaluator("edge.slice_scatter", "edge.select_scatter")
+def _scattered(call: Call) -> np.ndarray:
+    result = call.tensor("self").copy()
+    index: list[slice | int] = [slice(None)] * result.ndim
+    if call.op.name == "edge.select_scatter":
+        index[call.value("dim")] = call.value("index")
+    else:
+        index[call.value("dim")] = slice(call.value("start"), call.value("end"), call.value("step"))
+    result[tuple(index)] = call.tensor("src")
+    return result
+
+
 @evaluator("edge.permute")
 def _permuted(call: Call) -> np.ndarray:
     return call.tensor("self").transpose(call.value("dims"))
