@@ -104,7 +104,6 @@ Result<Array> MakeInput(const Value& value, const std::string* path) {
                 Name(tensor->dtype));
   }
   Tensor layout = *tensor;
-  layout.resizable = true;
   XIR_RETURN_IF_ERROR(layout.Resize(array.shape).In("'" + *path + "'"));
   if (!layout.is_contiguous()) {
     std::vector<uint8_t> reordered(array.data.size());

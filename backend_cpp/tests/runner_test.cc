@@ -1,10 +1,13 @@
 // The runner's own parts: options and .npy files.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -38,6 +41,36 @@ std::string Npy(const std::string& header, const std::string& data) {
   text += static_cast<char>(header.size());
   text += '\0';
   return text + header + data;
+}
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_(std::string(mkdtemp(pattern_)) + "/made") {}
+  ~TemporaryDirectory() { std::filesystem::remove_all(pattern_); }
+  // Does not exist yet.
+  const std::string& path() const { return path_; }
+
+ private:
+  char pattern_[24] = "/tmp/xir_runner_XXXXXX";
+  std::string path_;
+};
+
+struct Run {
+  int exit_status = -1;
+  std::string output;  // both streams
+};
+
+Run RunRunner(const std::string& arguments) {
+  Run run;
+  FILE* pipe = popen((std::string(XIR_TEST_RUNNER) + " " + arguments + " 2>&1").c_str(), "r");
+  char buffer[256];
+  while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) run.output += buffer;
+  run.exit_status = WEXITSTATUS(pclose(pipe));
+  return run;
+}
+
+bool Contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
 }
 
 Result<runner::Arguments> Parse(std::vector<const char*> words) {
@@ -102,6 +135,50 @@ XIR_TEST(runner_arguments) {
   EXPECT_ERROR(Parse({"--model_path", "m", "--threads", "0"}), "from 1, not '0'");
   EXPECT_ERROR(Parse({"--model_path", "m", "--iterations", "3x"}), "not '3x'");
   EXPECT_ERROR(Parse({"--model_path", "m", "--warmup", "-1"}), "not '-1'");
+}
+
+XIR_TEST(runner_runs_files) {
+  const TemporaryDirectory directory;
+  const std::string golden = std::string(XIR_TEST_DATA) + "/stock_many";
+  const Run run = RunRunner("--model_path " + golden + ".pte --inputs " + golden +
+                            ".input_0.npy --output_dir " + directory.path() +
+                            " --threads 2 --warmup 2 --iterations 3");
+  EXPECT(run.exit_status == 0);
+  EXPECT(Contains(run.output, "1 delegate, 2 threads") &&
+         Contains(run.output, "first iteration: "));
+  EXPECT(Contains(run.output, "3 iterations: mean "));
+  for (const char* output : {"output_0", "output_1"}) {
+    const auto written = runner::ReadNpy(directory.path() + "/" + output + ".npy");
+    const auto expected = runner::ReadNpy(golden + "." + output + ".npy");
+    EXPECT(written.ok() && expected.ok() && written.value().shape == expected.value().shape);
+    if (!written.ok() || !expected.ok()) continue;
+    const auto* got = reinterpret_cast<const float*>(written.value().data.data());
+    const auto* wanted = reinterpret_cast<const float*>(expected.value().data.data());
+    for (int64_t i = 0; i < expected.value().shape.numel(); ++i)
+      EXPECT(std::fabs(got[i] - wanted[i]) < 1e-4f);
+  }
+}
+
+XIR_TEST(runner_feeds_ones) {
+  const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small.pte";
+  EXPECT(RunRunner("--model_path " + golden + " --iterations 1").exit_status == 0);
+}
+
+XIR_TEST(runner_tells_what_is_wrong) {
+  const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small";
+  const auto fails = [](const std::string& arguments, const char* text) {
+    const Run run = RunRunner(arguments);
+    EXPECT(run.exit_status == 1);
+    EXPECT(Contains(run.output, "xnn_executor_runner: error: ") && Contains(run.output, text));
+  };
+  fails("--model_path /nowhere.pte", "cannot open '/nowhere.pte'");
+  fails("--model_path " + golden + ".input_0.npy", "not a .pte program");
+  fails("--model_path " + golden + ".pte --method backward", "it has: forward");
+  fails("--model_path " + golden + ".pte --inputs a.npy,b.npy", "takes 1 inputs, and 2 files");
+  fails("--model_path " + golden + ".pte --inputs " + golden + ".output_0.npy",
+        "the shape is fixed");
+  fails("--model_path " + golden + ".pte --iterations 1 --output_dir /proc/x",
+        "cannot create '/proc/x'");
 }
 
 }  // namespace xir::testing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,7 @@ TORCH_NAMES: dict[int, str] = {number: dtype.name for number, dtype in NUMPY_DTY
 """Attribute of the `torch` module for each number. The quantised types of old ExecuTorch files are not among them."""
 
 
+@cache
 def torch_dtype(number: int) -> torch.dtype:
     """torch's dtype of a number in the file. Raises KeyError for one that torch has no plain dtype for."""
     import torch
@@ -46,6 +48,7 @@ def torch_dtype(number: int) -> torch.dtype:
     return getattr(torch, TORCH_NAMES[number])
 
 
+@cache
 def torch_number(dtype: torch.dtype) -> int | None:
     """The file's number of a torch dtype, None where it has none."""
     name = str(dtype).removeprefix("torch.")
