@@ -42,14 +42,24 @@ def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.expand")
 def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Repeat dimensions of size 1; stock ExecuTorch has no broadcast, so a product with ones spreads the value."""
-    value, shape = operand(op, "self"), static_shape(op.results[0], "result")
+    """Repeat dimensions of size 1."""
+    return spread(b, operand(op, "self"), static_shape(op.results[0], "result"))
+
+
+@rule("edge.copy")
+def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Src in the shape of self."""
+    return spread(b, operand(op, "src"), static_shape(op.results[0], "result"))
+
+
+def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+    """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so a product with ones spreads it."""
     before = (1,) * (len(shape) - rank_of(value)) + static_shape(value, "input")
     aligned = b.reshape(value, before)
     if before == shape:
         return aligned
-    spread = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
-    return b.binary("multiply", aligned, b.constant(np.ones(spread, dtype=np.float32), "ones"))
+    ones = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
+    return b.binary("multiply", aligned, b.constant(np.ones(ones, dtype=np.float32), "ones"))
 
 
 @rule("edge.permute")

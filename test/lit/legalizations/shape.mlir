@@ -167,3 +167,24 @@ func.func @scattered_steps(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32
   %0 = edge.slice_scatter(%x, %y) {step = 2 : i64} : (tensor<3xf32>, tensor<2xf32>) -> tensor<3xf32>
   func.return %0 : tensor<3xf32>
 }
+
+// -----
+
+// What is overwritten does not matter.
+// CHECK-LABEL: func.func @copy(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 3>} : tensor<3xf32> -> tensor<1x3xf32>
+// CHECK:         xnnpack.binary multiply %{{.*}} : tensor<1x3xf32>, tensor<2x1xf32> -> tensor<2x3xf32>
+func.func @copy(%x: tensor<2x3xf32>, %y: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.copy(%x, %y) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @converting_copy(
+// CHECK:         edge.copy
+func.func @converting_copy(%x: tensor<2xf64>, %y: tensor<2xf32>) -> tensor<2xf64> {
+  // expected-remark @+1 {{edge.copy not delegated: its result is tensor<2xf64>, XNNPACK's would be tensor<2xf32>}}
+  %0 = edge.copy(%x, %y) : (tensor<2xf64>, tensor<2xf32>) -> tensor<2xf64>
+  func.return %0 : tensor<2xf64>
+}

@@ -329,6 +329,8 @@ CASES: list[Case] = [
     case("unsqueeze", self=MATRIX, dim=-1),
     case("expand", self=r(3, 1), size=[2, 3, 4]),
     case("expand", self=r(3, 1), size=[-1, 1]),
+    case("copy", self=c(2, 3), src=r(2, 3)),
+    case("copy", self=r(4, 2, 3), src=r(2, 1)),
     case("permute", self=IMAGE, dims=[3, -4, 2, 1]),
     case("transpose.int", self=IMAGE, dim0=1, dim1=-1),
     case("t", self=MATRIX),
