@@ -97,6 +97,9 @@ ROWS = [
         out="prod.out", infer=_reduction(_dtype_or_sum)),
     row("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
         "Product over one dimension.", out="prod.int_out", infer=_reduction(_dtype_or_sum)),
+    row("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+        "ScalarType? dtype=None) -> Tensor", "(sum of |x|^ord)^(1/ord) over dimensions.",
+        out="linalg_vector_norm.out", infer=_reduction(_dtype_or_self)),
     row("aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "Maximum over dimensions.",
         out="amax.out", infer=_reduction(_self)),
     row("aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "Minimum over dimensions.",

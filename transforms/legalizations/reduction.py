@@ -116,6 +116,21 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return scaled(b, mean_over(b, value, dims, keepdim=keepdim), count)
 
 
+@rule("edge.linalg_vector_norm")
+def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """√Σx², Σ|x| or max |x| over `dim`, for the orders 2, 1 and ∞."""
+    value, order = operand(op, "self"), float(op.value("ord"))
+    dims, keepdim = normalized_dims(op.value("dim"), rank_of(value)), op.value("keepdim")
+    if order == 2:
+        return b.unary("square_root", sum_over(b, b.unary("square", value), dims, keepdim=keepdim))
+    magnitude = b.unary("abs", value)
+    if order == 1:
+        return sum_over(b, magnitude, dims, keepdim=keepdim)
+    if order == float("inf"):
+        return max_over(b, magnitude, dims, keepdim=keepdim)
+    raise RefusalError(f"its order {order:g} is neither 1, 2 nor ∞")
+
+
 @rule("edge.amax")
 def amax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The largest element over `dim`."""

@@ -112,3 +112,24 @@ func.func @running_statistics(%x: tensor<2x3x4x5xf32>, %m: tensor<3xf32>) -> ten
   %0 = edge.instance_norm(%x, none, none, %m, %m) {use_input_stats = false, momentum = 0.1 : f64, eps = 1.0e-05 : f64, cudnn_enabled = true} : (tensor<2x3x4x5xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4x5xf32>
   func.return %0 : tensor<2x3x4x5xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @vector_norm(
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.global_average_pooling2d
+// CHECK:         xnnpack.unary square_root
+func.func @vector_norm(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  %0 = edge.linalg_vector_norm(%x) {dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_order(
+// CHECK:         edge.linalg_vector_norm
+func.func @other_order(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  // expected-remark @+1 {{edge.linalg_vector_norm not delegated: its order 3 is neither 1, 2 nor ∞}}
+  %0 = edge.linalg_vector_norm(%x) {ord = 3 : i64, dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}

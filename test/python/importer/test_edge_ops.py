@@ -128,6 +128,7 @@ CASES: dict[str, list[Case]] = {
     ],
     # Reductions
     "mean": [(X,), (n(3), {"dtype": torch.float32})],
+    "linalg_vector_norm": [(IMAGE,), (IMAGE, 1, [-1], True), (IMAGE, 2, [0, 2])],
     "mean.dim": [(IMAGE, [-1, -2]), (IMAGE, [2, 3], True), (IMAGE, None), (IMAGE, []),
                  (X, [0], {"dtype": torch.float64})],
     "sum": [(X,), (n(3).int(),), (b(3),)],

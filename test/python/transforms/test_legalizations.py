@@ -282,6 +282,8 @@ CASES: list[Case] = [
         for dim in ([2, 3], [-1], [0], [1, 3], [0, 1, 2, 3], [])
         for keepdim in (False, True)
     ),
+    *(case("linalg_vector_norm", self=IMAGE, ord=o, dim=[1, 3], keepdim=True) for o in (1, 2, math.inf)),
+    case("linalg_vector_norm", self=IMAGE),
     case("mean.dim", self=IMAGE, dim=None),
     case("mean.dim", self=r(2, 3, 4), dim=[1]),
     case("amax", self=r(2, 1, 4), dim=[1]),
