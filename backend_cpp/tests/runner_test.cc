@@ -22,8 +22,8 @@ namespace {
 class TemporaryFile {
  public:
   TemporaryFile() {
-    char pattern[] = "/tmp/xir_npy_XXXXXX";
-    close(mkstemp(pattern));
+    std::string pattern = (std::filesystem::temp_directory_path() / "xir_npy_XXXXXX").string();
+    close(mkstemp(pattern.data()));
     path_ = pattern;
   }
   ~TemporaryFile() { std::remove(path_.c_str()); }
