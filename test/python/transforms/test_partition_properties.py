@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from unittest import mock
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from reference.cost import assert_linear
 from reference.xnnpack import run_module
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -150,15 +150,10 @@ def chain(length: int) -> Program:
 
 @pytest.mark.parametrize("pass_", [PartitionXnnpackPass(), FuseConvReluPass(), PropagateLayoutPass()], ids=str)
 def test_cost_is_linear(pass_: XirPass) -> None:
-    def seconds(length: int) -> float:
-        """Processor time of one run."""
+    def prepare(length: int) -> Callable[[], object]:
         ctx, built = XirContext(), chain(length).module
         if not isinstance(pass_, PartitionXnnpackPass):
             PartitionXnnpackPass().apply(ctx, built)
-        start = time.process_time()
-        pass_.apply(ctx, built)
-        return time.process_time() - start
+        return lambda: pass_.apply(ctx, built)
 
-    short, long = seconds(400), seconds(3_200)
-    # Eight times the ops: eight times the time if the cost is linear, sixty-four if it is quadratic.
-    assert long < 24 * max(short, 0.002)
+    assert_linear(prepare, 400, 3_200)
