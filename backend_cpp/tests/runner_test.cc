@@ -19,13 +19,14 @@
 namespace xir::testing {
 namespace {
 
+// What mkstemp and mkdtemp complete, where the system keeps temporary files.
+std::string TemporaryPattern(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / (name + "_XXXXXX")).string();
+}
+
 class TemporaryFile {
  public:
-  TemporaryFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "xir_npy_XXXXXX").string();
-    close(mkstemp(pattern.data()));
-    path_ = pattern;
-  }
+  TemporaryFile() : path_(TemporaryPattern("xir_npy")) { close(mkstemp(path_.data())); }
   ~TemporaryFile() { std::remove(path_.c_str()); }
   const std::string& path() const { return path_; }
   void Write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
@@ -45,13 +46,15 @@ std::string Npy(const std::string& header, const std::string& data) {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() : path_(std::string(mkdtemp(pattern_)) + "/made") {}
-  ~TemporaryDirectory() { std::filesystem::remove_all(pattern_); }
+  TemporaryDirectory() : parent_(TemporaryPattern("xir_runner")) {
+    path_ = std::string(mkdtemp(parent_.data())) + "/made";
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(parent_); }
   // Does not exist yet.
   const std::string& path() const { return path_; }
 
  private:
-  char pattern_[24] = "/tmp/xir_runner_XXXXXX";
+  std::string parent_;
   std::string path_;
 };
 
