@@ -41,7 +41,7 @@ def main() -> None:
         pairs = [latency.compare(ours, stock, inputs, threads) for threads in arguments.threads]
         difference = latency.largest_difference(ours, stock, inputs)
 
-    print(f"\n{arguments.model_name}, fp32, on {processor()}: milliseconds of {latency.ROUNDS} alternating rounds of")
+    print(f"\n{arguments.model_name}, fp32, on {processor()}: milliseconds of alternating rounds of")
     print(f"{latency.RUNS_PER_ROUND} runs, after {latency.WARM_UPS} warm-ups. The first load finds XNNPACK, too.\n")
     print(report.latency_table(pairs))
     print(f"\nLargest difference of the two outputs: {difference:.1e} of the largest magnitude.\n")

@@ -18,8 +18,10 @@ from executorch.runtime import Runtime
 import xir.runtime
 
 WARM_UPS = 10
-ROUNDS = 10
 RUNS_PER_ROUND = 6
+FEWEST_ROUNDS, MOST_ROUNDS = 10, 60
+SECONDS = 6.0
+"""Rounds are as many as fit into this time within the two limits: a short run's ratio is mostly noise."""
 
 Tensors = Sequence[torch.Tensor]
 Execute = Callable[[Tensors], Tensors]
@@ -79,6 +81,7 @@ def load_stock(path: Path, threads: int) -> Execute:
 
 def start(runtime: str, load: Callable[[Path, int], Execute], path: Path, threads: int, inputs: Tensors) -> Peer:
     """Load a program and run it until it is warm."""
+    gc.collect()  # what was left over before is not this runtime's to clean up in its first run
     begin = time.perf_counter()
     execute = load(path, threads)
     peer = Peer(runtime, execute, (time.perf_counter() - begin) * 1e3, 0.0, [])
@@ -93,9 +96,11 @@ def compare(ours: Path, stock: Path, inputs: Tensors, threads: int) -> tuple[Lat
         start("xir", load_xir, ours, threads, inputs),
         start("ExecuTorch", load_stock, stock, threads, inputs),
     ]
+    slowest = max(statistics.median(peer.run(inputs, 3)) for peer in peers) * 1e-3
+    rounds = int(SECONDS / (slowest * RUNS_PER_ROUND))
     gc.disable()
     try:
-        for index in range(ROUNDS):
+        for index in range(min(max(rounds, FEWEST_ROUNDS), MOST_ROUNDS)):
             for peer in peers if index % 2 == 0 else reversed(peers):
                 peer.times += peer.run(inputs, RUNS_PER_ROUND)
     finally:
