@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of
 from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_array, static_name
+from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_name
 
 
 @rule("edge.relu")
@@ -44,7 +43,8 @@ def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: floa
 @rule("edge.hardsigmoid")
 def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self + 3, 0, 6) / 6."""
-    return scaled(b, b.binary("add", operand(op, "self"), b.scalar(3.0), 0.0, 6.0), 1.0 / 6.0)
+    value = operand(op, "self")
+    return scaled(b, b.binary("add", value, b.scalar(3.0, value), 0.0, 6.0), 1.0 / 6.0)
 
 
 @rule("edge.silu")
@@ -61,9 +61,9 @@ def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if op.value("approximate") == "none":
         return b.unary("gelu", value)
     # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²).
-    inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0))
+    inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0, value))
     argument = b.binary("multiply", scaled(b, value, math.sqrt(2.0 / math.pi)), inner)
-    gate = b.binary("add", b.unary("tanh", argument), b.scalar(1.0))
+    gate = b.binary("add", b.unary("tanh", argument), b.scalar(1.0, value))
     return b.binary("multiply", scaled(b, value, 0.5), gate)
 
 
@@ -87,10 +87,10 @@ def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else weight·self; one weight for all, or one for each channel (dimension 1)."""
     value, weight = operand(op, "self"), operand(op, "weight")
-    slope = static_array(weight, "weight", b.ctx).reshape(-1)
+    slope = b.weight(weight, "weight").reshape(-1)
     if slope.size > 1 and rank_of(value) > 1:
         slope = slope.reshape(-1, *(1,) * (rank_of(value) - 2))
-    return b.binary("prelu", value, b.constant(np.ascontiguousarray(slope), static_name(weight)))
+    return b.binary("prelu", value, b.constant(slope, weight, static_name(weight)))
 
 
 @rule("edge.softplus")
@@ -103,7 +103,7 @@ def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def soft_positive(b: NodeBuilder, value: SSAValue) -> SSAValue:
     """log(1 + e^x) as max(x, 0) + log(1 + e^−|x|), whose exponential never overflows."""
     tail = b.unary("exp", b.unary("negate", b.unary("abs", value)))
-    rest = b.unary("log", b.binary("add", tail, b.scalar(1.0)))
+    rest = b.unary("log", b.binary("add", tail, b.scalar(1.0, value)))
     return b.binary("add", b.clamp(value, 0.0, None), rest)
 
 

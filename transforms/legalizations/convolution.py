@@ -30,7 +30,8 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     input [N, C, (H,) W], or without N; weight [O, C / groups, (kH,) kW], transposed [C, O / groups, (kH,) kW].
     """
     value, bias = operand(op, "input"), op.tensor("bias")
-    weight, groups = b.weight(operand(op, "weight"), "weight"), op.value("groups")
+    filter_, groups = operand(op, "weight"), op.value("groups")
+    weight = b.weight(filter_, "weight")
     if weight.ndim not in (3, 4):
         raise RefusalError(f"it convolves {weight.ndim - 2} dimensions; XNNPACK convolves two at most")
     dims = weight.ndim - 2
@@ -51,9 +52,9 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
     else:
         op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
-    operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, static_name(operand(op, "weight")))]
+    operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, filter_, static_name(filter_))]
     if bias is not None:
-        operands.append(b.constant(b.weight(bias, "bias"), static_name(bias)))
+        operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
     batch, channels, height, width = image_shape(op.results[0], dims)
     result = b.node(op_class, operands, (batch, height, width, channels), properties)
     return b.reshape(b.transpose(result, NHWC_TO_NCHW), shape_of(op.results[0]))
@@ -91,8 +92,8 @@ def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     scale, shift = batch_norm_affine(op, b.ctx)
     value = operand(op, "input")
     shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
-    product = b.binary("multiply", value, b.constant(scale.reshape(shape), "batch_norm.scale"))
-    return [b.binary("add", product, b.constant(shift.reshape(shape), "batch_norm.shift"))]
+    product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
+    return [b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))]
 
 
 def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from xdsl.dialects.builtin import f16
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
 from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, Rule, operand, rule
 
@@ -32,7 +34,7 @@ for row in BINARY:
 
 def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
     """`value` times a number."""
-    return value if factor == 1 else b.binary("multiply", value, b.scalar(float(factor)))
+    return value if factor == 1 else b.binary("multiply", value, b.scalar(float(factor), value))
 
 
 @rule("edge.add.Tensor", "edge.sub.Tensor")
@@ -46,39 +48,43 @@ def add(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def add_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self ± alpha·other, `other` a number."""
     kind = "add" if op.name == "edge.add.Scalar" else "subtract"
-    return b.binary(kind, operand(op, "self"), b.scalar(float(op.value("other")) * float(op.value("alpha"))))
+    value = operand(op, "self")
+    return b.binary(kind, value, b.scalar(float(op.value("other")) * float(op.value("alpha")), value))
 
 
 @rule("edge.mul.Scalar")
 def mul_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self · other."""
-    return b.binary("multiply", operand(op, "self"), b.scalar(float(op.value("other"))))
+    return scaled(b, operand(op, "self"), op.value("other"))
 
 
 @rule("edge.div.Scalar")
 def div_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / other, as a true division: multiplying by the inverse would round twice."""
-    return b.binary("divide", operand(op, "self"), b.scalar(float(op.value("other"))))
+    value = operand(op, "self")
+    return b.binary("divide", value, b.scalar(float(op.value("other")), value))
 
 
 @rule("edge.rsub.Scalar")
 def rsub_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Other − alpha·self, `other` a number."""
-    return b.binary("subtract", b.scalar(float(op.value("other"))), scaled(b, operand(op, "self"), op.value("alpha")))
+    value = operand(op, "self")
+    return b.binary("subtract", b.scalar(float(op.value("other")), value), scaled(b, value, op.value("alpha")))
 
 
 @rule("edge.reciprocal")
 def reciprocal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """1 / self."""
-    return b.binary("divide", b.scalar(1.0), operand(op, "self"))
+    value = operand(op, "self")
+    return b.binary("divide", b.scalar(1.0, value), value)
 
 
 @rule("edge.div.Tensor_mode", "edge.div.Scalar_mode")
 def div_mode(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / other, rounded down or towards zero."""
-    other = op.tensor("other") if op.name == "edge.div.Tensor_mode" else b.scalar(float(op.value("other")))
-    assert other is not None
-    quotient = b.binary("divide", operand(op, "self"), other)
+    value = operand(op, "self")
+    scalar = op.name == "edge.div.Scalar_mode"
+    quotient = b.binary("divide", value, b.scalar(float(op.value("other")), value) if scalar else operand(op, "other"))
     mode = op.value("rounding_mode")
     if mode is None:
         return quotient
@@ -108,7 +114,7 @@ def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if exponent == 0 or not exponent.is_integer() or abs(exponent) > MAX_POWER:
         raise RefusalError(f"the power {exponent:g} is neither a square root nor a whole number up to {MAX_POWER}")
     power = whole_power(b, value, int(abs(exponent)))
-    return power if exponent > 0 else b.binary("divide", b.scalar(1.0), power)
+    return power if exponent > 0 else b.binary("divide", b.scalar(1.0, value), power)
 
 
 def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
@@ -158,13 +164,14 @@ def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.sign")
 def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """−1, 0 or 1: two multiplications by 2^127, each clamped to [−1, 1], lift even the smallest number to 1.
+    """−1, 0 or 1: two multiplications by a power of 2, each clamped to [−1, 1], lift even the smallest number to 1.
 
     That is, unless the processor takes denormal numbers for zero, as some runtimes tell it to.
     """
     value = operand(op, "self")
+    large = 2.0**15 if element_type(value) == f16 else 2.0**127
     for _ in range(2):
-        value = b.binary("multiply", value, b.scalar(2.0**127), -1.0, 1.0)
+        value = b.binary("multiply", value, b.scalar(large, value), -1.0, 1.0)
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr, f32
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -75,11 +75,11 @@ def fully_connected(
     op: edge.EdgeOp, b: NodeBuilder, value: SSAValue, weight: SSAValue, bias: SSAValue | None, *, transpose: bool
 ) -> SSAValue:
     """A fully connected node; `transpose` says that `weight` is [I, O]."""
-    operands = [value, b.constant(b.weight(weight, "weight"), static_name(weight))]
+    operands = [value, b.constant(b.weight(weight, "weight"), weight, static_name(weight))]
     if bias is not None:
         if rank_of(bias) != 1:
             raise RefusalError(f"its bias has rank {rank_of(bias)}; XNNPACK adds one number to each column")
-        operands.append(b.constant(b.weight(bias, "bias"), static_name(bias)))
+        operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
     return b.node(xnnpack.FullyConnectedOp, operands, shape_of(op.results[0]), properties)
 
@@ -101,19 +101,19 @@ def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     mask = op.tensor("attn_mask")
     if op.value("is_causal"):
         above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
-        scores = b.binary("add", scores, b.constant(above, "causal_mask"))
+        scores = b.binary("add", scores, b.constant(above, query, "causal_mask"))
     elif mask is not None:
-        scores = b.binary("add", scores, additive_mask(b, mask))
+        scores = b.binary("add", scores, additive_mask(b, mask, query))
     weights = b.node(xnnpack.SoftmaxOp, [scores], shape)
     return b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], shape_of(op.results[0]))
 
 
-def additive_mask(b: NodeBuilder, mask: SSAValue) -> SSAValue:
+def additive_mask(b: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:
     """A mask to add: a float one as it is, a static boolean one as 0 where True and −∞ elsewhere."""
-    if element_type(mask) == f32:
+    if element_type(mask) == element_type(query):
         return mask
     allowed = b.weight(mask, "boolean mask")
-    return b.constant(np.where(allowed, 0.0, -np.inf).astype(np.float32), "mask")
+    return b.constant(np.where(allowed, 0.0, -np.inf), query, "mask")
 
 
 @rule("edge._softmax")

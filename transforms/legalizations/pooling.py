@@ -119,7 +119,7 @@ def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         raise RefusalError("its divisor_override also divides windows that end outside the image")
     result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
     if divisor is not None:
-        result = b.binary("multiply", result, b.scalar(pool.kernel[0] * pool.kernel[1] / divisor))
+        result = b.binary("multiply", result, b.scalar(pool.kernel[0] * pool.kernel[1] / divisor, result))
     return b.reshape(result, shape_of(op.results[0]))
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
+from xir.dialects.xnnpack.base import element_type, rank_of, shape_of, u32s
 from xir.transforms.legalizations.elementwise import scaled
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -26,8 +26,8 @@ from xir.transforms.legalizations.rule import (
     static_shape,
 )
 
-FLOAT_EPSILON = 1.1920928955078125e-07
-"""2^−23, what ATen takes for `eps` of an fp32 rms_norm when none is given."""
+EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
+"""What ATen takes for `eps` of an rms_norm when none is given: how far the next number after 1 is."""
 
 
 def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
@@ -199,9 +199,11 @@ def rms_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
     value, shape = operand(op, "input"), op.value("normalized_shape")
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    eps = op.value("eps")
+    epsilon = op.value("eps")
+    if epsilon is None:
+        epsilon = EPSILON[element_type(value)]
     mean_square = mean_over(b, b.unary("square", value), dims, keepdim=True)
-    shifted = b.binary("add", mean_square, b.scalar(FLOAT_EPSILON if eps is None else eps))
+    shifted = b.binary("add", mean_square, b.scalar(epsilon, mean_square))
     result = b.binary("multiply", value, b.unary("reciprocal_square_root", shifted))
     return affine(b, result, op.tensor("weight"), None, shape)
 
@@ -215,7 +217,7 @@ def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAV
 def standardized(b: NodeBuilder, value: SSAValue, dims: Sequence[int], eps: float) -> SSAValue:
     """(value − mean) / √(variance + eps) over `dims`."""
     difference, variance = centered(b, value, dims)
-    inverse = b.unary("reciprocal_square_root", b.binary("add", variance, b.scalar(eps)))
+    inverse = b.unary("reciprocal_square_root", b.binary("add", variance, b.scalar(eps, variance)))
     return b.binary("multiply", difference, inverse)
 
 

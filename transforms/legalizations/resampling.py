@@ -25,7 +25,7 @@ def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.nda
 
 def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
     """`matrix` [out, in] applied to the last dimension."""
-    operands = [value, b.constant(matrix, "resample")]
+    operands = [value, b.constant(matrix, value, "resample")]
     return b.node(xnnpack.FullyConnectedOp, operands, (*shape_of(value)[:-1], matrix.shape[0]))
 
 
@@ -85,7 +85,7 @@ def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         return resampled(b, value, picked(rows, height), picked(columns, width))
     ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
     pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
-    spread = b.binary("multiply", pixels, b.constant(ones, "ones"))
+    spread = b.binary("multiply", pixels, b.constant(ones, value, "ones"))
     return b.reshape(spread, shape_of(op.results[0]))
 
 

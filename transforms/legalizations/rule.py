@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, Tensor
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import broadcast, element_type, shape_of, u32s
-from xir.ir.constants import constant_array, make_dense
+from xir.dialects.xnnpack.base import FLOAT_TYPES, broadcast, element_type, shape_of, u32s
+from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -94,24 +94,43 @@ class NodeBuilder:
         """Clamp to [low, high], an absent bound being infinite."""
         return self.node(xnnpack.ClampOp, [value], shape_of(value), bounds(low, high))
 
-    def constant(self, array: np.ndarray, name: str) -> SSAValue:
-        """A static tensor; `array` may be a strided view, its bytes are laid out when the file is written."""
-        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name))).output
+    def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
+        """A static tensor with the element type of `like`, to which numbers of another type are rounded.
 
-    def scalar(self, value: float) -> SSAValue:
-        """A static fp32 number, which broadcasts to any shape and adds no dimension."""
-        return self.constant(np.array(value, dtype=np.float32), "scalar")
+        `array` may be a strided view: its bytes are laid out when the file is written.
+        """
+        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name, element_type(like)))).output
+
+    def scalar(self, value: float, like: SSAValue) -> SSAValue:
+        """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
+        if not isinstance(element_type(like), FLOAT_TYPES) and value != int(value):
+            raise RefusalError(f"{value:g} is no {element_type(like)}")
+        return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
     def weight(self, value: SSAValue, what: str) -> np.ndarray:
-        """The elements of a static operand; RefusalError if it is computed at run time."""
+        """The elements of a static operand as they are stored: to move them, bf16 being bit patterns here.
+
+        RefusalError if it is computed at run time.
+        """
+        constant = static_owner(value, what)
+        return storage_array(constant.value, self.ctx, constant)
+
+    def numbers(self, value: SSAValue, what: str) -> np.ndarray:
+        """The elements of a static operand to compute with; RefusalError if it is computed at run time."""
         return static_array(value, what, self.ctx)
 
 
-def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
-    """The elements of a static value; RefusalError, naming it as `what`, if it is computed at run time."""
+def static_owner(value: SSAValue, what: str) -> edge.ConstantOp:
+    """The constant that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
     if not isinstance(value.owner, edge.ConstantOp):
         raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
-    return constant_array(value.owner.value, ctx, value.owner)
+    return value.owner
+
+
+def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
+    """The numbers of a static value, bf16 widened; RefusalError, naming it as `what`, if computed at run time."""
+    constant = static_owner(value, what)
+    return constant_array(constant.value, ctx, constant)
 
 
 def static_name(value: SSAValue) -> str:

@@ -20,9 +20,9 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     mask = b.weight(operand(op, "condition"), "condition")
     value, other = operand(op, "self"), operand(op, "other")
     if isinstance(value.owner, edge.ConstantOp):
-        return filled(b, other, mask, b.weight(value, "self"))
+        return filled(b, other, mask, b.numbers(value, "self"))
     if isinstance(other.owner, edge.ConstantOp):
-        return filled(b, value, ~mask, b.weight(other, "other"))
+        return filled(b, value, ~mask, b.numbers(other, "other"))
     zero = np.float32(0)
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
@@ -38,7 +38,7 @@ def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = b.weight(operand(op, "mask"), "mask")
-    return filled(b, operand(op, "self"), mask, b.weight(operand(op, "value"), "value"))
+    return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
 
 
 def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray | np.float32) -> SSAValue:
@@ -47,7 +47,7 @@ def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarra
     high = np.where(mask, numbers, np.inf).astype(np.float32)
     has_low, has_high = bool((low > -np.inf).any()), bool((high < np.inf).any())
     if has_low:
-        value = b.binary("maximum", value, b.constant(low, "mask"))
+        value = b.binary("maximum", value, b.constant(low, value, "mask"))
     if has_high or not has_low:
-        value = b.binary("minimum", value, b.constant(high, "mask"))
+        value = b.binary("minimum", value, b.constant(high, value, "mask"))
     return value

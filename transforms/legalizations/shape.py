@@ -59,7 +59,7 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     if before == shape:
         return aligned
     ones = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
-    return b.binary("multiply", aligned, b.constant(np.ones(ones, dtype=np.float32), "ones"))
+    return b.binary("multiply", aligned, b.constant(np.ones(ones, np.float32), value, "ones"))
 
 
 @rule("edge.permute")
