@@ -17,7 +17,8 @@ class Kind:
     """One elementwise node.
 
     `kind` is XNNPACK's operator name without its prefix; `member` and `tag` name it on the wire; `edge` lists the edge
-    ops that mean exactly this, and so become it.
+    ops that mean exactly this, and so become it. A `quantized` binary kind has vectorised kernels on 8-bit integers,
+    each tensor with its own scale; every unary kind has them, as a look-up in 256 entries.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Kind:
     edge: tuple[str, ...]
     summary: str
     bounded: bool = False
+    quantized: bool = False
 
 
 UNARY = (
@@ -48,14 +50,17 @@ UNARY = (
 )
 
 BINARY = (
-    Kind("add", "XNNAdd", 1, (), "lhs + rhs", bounded=True),
+    Kind("add", "XNNAdd", 1, (), "lhs + rhs", bounded=True, quantized=True),
     Kind("divide", "XNNDiv", 8, ("edge.div.Tensor",), "lhs / rhs", bounded=True),
     Kind("maximum", "XNNMaximum", 26, ("edge.maximum",), "the larger of lhs and rhs"),
     Kind("minimum", "XNNMinimum", 12, ("edge.minimum",), "the smaller of lhs and rhs"),
-    Kind("multiply", "XNNMultiply", 15, ("edge.mul.Tensor",), "lhs · rhs", bounded=True),
-    Kind("prelu", "XNNPReLU", 31, (), "lhs where it is positive, else lhs · rhs"),
-    Kind("subtract", "XNNSubtract", 16, (), "lhs − rhs", bounded=True),
+    Kind("multiply", "XNNMultiply", 15, ("edge.mul.Tensor",), "lhs · rhs", bounded=True, quantized=True),
+    Kind("prelu", "XNNPReLU", 31, (), "lhs where it is positive, else lhs · rhs", quantized=True),
+    Kind("subtract", "XNNSubtract", 16, (), "lhs − rhs", bounded=True, quantized=True),
 )
 
 BOUNDED_BINARY = frozenset(row.kind for row in BINARY if row.bounded)
 """Binary kinds whose node clamps its output."""
+
+QUANTIZED_BINARY = frozenset(row.kind for row in BINARY if row.quantized)
+"""Binary kinds that compute on 8-bit integers."""

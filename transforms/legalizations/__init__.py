@@ -11,11 +11,13 @@ from xir.transforms.legalizations import (
     selection,
     shape,
 )
-from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError, Rule
+from xir.transforms.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError, Rule
 
 __all__ = [
+    "QUANTIZED",
     "RULES",
     "NodeBuilder",
+    "Quantized",
     "RefusalError",
     "Rule",
     "activation",

@@ -10,22 +10,22 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of
 from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_name
+from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule, static_name
 
 
-@rule("edge.relu")
+@rule("edge.relu", quantized=Quantized.TABLE)
 def relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """max(self, 0)."""
     return b.clamp(operand(op, "self"), 0.0, None)
 
 
-@rule("edge.hardtanh")
+@rule("edge.hardtanh", quantized=Quantized.TABLE)
 def hardtanh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min_val, max_val)."""
     return checked_clamp(b, operand(op, "self"), op.value("min_val"), op.value("max_val"))
 
 
-@rule("edge.clamp")
+@rule("edge.clamp", quantized=Quantized.TABLE)
 def clamp(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min, max), either bound absent."""
     return checked_clamp(b, operand(op, "self"), op.value("min"), op.value("max"))
@@ -40,21 +40,21 @@ def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: floa
     return b.clamp(value, low, high)
 
 
-@rule("edge.hardsigmoid")
+@rule("edge.hardsigmoid", quantized=Quantized.TABLE)
 def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """clamp(self + 3, 0, 6) / 6."""
     value = operand(op, "self")
     return scaled(b, b.binary("add", value, b.scalar(3.0, value), 0.0, 6.0), 1.0 / 6.0)
 
 
-@rule("edge.silu")
+@rule("edge.silu", quantized=Quantized.TABLE)
 def silu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self · sigmoid(self)."""
     value = operand(op, "self")
     return b.binary("multiply", value, b.unary("sigmoid", value))
 
 
-@rule("edge.gelu")
+@rule("edge.gelu", quantized=Quantized.TABLE)
 def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """GELU in both of PyTorch's forms, which differ by up to 4.7e-4."""
     value = operand(op, "self")
@@ -67,7 +67,7 @@ def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("multiply", scaled(b, value, 0.5), gate)
 
 
-@rule("edge.elu")
+@rule("edge.elu", quantized=Quantized.TABLE)
 def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else alpha·(e^self − 1)."""
     if op.value("scale") != 1 or op.value("input_scale") != 1:
@@ -76,7 +76,7 @@ def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.node(xnnpack.EluOp, [operand(op, "self")], shape_of(operand(op, "self")), {"alpha": alpha})
 
 
-@rule("edge.leaky_relu")
+@rule("edge.leaky_relu", quantized=Quantized.TABLE)
 def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else negative_slope·self."""
     value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)

@@ -15,6 +15,7 @@ from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
+    Quantized,
     RefusalError,
     operand,
     rule,
@@ -23,7 +24,14 @@ from xir.transforms.legalizations.rule import (
 )
 
 
-@rule("edge.convolution", "edge.conv1d", "edge.conv2d", "edge.conv_transpose1d", "edge.conv_transpose2d.input")
+@rule(
+    "edge.convolution",
+    "edge.conv1d",
+    "edge.conv2d",
+    "edge.conv_transpose1d",
+    "edge.conv_transpose2d.input",
+    quantized=Quantized.WEIGHTED,
+)
 def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A convolution of any kind over one or two dimensions; one is an image of height 1.
 

@@ -10,7 +10,14 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
-from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, Rule, operand, rule
+from xir.transforms.legalizations.rule import (
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    Rule,
+    operand,
+    rule,
+)
 
 MAX_POWER = 16
 """The largest whole power that is multiplied out; each squaring rounds once more."""
@@ -27,9 +34,9 @@ def binary_rule(kind: str) -> Rule:
 
 
 for row in UNARY:
-    rule(*row.edge)(unary_rule(row.kind))
+    rule(*row.edge, quantized=Quantized.TABLE)(unary_rule(row.kind))
 for row in BINARY:
-    rule(*row.edge)(binary_rule(row.kind))
+    rule(*row.edge, quantized=Quantized.OPERANDS if row.quantized else None)(binary_rule(row.kind))
 
 
 def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
@@ -37,14 +44,14 @@ def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
     return value if factor == 1 else b.binary("multiply", value, b.scalar(float(factor), value))
 
 
-@rule("edge.add.Tensor", "edge.sub.Tensor")
+@rule("edge.add.Tensor", "edge.sub.Tensor", quantized=Quantized.OPERANDS)
 def add(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self ± alpha·other."""
     kind = "add" if op.name == "edge.add.Tensor" else "subtract"
     return b.binary(kind, operand(op, "self"), scaled(b, operand(op, "other"), op.value("alpha")))
 
 
-@rule("edge.add.Scalar", "edge.sub.Scalar")
+@rule("edge.add.Scalar", "edge.sub.Scalar", quantized=Quantized.TABLE)
 def add_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self ± alpha·other, `other` a number."""
     kind = "add" if op.name == "edge.add.Scalar" else "subtract"
@@ -52,20 +59,20 @@ def add_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary(kind, value, b.scalar(float(op.value("other")) * float(op.value("alpha")), value))
 
 
-@rule("edge.mul.Scalar")
+@rule("edge.mul.Scalar", quantized=Quantized.TABLE)
 def mul_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self · other."""
     return scaled(b, operand(op, "self"), op.value("other"))
 
 
-@rule("edge.div.Scalar")
+@rule("edge.div.Scalar", quantized=Quantized.TABLE)
 def div_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / other, as a true division: multiplying by the inverse would round twice."""
     value = operand(op, "self")
     return b.binary("divide", value, b.scalar(float(op.value("other")), value))
 
 
-@rule("edge.rsub.Scalar")
+@rule("edge.rsub.Scalar", quantized=Quantized.TABLE)
 def rsub_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Other − alpha·self, `other` a number."""
     value = operand(op, "self")
@@ -184,13 +191,13 @@ def clamp_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value if high is None else b.binary("minimum", value, high)
 
 
-@rule("edge.dropout")
+@rule("edge.dropout", quantized=Quantized.MOVES)
 def dropout(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Nothing: a program for inference drops nothing out."""
     return op.operands[0]
 
 
-@rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach", "edge.lift_fresh_copy")
+@rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach", "edge.lift_fresh_copy", quantized=Quantized.MOVES)
 def same(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Nothing: values have no identity here, and layout is the compiler's business."""
     return op.operands[0]

@@ -11,17 +11,25 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import broadcast, element_type, rank_of, shape_of
 from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, operand, rule, static_name, static_shape
+from xir.transforms.legalizations.rule import (
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    operand,
+    rule,
+    static_name,
+    static_shape,
+)
 
 
-@rule("edge.linear")
+@rule("edge.linear", quantized=Quantized.WEIGHTED)
 def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """input [..., I] times weight [O, I] transposed, plus bias [O]."""
     weight = operand(op, "weight")
     return fully_connected(op, b, operand(op, "input"), weight, op.tensor("bias"), transpose=False)
 
 
-@rule("edge.addmm")
+@rule("edge.addmm", quantized=Quantized.WEIGHTED)
 def addmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(mat1 × mat2): one node when `self` is a static bias by column."""
     if op.value("beta") != 1 or op.value("alpha") != 1:
@@ -41,7 +49,7 @@ def mm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], shape_of(op.results[0]))
 
 
-@rule("edge.bmm")
+@rule("edge.bmm", quantized=Quantized.MATRICES)
 def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self × mat2, a batch of matrices each."""
     return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], shape_of(op.results[0]))

@@ -17,6 +17,7 @@ from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
+    Quantized,
     RefusalError,
     operand,
     rule,
@@ -72,7 +73,7 @@ def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
     )
 
 
-@rule("edge.max_pool1d", "edge.max_pool2d", "edge.max_pool2d_with_indices")
+@rule("edge.max_pool1d", "edge.max_pool2d", "edge.max_pool2d_with_indices", quantized=Quantized.MOVES)
 def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each window."""
     if any(result.first_use is not None for result in op.results[1:]):
@@ -142,7 +143,7 @@ def average(
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-@rule("edge.adaptive_avg_pool1d", "edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d")
+@rule("edge.adaptive_avg_pool1d", "edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d", quantized=Quantized.OPERANDS)
 def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean of each cell of a grid: one mean, a pooling where the grid is even, else a matrix on either side."""
     dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2

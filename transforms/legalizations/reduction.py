@@ -20,6 +20,7 @@ from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
+    Quantized,
     RefusalError,
     operand,
     rule,
@@ -87,7 +88,7 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.reshape(image, kept_shape(shape, dims, keepdim))
 
 
-@rule("edge.mean", "edge.mean.dim")
+@rule("edge.mean", "edge.mean.dim", quantized=Quantized.OPERANDS)
 def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean over `dim`, or over everything."""
     value = operand(op, "self")

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import shape_of
-from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, rule, static_shape
+from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, Quantized, rule, static_shape
 
 
 def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.ndarray) -> SSAValue:
@@ -42,7 +42,7 @@ def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int])
     return height, width
 
 
-@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d")
+@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d", quantized=Quantized.MOVES)
 def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]

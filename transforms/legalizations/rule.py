@@ -9,6 +9,7 @@ NHWC. `propagate-layout` removes the transposes that meet.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,27 @@ from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 
 OpT = TypeVar("OpT", bound=Operation)
+
+
+class Quantized(Enum):
+    """How an edge op takes part in static quantisation: which of its tensors have quantisation parameters of their own.
+
+    What is said here is what `fold-qdq` makes of the op between dequantised operands and a quantised result: nodes on
+    integers. A quantizer annotates by it, so that both agree; an op without an entry computes in floating point.
+    """
+
+    WEIGHTED = "weighted"
+    """Input and result: by tensor. Constant weight: by output channel or by tensor, symmetric. Bias: int32 with the
+    scale input · weight."""
+    OPERANDS = "operands"
+    """Each operand and the result: by tensor."""
+    MATRICES = "matrices"
+    """As OPERANDS, the second operand symmetric (zero point 0)."""
+    TABLE = "table"
+    """One operand and the result: by tensor. XNNPACK computes any function as a look-up in 256 entries."""
+    MOVES = "moves"
+    """The result has the parameters of the operands, which all have the same."""
+
 
 NCHW_TO_NHWC = (0, 2, 3, 1)
 NHWC_TO_NCHW = (0, 3, 1, 2)
@@ -144,14 +166,20 @@ RULES: dict[str, Rule] = {}
 """Edge op name -> its rule."""
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule for the edge ops of these names."""
+QUANTIZED: dict[str, Quantized] = {}
+"""Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
+
+
+def rule(*names: str, quantized: Quantized | None = None) -> Callable[[Rule], Rule]:
+    """Register a rule for the edge ops of these names, and how they take part in static quantisation."""
 
     def register(function: Rule) -> Rule:
         for name in names:
             if name in RULES or name not in edge.OPS:
                 raise ValueError(f"{name} is not an edge op, or has a rule already")
             RULES[name] = function
+            if quantized is not None:
+                QUANTIZED[name] = quantized
         return function
 
     return register

@@ -11,13 +11,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
-from xir.transforms.legalizations.rule import (
-    NodeBuilder,
-    RefusalError,
-    operand,
-    rule,
-    static_shape,
-)
+from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule, static_shape
 
 MAX_CONCATENATE = 5
 """The most tensors that one node joins."""
@@ -33,6 +27,7 @@ MAX_RUNS = 256
     "edge.squeeze.dim",
     "edge.squeeze.dims",
     "edge.unsqueeze",
+    quantized=Quantized.MOVES,
 )
 def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""
@@ -62,21 +57,21 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return b.binary("multiply", aligned, b.constant(np.ones(ones, np.float32), value, "ones"))
 
 
-@rule("edge.permute")
+@rule("edge.permute", quantized=Quantized.MOVES)
 def permute(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Permute dimensions."""
     value = operand(op, "self")
     return b.transpose(value, [d % rank_of(value) for d in op.value("dims")])
 
 
-@rule("edge.transpose.int")
+@rule("edge.transpose.int", quantized=Quantized.MOVES)
 def transpose(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Exchange two dimensions."""
     value = operand(op, "self")
     return b.transpose(value, exchanged(rank_of(value), op.value("dim0"), op.value("dim1")))
 
 
-@rule("edge.t")
+@rule("edge.t", quantized=Quantized.MOVES)
 def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A matrix's transpose."""
     value = operand(op, "self")
@@ -90,7 +85,7 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
     return perm
 
 
-@rule("edge.cat")
+@rule("edge.cat", quantized=Quantized.MOVES)
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along `dim`; empty ones of shape [0] do not count."""
     values = [value for value in op.tensors("tensors") if value is not None and shape_of(value) != (0,)]
@@ -114,7 +109,7 @@ def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAVal
     return b.node(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
 
 
-@rule("edge.slice.Tensor")
+@rule("edge.slice.Tensor", quantized=Quantized.MOVES)
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
     value = operand(op, "self")
@@ -166,7 +161,7 @@ def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start:
     return joined(b, [*before, source, *behind], dim)
 
 
-@rule("edge.flip")
+@rule("edge.flip", quantized=Quantized.MOVES)
 def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
     value = operand(op, "self")
@@ -177,7 +172,7 @@ def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.index_select")
+@rule("edge.index_select", quantized=Quantized.MOVES)
 def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
     value, index = operand(op, "self"), b.weight(operand(op, "index"), "index").reshape(-1)
@@ -200,7 +195,7 @@ def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SS
     return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
 
 
-@rule("edge.select.int")
+@rule("edge.select.int", quantized=Quantized.MOVES)
 def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
     value = operand(op, "self")
@@ -240,7 +235,7 @@ def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[in
     return before, after
 
 
-@rule("edge.constant_pad_nd")
+@rule("edge.constant_pad_nd", quantized=Quantized.MOVES)
 def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with a constant; negative padding cuts."""
     value = operand(op, "self")
@@ -254,7 +249,10 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
 
 
-@rule(*(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)))
+@rule(
+    *(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)),
+    quantized=Quantized.MOVES,
+)
 def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with the mirrored or repeated border, one slice for each new row and column."""
     value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
@@ -278,7 +276,7 @@ def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSA
     return box(b, value, offsets, sizes)
 
 
-@rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int")
+@rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int", quantized=Quantized.MOVES)
 def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
     value = operand(op, "self")
@@ -292,7 +290,7 @@ def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     return pieces
 
 
-@rule("edge.stack")
+@rule("edge.stack", quantized=Quantized.MOVES)
 def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along a new dimension."""
     shape = static_shape(op.results[0], "result")
@@ -301,7 +299,7 @@ def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return joined(b, [b.reshape(value, widened) for value in op.tensors("tensors") if value is not None], dim)
 
 
-@rule("edge.repeat")
+@rule("edge.repeat", quantized=Quantized.MOVES)
 def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Lay copies side by side in each dimension."""
     value, repeats = operand(op, "self"), op.value("repeats")
@@ -311,7 +309,7 @@ def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.roll")
+@rule("edge.roll", quantized=Quantized.MOVES)
 def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Move elements along dimensions, those that leave coming in on the other side."""
     value, dims = operand(op, "self"), op.value("dims")
@@ -326,7 +324,7 @@ def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.pixel_shuffle", "edge.pixel_unshuffle")
+@rule("edge.pixel_shuffle", "edge.pixel_unshuffle", quantized=Quantized.MOVES)
 def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Move blocks of channels into space, or back: [N, C·r², H, W] ⇔ [N, C, H·r, W·r]."""
     value, result = operand(op, "self"), static_shape(op.results[0], "result")
