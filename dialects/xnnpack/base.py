@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
@@ -30,6 +30,9 @@ MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
 
 FLOAT_TYPES = (Float32Type, Float16Type, BFloat16Type)
+
+Shape = tuple[int, ...]
+"""Sizes of dimensions, DYNAMIC_INDEX for one that only the run time knows."""
 
 Tensor = base(TensorType)
 """Any ranked tensor; what the element type may be is the business of each op's verifier."""
@@ -60,9 +63,21 @@ class NodeOp(IRDLOperation, ABC):
             if (rank := rank_of(value)) > MAX_RANK:
                 raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
         self.verify_node()
+        shapes = self.result_shapes([shape_of(value) for value in self.operands])
+        names = (name for name, _ in self.get_irdl_definition().results)
+        for name, result, shape in zip(names, self.results, shapes, strict=True):
+            expect_shape(result, shape, "result" if name == "output" else name)
 
     def verify_node(self) -> None:
         """Check what constraints on single operands cannot say."""
+
+    @abstractmethod
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        """The results' shapes for operands of the given shapes, as XNNPACK infers them when it reshapes a runtime.
+
+        The sizes need not be those in the types: that is how the sizes of dynamic dimensions are followed. Operands
+        whose shapes do not fit together raise VerifyException.
+        """
 
 
 class BoundedOp(NodeOp, ABC):
@@ -85,7 +100,7 @@ class BoundedOp(NodeOp, ABC):
         super().verify_()
 
 
-def shape_of(value: SSAValue) -> tuple[int, ...]:
+def shape_of(value: SSAValue) -> Shape:
     """The shape of a tensor value, DYNAMIC_INDEX for a dynamic dimension."""
     assert isinstance(value.type, TensorType)
     return value.type.get_shape()
@@ -158,7 +173,7 @@ def expect_same_float(*values: SSAValue) -> None:
         raise VerifyException("operands and result must have one floating-point type")
 
 
-def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
     """The shape that `a` and `b` broadcast to by NumPy's rules; raises when they do not."""
     rank = max(len(a), len(b))
     padded_a = (1,) * (rank - len(a)) + tuple(a)

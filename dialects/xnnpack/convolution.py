@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32
@@ -11,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
     BoundedOp,
+    Shape,
     Tensor,
     expect_at_least,
     expect_length,
@@ -100,8 +102,10 @@ class ConvolutionOp(BoundedOp, ABC):
         if self.bias is not None:
             expect_shape(self.bias, (self.output_channels,), "bias")
         expect_same_float(self.input, self.filter, self.output)
-        batch, height, width, _ = shape_of(self.input)
-        expect_shape(self.output, (batch, *self.output_size(height, width), self.output_channels))
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        batch, height, width, _ = shapes[0]
+        return ((batch, *self.output_size(height, width), self.output_channels),)
 
     @property
     def output_channels(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, f32
@@ -15,12 +16,11 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects.xnnpack.base import (
     BoundedOp,
     NodeOp,
+    Shape,
     Tensor,
     broadcast,
     element_type,
     expect_same_float,
-    expect_shape,
-    shape_of,
 )
 from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
 from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, UNARY, Kind
@@ -83,8 +83,10 @@ class SameShapeOp(NodeOp):
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
     def verify_node(self) -> None:
-        expect_shape(self.output, shape_of(self.input))
         expect_same_float(self.input, self.output)
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        return (shapes[0],)
 
 
 @irdl_op_definition
@@ -169,8 +171,8 @@ class ConvertOp(NodeOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNConvert", 18), UNARY_SLOTS)
 
-    def verify_node(self) -> None:
-        expect_shape(self.output, shape_of(self.input))
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        return (shapes[0],)
 
 
 @irdl_op_definition
@@ -211,7 +213,10 @@ class BinaryOp(BoundedOp):
         return self.WIRE.members[self.kind.data]
 
     def verify_node(self) -> None:
-        expect_shape(self.output, broadcast(shape_of(self.lhs), shape_of(self.rhs)))
         expect_same_float(self.lhs, self.rhs, self.output)
         if (self.output_min or self.output_max) and self.kind.data not in BOUNDED_BINARY:
             raise VerifyException(f"'{self.kind.data}' does not clamp its output")
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        lhs, rhs = shapes
+        return (broadcast(lhs, rhs),)

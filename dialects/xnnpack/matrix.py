@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr
@@ -11,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects.xnnpack.base import (
     BoundedOp,
     NodeOp,
+    Shape,
     Tensor,
     broadcast,
     expect_rank,
@@ -71,7 +73,10 @@ class FullyConnectedOp(BoundedOp):
         if self.bias is not None:
             expect_shape(self.bias, (out_features,), "bias")
         expect_same_float(self.input, self.filter, self.output)
-        expect_shape(self.output, (*shape_of(self.input)[:-1], out_features))
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        out_features = shapes[1][0 if self.transpose_weights is None else 1]
+        return ((*shapes[0][:-1], out_features),)
 
 
 @irdl_op_definition
@@ -103,14 +108,16 @@ class BatchMatrixMultiplyOp(NodeOp):
     )
 
     def verify_node(self) -> None:
-        lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
-        if len(lhs) < 2 or len(rhs) < 2:
+        if min(rank_of(self.lhs), rank_of(self.rhs)) < 2:
             raise VerifyException("both operands must have at least two dimensions")
+        expect_same_float(self.lhs, self.rhs, self.output)
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        lhs, rhs = shapes
         inner, columns = rhs[-2:] if self.transpose_b is None else (rhs[-1], rhs[-2])
         if not same_dim(lhs[-1], inner):
             raise VerifyException(f"lhs has {lhs[-1]} columns, rhs takes {inner}")
-        expect_same_float(self.lhs, self.rhs, self.output)
-        expect_shape(self.output, (*broadcast(lhs[:-2], rhs[:-2]), lhs[-2], columns))
+        return ((*broadcast(lhs[:-2], rhs[:-2]), lhs[-2], columns),)
 
 
 @irdl_op_definition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i32
@@ -12,16 +13,15 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects.xnnpack.base import (
     BoundedOp,
     NodeOp,
+    Shape,
     Tensor,
     element_type,
     expect_at_least,
     expect_length,
     expect_rank,
     expect_same_float,
-    expect_shape,
     ints,
     rank_of,
-    shape_of,
     u32s,
     window_output,
 )
@@ -46,8 +46,7 @@ class WindowOp(NodeOp, ABC):
     padding = prop_def(DenseArrayBase.constr(i32), default_value=u32s((0, 0, 0, 0)))
     """Around the input: top, right, bottom, left."""
 
-    def pooled_shape(self, stride: tuple[int, ...], dilation: tuple[int, ...]) -> tuple[int, ...]:
-        """The output's shape; checks the window on the way."""
+    def verify_node(self) -> None:
         expect_rank(self.input, 4, "input")
         expect_length(self.kernel, 2, "kernel")
         expect_at_least(self.kernel, 1, "kernel")
@@ -57,7 +56,11 @@ class WindowOp(NodeOp, ABC):
         # xnn_define_max_pooling_2d and xnn_define_average_pooling_2d refuse it.
         if kernel_height * kernel_width == 1:
             raise VerifyException("a window of 1x1 pools nothing; XNNPACK refuses it")
-        batch, height, width, channels = shape_of(self.input)
+
+    def pooled_shape(self, shape: Shape, stride: tuple[int, ...], dilation: tuple[int, ...]) -> Shape:
+        """The output's shape for an input of `shape`."""
+        batch, height, width, channels = shape
+        kernel_height, kernel_width = ints(self.kernel)
         top, right, bottom, left = ints(self.padding)
         return (
             batch,
@@ -101,11 +104,14 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
     )
 
     def verify_node(self) -> None:
+        super().verify_node()
         for what, attr in (("stride", self.stride), ("dilation", self.dilation)):
             expect_length(attr, 2, what)
             expect_at_least(attr, 1, what)
-        expect_shape(self.output, self.pooled_shape(ints(self.stride), ints(self.dilation)))
         expect_same_float(self.input, self.output)
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        return (self.pooled_shape(shapes[0], ints(self.stride), ints(self.dilation)),)
 
 
 @irdl_op_definition
@@ -129,10 +135,13 @@ class AveragePooling2dOp(WindowOp, BoundedOp):
     )
 
     def verify_node(self) -> None:
+        super().verify_node()
         expect_length(self.stride, 2, "stride")
         expect_at_least(self.stride, 1, "stride")
-        expect_shape(self.output, self.pooled_shape(ints(self.stride), (1, 1)))
         expect_same_float(self.input, self.output)
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        return (self.pooled_shape(shapes[0], ints(self.stride), (1, 1)),)
 
 
 @irdl_op_definition
@@ -162,11 +171,13 @@ class ArgMaxPooling2dOp(WindowOp):
     )
 
     def verify_node(self) -> None:
-        shape = self.pooled_shape(ints(self.kernel), (1, 1))
-        expect_shape(self.output, shape)
-        expect_shape(self.indices, shape, "indices")
+        super().verify_node()
         if element_type(self.indices) != i32:
             raise VerifyException("indices must be i32")
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        shape = self.pooled_shape(shapes[0], ints(self.kernel), (1, 1))
+        return shape, shape
 
 
 @irdl_op_definition
@@ -189,7 +200,9 @@ class GlobalAveragePooling2dOp(BoundedOp):
     def verify_node(self) -> None:
         if rank_of(self.input) < 3:
             raise VerifyException("input must have at least three dimensions")
-        *batch, _, _, channels = shape_of(self.input)
-        middle = () if self.keep_dims is None else (1, 1)
-        expect_shape(self.output, (*batch, *middle, channels))
         expect_same_float(self.input, self.output)
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        *batch, _, _, channels = shapes[0]
+        middle = () if self.keep_dims is None else (1, 1)
+        return ((*batch, *middle, channels),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
     NodeOp,
+    Shape,
     Tensor,
     element_type,
     expect_at_least,
@@ -43,7 +45,7 @@ class MoveOp(NodeOp):
         self.verify_move()
 
     def verify_move(self) -> None:
-        """Check the result's shape."""
+        """Check the properties."""
 
 
 @irdl_op_definition
@@ -71,7 +73,9 @@ class StaticTransposeOp(MoveOp):
         shape, perm = shape_of(self.input), ints(self.perm)
         if sorted(perm) != list(range(len(shape))):
             raise VerifyException(f"perm {list(perm)} is not a permutation of the {len(shape)} dimensions")
-        expect_shape(self.output, [shape[p] for p in perm])
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        return (tuple(shapes[0][p] for p in ints(self.perm)),)
 
 
 @irdl_op_definition
@@ -97,21 +101,30 @@ class StaticReshapeOp(MoveOp):
 
     def verify_move(self) -> None:
         expect_at_least(self.new_shape, 0, "new_shape")
-        before, new = shape_of(self.input), ints(self.new_shape)
-        if new.count(0) > 1:
+        if ints(self.new_shape).count(0) > 1:
             raise VerifyException("new_shape can leave one dimension to be inferred, not more")
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        before, new = shapes[0], ints(self.new_shape)
         if DYNAMIC_INDEX in before:
-            expect_shape(self.output, [DYNAMIC_INDEX if d == 0 else d for d in new])
-            return
+            return (tuple(DYNAMIC_INDEX if d == 0 else d for d in new),)
         known = prod(d for d in new if d)
         if (0 in new and prod(before) % known) or (0 not in new and prod(before) != known):
             raise VerifyException(f"{shape_text(before)} has {prod(before)} elements, new_shape is {list(new)}")
-        expect_shape(self.output, [prod(before) // known if d == 0 else d for d in new])
+        return (tuple(prod(before) // known if d == 0 else d for d in new),)
 
 
 @irdl_op_definition
 class StaticSliceOp(MoveOp):
-    """A box of the input (`xnn_define_static_slice`): `sizes` elements from `offsets` on, in each dimension."""
+    """A box of the input (`xnn_define_static_slice`): `sizes` elements from `offsets` on, in each dimension.
+
+    In a dynamic dimension the box ends where the input ends, if that is earlier; a size of 0 stands for the whole rest.
+
+    ```mlir
+    %1 = xnnpack.static_slice %0 {offsets = array<i32: 0, 1>, sizes = array<i32: 0, 2>}
+         : tensor<?x4xf32> -> tensor<?x2xf32>
+    ```
+    """
 
     name = "xnnpack.static_slice"
 
@@ -129,11 +142,29 @@ class StaticSliceOp(MoveOp):
         expect_length(self.offsets, len(shape), "offsets")
         expect_length(self.sizes, len(shape), "sizes")
         expect_at_least(self.offsets, 0, "offsets")
-        expect_at_least(self.sizes, 1, "sizes")
+        expect_at_least(self.sizes, 0, "sizes")
         for axis, (dim, start, size) in enumerate(zip(shape, ints(self.offsets), ints(self.sizes), strict=True)):
-            if dim != DYNAMIC_INDEX and start + size > dim:
+            if dim == DYNAMIC_INDEX:
+                continue
+            if size == 0:
+                raise VerifyException(
+                    f"sizes can be 0, the whole rest, in dynamic dimensions only, not in dimension {axis}"
+                )
+            if start + size > dim:
                 raise VerifyException(f"elements {start} to {start + size - 1} leave dimension {axis} of size {dim}")
-        expect_shape(self.output, ints(self.sizes))
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        boxes = zip(shapes[0], ints(self.offsets), ints(self.sizes), strict=True)
+        return (tuple(sliced_size(dim, start, size) for dim, start, size in boxes),)
+
+
+def sliced_size(dim: int, start: int, size: int) -> int:
+    """How many elements a slice takes of a dimension; `size` 0 is all from `start` on."""
+    if dim == DYNAMIC_INDEX:
+        return size or DYNAMIC_INDEX
+    if start >= dim:
+        raise VerifyException(f"elements from {start} on leave nothing of a dimension of size {dim}")
+    return min(size or dim, dim - start)
 
 
 @irdl_op_definition
@@ -162,8 +193,10 @@ class StaticConstantPadOp(MoveOp):
         for what, attr in (("pre_paddings", self.pre_paddings), ("post_paddings", self.post_paddings)):
             expect_length(attr, len(shape), what)
             expect_at_least(attr, 0, what)
-        padded = zip(shape, ints(self.pre_paddings), ints(self.post_paddings), strict=True)
-        expect_shape(self.output, [d if d == DYNAMIC_INDEX else d + before + after for d, before, after in padded])
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        padded = zip(shapes[0], ints(self.pre_paddings), ints(self.post_paddings), strict=True)
+        return (tuple(d if d == DYNAMIC_INDEX else d + before + after for d, before, after in padded),)
 
 
 @irdl_op_definition
@@ -193,8 +226,10 @@ class StaticResizeBilinear2dOp(MoveOp):
         height, width = self.new_height.value.data, self.new_width.value.data
         if min(height, width) < 1:
             raise VerifyException(f"the new size must be at least 1x1, it is {height}x{width}")
-        batch, _, _, channels = shape_of(self.input)
-        expect_shape(self.output, (batch, height, width, channels))
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        batch, _, _, channels = shapes[0]
+        return ((batch, self.new_height.value.data, self.new_width.value.data, channels),)
 
 
 @irdl_op_definition
@@ -240,13 +275,17 @@ class ConcatenateOp(NodeOp):
         first, axis = shape_of(self.inputs[0]), self.axis.value.data
         if not 0 <= axis < len(first):
             raise VerifyException(f"axis {axis} is not one of the {len(first)} dimensions")
-        total = 0
         for value in self.inputs:
             if rank_of(value) != len(first):
                 raise VerifyException("all inputs must have one rank")
             if element_type(value) != element_type(self.output):
                 raise VerifyException("inputs and result must have one element type")
-            size = shape_of(value)[axis]
-            total = DYNAMIC_INDEX if DYNAMIC_INDEX in (size, total) else total + size
-            expect_shape(value, (*first[:axis], size, *first[axis + 1 :]), "input")
-        expect_shape(self.output, (*first[:axis], total, *first[axis + 1 :]))
+            expect_shape(value, (*first[:axis], shape_of(value)[axis], *first[axis + 1 :]), "input")
+
+    def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
+        axis = self.axis.value.data
+        sizes = [shape[axis] for shape in shapes]
+        total = DYNAMIC_INDEX if DYNAMIC_INDEX in sizes else sum(sizes)
+        # DYNAMIC_INDEX is below all sizes: where one input knows a dimension, it wins.
+        others = [max(column) for column in zip(*shapes, strict=True)]
+        return ((*others[:axis], total, *others[axis + 1 :]),)

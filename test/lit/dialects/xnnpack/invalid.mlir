@@ -641,8 +641,24 @@ func.func @invalid(%a: tensor<2x3xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<2x3xf32>) {
-  // expected-error @+1 {{sizes must be at least 1, it is [0, 1]}}
-  %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<2x3xf32> -> tensor<0x1xf32>
+  // expected-error @+1 {{sizes must be at least 0, it is [2, -1]}}
+  %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 0>, sizes = array<i32: 2, -1>} : tensor<2x3xf32> -> tensor<2x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<?x3xf32>) {
+  // expected-error @+1 {{sizes can be 0, the whole rest, in dynamic dimensions only, not in dimension 1}}
+  %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 0>} : tensor<?x3xf32> -> tensor<?x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<?x3xf32>) {
+  // expected-error @+1 {{result has shape ?x3, expected ?x2}}
+  %0 = xnnpack.static_slice %a {offsets = array<i32: 1, 1>, sizes = array<i32: 0, 2>} : tensor<?x3xf32> -> tensor<?x3xf32>
   func.return
 }
 

@@ -242,3 +242,21 @@ func.func @constants() {
   }
   func.return
 }
+
+// In dynamic dimensions a size of 0 is inferred by a reshape, and the whole rest to a slice.
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 0, 2>} : tensor<?x4xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 1, 0>, sizes = array<i32: 5, 2>} : tensor<?x2xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    xnnpack.concatenate %{{.*}}, %{{.*}} {axis = 0 : i32} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 0>} : tensor<?x2xf32> -> tensor<?xf32>
+func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<?xf32> {
+  %r = xnnpack.subgraph(%x) : (tensor<?x4xf32>) -> tensor<?xf32> {
+  ^bb0(%a: tensor<?x4xf32>):
+    %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 1>, sizes = array<i32: 0, 2>} : tensor<?x4xf32> -> tensor<?x2xf32>
+    %1 = xnnpack.static_slice %0 {offsets = array<i32: 1, 0>, sizes = array<i32: 5, 2>} : tensor<?x2xf32> -> tensor<?x2xf32>
+    %2 = xnnpack.concatenate %0, %1 {axis = 0 : i32} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+    %3 = xnnpack.static_reshape %2 {new_shape = array<i32: 0>} : tensor<?x2xf32> -> tensor<?xf32>
+    xnnpack.yield %3 : tensor<?xf32>
+  }
+  func.return %r : tensor<?xf32>
+}
