@@ -25,6 +25,7 @@ from xir.dialects.xnnpack.pooling import (
     GlobalAveragePooling2dOp,
     MaxPooling2dOp,
 )
+from xir.dialects.xnnpack.quantization import DynamicType
 from xir.dialects.xnnpack.shape import (
     ConcatenateOp,
     StaticConstantPadOp,
@@ -62,7 +63,7 @@ NODE_OPS: tuple[type[NodeOp], ...] = (
 )
 """Every op that is a node on the wire, in the order of the reference page."""
 
-Xnnpack = Dialect("xnnpack", [SubgraphOp, YieldOp, ConstantOp, *NODE_OPS], [UnaryKindAttr, BinaryKindAttr])
+Xnnpack = Dialect("xnnpack", [SubgraphOp, YieldOp, ConstantOp, *NODE_OPS], [UnaryKindAttr, BinaryKindAttr, DynamicType])
 
 __all__ = [
     "MAX_RANK",
@@ -83,6 +84,7 @@ __all__ = [
     "CopyOp",
     "Deconv2dOp",
     "DepthwiseConv2dOp",
+    "DynamicType",
     "EluOp",
     "FullyConnectedOp",
     "GlobalAveragePooling2dOp",

@@ -24,6 +24,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, base, opt_prop_def, tr
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
 from xir.dialects.xnnpack.wire import Member, Wire
 
 MAX_RANK = 6
@@ -62,11 +63,17 @@ class NodeOp(IRDLOperation, ABC):
         for value in (*self.operands, *self.results):
             if (rank := rank_of(value)) > MAX_RANK:
                 raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
+        if any(is_quantised(element_type(value)) for value in (*self.operands, *self.results)):
+            self.verify_quantised()
         self.verify_node()
         shapes = self.result_shapes([shape_of(value) for value in self.operands])
         names = (name for name, _ in self.get_irdl_definition().results)
         for name, result, shape in zip(names, self.results, shapes, strict=True):
             expect_shape(result, shape, "result" if name == "output" else name)
+
+    def verify_quantised(self) -> None:
+        """Check the element types of a node with quantised operands or results."""
+        raise VerifyException("XNNPACK does not compute it on quantised numbers")
 
     def verify_node(self) -> None:
         """Check what constraints on single operands cannot say."""
@@ -92,6 +99,10 @@ class BoundedOp(NodeOp, ABC):
         low = float("-inf") if self.output_min is None else self.output_min.value.data
         high = float("inf") if self.output_max is None else self.output_max.value.data
         return low, high
+
+    def verify_bounds(self) -> None:
+        """Check that the bounds leave something of a quantised output."""
+        expect_interval(self.bounds, quantised_by_tensor(self.results[0], "result"))
 
     def verify_(self) -> None:
         low, high = self.bounds

@@ -14,6 +14,7 @@ from xir.dialects.xnnpack.base import (
     BoundedOp,
     Shape,
     Tensor,
+    element_type,
     expect_at_least,
     expect_length,
     expect_rank,
@@ -25,6 +26,7 @@ from xir.dialects.xnnpack.base import (
     u32s,
     window_output,
 )
+from xir.dialects.xnnpack.quantization import is_quantised, verify_weighted
 from xir.dialects.xnnpack.wire import ConstSlot, DerivedSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
 
@@ -84,6 +86,18 @@ class ConvolutionOp(BoundedOp, ABC):
     @property
     def group_output_channels(self) -> int:
         return shape_of(self.filter)[0] // self.groups.value.data
+
+    CHANNEL_AXIS: ClassVar[int] = 0
+    """The filter's dimension of output channels."""
+
+    def verify_quantised(self) -> None:
+        if not is_quantised(element_type(self.input)):
+            raise VerifyException("XNNPACK convolves a floating-point input with a floating-point filter only")
+        verify_weighted(
+            self.input, self.filter, self.bias, self.output, axis=self.CHANNEL_AXIS, row_rank=3, widths=(8,)
+        )
+        if is_quantised(element_type(self.output)):
+            self.verify_bounds()
 
     def verify_node(self) -> None:
         expect_rank(self.input, 4, "input")
@@ -161,6 +175,8 @@ class DepthwiseConv2dOp(ConvolutionOp):
     WIRE: ClassVar[Wire] = Wire(
         "XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional"
     )
+
+    CHANNEL_AXIS: ClassVar[int] = 3
 
     @property
     def group_input_channels(self) -> int:

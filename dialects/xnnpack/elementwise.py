@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32
 from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser
@@ -13,6 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import (
     BoundedOp,
     NodeOp,
@@ -21,9 +22,19 @@ from xir.dialects.xnnpack.base import (
     broadcast,
     element_type,
     expect_same_float,
+    rank_of,
 )
 from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
-from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, UNARY, Kind
+from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, QUANTIZED_BINARY, UNARY, Kind
+from xir.dialects.xnnpack.quantization import (
+    PRODUCT,
+    RESCALE,
+    SUM,
+    DynamicType,
+    expect_ratio,
+    expect_same_storage,
+    quantised_by_tensor,
+)
 from xir.dialects.xnnpack.wire import FlagsSlot, FloatSlot, Member, ValueSlot, Wire, one
 
 NO_FLAGS = FlagsSlot({})
@@ -89,8 +100,15 @@ class SameShapeOp(NodeOp):
         return (shapes[0],)
 
 
+class TableOp(SameShapeOp):
+    """A function of one number, which XNNPACK looks up in a table of 256 entries where input and output are 8-bit."""
+
+    def verify_quantised(self) -> None:
+        expect_same_storage(quantised_by_tensor(self.input, "input"), quantised_by_tensor(self.output, "result"))
+
+
 @irdl_op_definition
-class UnaryOp(SameShapeOp):
+class UnaryOp(TableOp):
     """Apply an elementwise operator to one tensor (`xnn_define_unary`).
 
     ```mlir
@@ -111,7 +129,7 @@ class UnaryOp(SameShapeOp):
 
 
 @irdl_op_definition
-class ClampOp(SameShapeOp, BoundedOp):
+class ClampOp(TableOp, BoundedOp):
     """Clamp each element to [output_min, output_max] (`xnn_define_unary` with `xnn_unary_clamp`).
 
     ```mlir
@@ -127,7 +145,7 @@ class ClampOp(SameShapeOp, BoundedOp):
 
 
 @irdl_op_definition
-class EluOp(SameShapeOp):
+class EluOp(TableOp):
     """x where it is positive, else alpha·(e^x − 1) (`xnn_unary_elu`)."""
 
     name = "xnnpack.elu"
@@ -144,7 +162,7 @@ class EluOp(SameShapeOp):
 
 
 @irdl_op_definition
-class LeakyReluOp(SameShapeOp):
+class LeakyReluOp(TableOp):
     """x where it is positive, else negative_slope·x (`xnn_unary_leaky_relu`)."""
 
     name = "xnnpack.leaky_relu"
@@ -154,6 +172,13 @@ class LeakyReluOp(SameShapeOp):
     WIRE: ClassVar[Wire] = Wire(
         "XNNLeakyReLU", one("XNNLeakyReLU", 25), (FloatSlot("negative_slope", "negative_slope"), *UNARY_SLOTS)
     )
+
+    def verify_quantised(self) -> None:
+        # No table here, but a kernel that multiplies by one of two factors in 1/256.
+        super().verify_quantised()
+        ratio = quantised_by_tensor(self.input, "input").scale / quantised_by_tensor(self.output, "result").scale
+        expect_ratio(ratio, RESCALE, "input / output scale")
+        expect_ratio(abs(ratio * self.negative_slope.value.data), RESCALE, "input / output scale · slope")
 
 
 @irdl_op_definition
@@ -171,6 +196,19 @@ class ConvertOp(NodeOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNConvert", 18), UNARY_SLOTS)
 
+    def verify_quantised(self) -> None:
+        source, result = element_type(self.input), element_type(self.output)
+        if isinstance(result, DynamicType):
+            if not isinstance(source, Float32Type | Float16Type):
+                raise VerifyException(f"only f32 and f16 are quantised at run time, not {source}")
+            if result.row_rank.data > rank_of(self.input):
+                raise VerifyException(f"a tensor of rank {rank_of(self.input)} has no rows of {result}")
+            return
+        if isinstance(result, UniformType):
+            quantised_by_tensor(self.output, "result")
+        if isinstance(source, UniformType) and isinstance(result, UniformType):
+            expect_ratio(quantised_by_tensor(self.input, "input").scale / result.scale, RESCALE, "input / output scale")
+
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         return (shapes[0],)
 
@@ -182,6 +220,9 @@ class CopyOp(SameShapeOp):
     name = "xnnpack.copy"
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNCopy", 46), UNARY_SLOTS)
+
+    def verify_quantised(self) -> None:
+        quantised_by_tensor(self.input, "input")
 
     def verify_node(self) -> None:
         super().verify_node()
@@ -211,6 +252,21 @@ class BinaryOp(BoundedOp):
 
     def member(self) -> Member:
         return self.WIRE.members[self.kind.data]
+
+    def verify_quantised(self) -> None:
+        lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
+        output, kind = quantised_by_tensor(self.output, "result"), self.kind.data
+        expect_same_storage(lhs, rhs, output)
+        if kind not in QUANTIZED_BINARY:
+            raise VerifyException(f"XNNPACK has no kernel that computes '{kind}' on integers")
+        if kind in ("add", "subtract"):
+            expect_ratio(lhs.scale / output.scale, SUM, "lhs / output scale")
+            expect_ratio(rhs.scale / output.scale, SUM, "rhs / output scale")
+        else:
+            expect_ratio(lhs.scale * rhs.scale / output.scale, PRODUCT, "lhs · rhs / output scale")
+        if kind == "prelu":
+            expect_ratio(lhs.scale / output.scale, PRODUCT, "lhs / output scale")
+        self.verify_bounds()
 
     def verify_node(self) -> None:
         expect_same_float(self.lhs, self.rhs, self.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import UnitAttr, i8
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -15,6 +15,7 @@ from xir.dialects.xnnpack.base import (
     Shape,
     Tensor,
     broadcast,
+    element_type,
     expect_rank,
     expect_same_float,
     expect_shape,
@@ -23,6 +24,13 @@ from xir.dialects.xnnpack.base import (
     shape_of,
 )
 from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
+from xir.dialects.xnnpack.quantization import (
+    REQUANTISATION,
+    expect_ratio,
+    is_quantised,
+    quantised_by_tensor,
+    verify_weighted,
+)
 from xir.dialects.xnnpack.wire import FlagsSlot, ValueSlot, Wire, one
 
 
@@ -60,6 +68,13 @@ class FullyConnectedOp(BoundedOp):
         ),
         bounds="optional",
     )
+
+    def verify_quantised(self) -> None:
+        if self.transpose_weights is not None:
+            raise VerifyException("a quantised filter is [O, I]; XNNPACK transposes floating-point ones only")
+        verify_weighted(self.input, self.filter, self.bias, self.output, axis=0, row_rank=1, widths=(4, 8))
+        if is_quantised(element_type(self.output)):
+            self.verify_bounds()
 
     def verify_node(self) -> None:
         expect_rank(self.filter, 2, "filter")
@@ -106,6 +121,15 @@ class BatchMatrixMultiplyOp(NodeOp):
             FlagsSlot({"transpose_b": 1}),
         ),
     )
+
+    def verify_quantised(self) -> None:
+        lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
+        output = quantised_by_tensor(self.output, "result")
+        if any(each.storage != i8 for each in (lhs, rhs, output)):
+            raise VerifyException("XNNPACK multiplies batches of signed integers only")
+        if rhs.zero_point:
+            raise VerifyException(f"the zero point of rhs must be 0, it is {rhs.zero_point}")
+        expect_ratio(lhs.scale * rhs.scale / output.scale, REQUANTISATION, "lhs · rhs / output scale")
 
     def verify_node(self) -> None:
         if min(rank_of(self.lhs), rank_of(self.rhs)) < 2:

@@ -25,6 +25,7 @@ from xir.dialects.xnnpack.base import (
     u32s,
     window_output,
 )
+from xir.dialects.xnnpack.quantization import expect_same_storage, expect_same_type, quantised_by_tensor
 from xir.dialects.xnnpack.wire import ConstSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
 KEEP_DIMS = FlagsSlot({"keep_dims": 0x40})
@@ -102,6 +103,10 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
         ),
         bounds="optional",
     )
+
+    def verify_quantised(self) -> None:
+        expect_same_type(self.input, self.output)
+        self.verify_bounds()
 
     def verify_node(self) -> None:
         super().verify_node()
@@ -196,6 +201,10 @@ class GlobalAveragePooling2dOp(BoundedOp):
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNGlobalAvgPooling2d", 19), IN_OUT, bounds="optional")
+
+    def verify_quantised(self) -> None:
+        expect_same_storage(quantised_by_tensor(self.input, "input"), quantised_by_tensor(self.output, "result"))
+        self.verify_bounds()
 
     def verify_node(self) -> None:
         if rank_of(self.input) < 3:

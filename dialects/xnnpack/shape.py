@@ -26,6 +26,7 @@ from xir.dialects.xnnpack.base import (
     shape_text,
 )
 from xir.dialects.xnnpack.canonicalization import ReshapePatterns, TransposePatterns
+from xir.dialects.xnnpack.quantization import expect_same_type
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, FloatSlot, Member, UIntSlot, UIntsSlot, ValueSlot, Wire, one
 
 IN_OUT = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), FlagsSlot({}))
@@ -43,6 +44,9 @@ class MoveOp(NodeOp):
         if element_type(self.input) != element_type(self.output):
             raise VerifyException("input and result must have one element type")
         self.verify_move()
+
+    def verify_quantised(self) -> None:
+        expect_same_type(self.input, self.output)
 
     def verify_move(self) -> None:
         """Check the properties."""
@@ -268,6 +272,10 @@ class ConcatenateOp(NodeOp):
 
     def member(self) -> Member:
         return self.WIRE.members[len(self.inputs)]
+
+    def verify_quantised(self) -> None:
+        for value in self.inputs:
+            expect_same_type(value, self.output)
 
     def verify_node(self) -> None:
         if len(self.inputs) not in self.WIRE.members:
