@@ -11,15 +11,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "xir/check_graph.h"
 #include "xir/program.h"
 
 namespace py = pybind11;
 
 namespace {
 
+using xir::Bytes;
 using xir::Code;
 using xir::DType;
 using xir::Fail;
@@ -332,10 +336,30 @@ std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, u
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
   }
-  const xir::Bytes bytes(static_cast<const uint8_t*>(info.ptr),
+  const Bytes bytes(static_cast<const uint8_t*>(info.ptr),
                          static_cast<size_t>(info.size * info.itemsize));
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::FromBytes(bytes, std::move(options))));
+}
+
+Bytes ToBytes(const py::bytes& bytes) {
+  const std::string_view view = bytes;
+  return Bytes(reinterpret_cast<const uint8_t*>(view.data()), view.size());
+}
+
+// None, or (index of the node or None, reason).
+py::object CheckGraph(const py::bytes& flatbuffer, size_t constant_bytes,
+                      const std::unordered_map<std::string, py::bytes>& named_data,
+                      const std::vector<std::string>& library_paths) {
+  xir::UnweightedGraph graph{ToBytes(flatbuffer), constant_bytes, {}};
+  for (const auto& [name, data] : named_data) graph.named_data.emplace(name, ToBytes(data));
+  std::optional<xir::GraphRefusal> refusal;
+  {
+    const py::gil_scoped_release released;
+    refusal = Take(xir::CheckGraph(graph, library_paths));
+  }
+  if (!refusal.has_value()) return py::none();
+  return py::make_tuple(refusal->node, refusal->reason);
 }
 
 }  // namespace
@@ -359,4 +383,6 @@ PYBIND11_MODULE(_native, m) {
         py::arg("library_paths"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
         py::arg("max_memory"), py::arg("library_paths"), py::arg("fallback"));
+  m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
+        py::arg("named_data"), py::arg("library_paths"));
 }

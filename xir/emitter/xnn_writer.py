@@ -52,6 +52,17 @@ class Blob:
     named_data: dict[str, Data]
 
 
+@dataclass(frozen=True)
+class UnweightedGraph:
+    """A delegate's FlatBuffer, in which constants are so many zeros: enough to define nodes, not to run them."""
+
+    flatbuffer: bytes
+    constant_bytes: int
+    """How many zeros the largest constant takes."""
+    named_data: dict[str, Data]
+    """Quantisation scales, which are what they are."""
+
+
 def write_blob(subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None = None) -> Blob:
     """The bytes of a verified subgraph.
 
@@ -59,10 +70,20 @@ def write_blob(subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] |
     numbers to give them in that order; they are used if they are one distinct number for each value.
     DiagnosticError for what the format cannot hold: a dynamic shape, a type without a code, a missing resource.
     """
-    return _BlobWriter(subgraph, ctx, value_ids).write()
+    writer = _GraphWriter(subgraph, ctx, value_ids)
+    return Blob(pack_blob(writer.flatbuffer()), writer.named_data)
 
 
-class _BlobWriter:
+def write_unweighted(subgraph: SubgraphOp, ctx: XirContext) -> UnweightedGraph:
+    """The FlatBuffer of a verified subgraph without its weights, none of which is looked at.
+
+    DiagnosticError for what the format cannot hold, as `write_blob`.
+    """
+    writer = _UnweightedWriter(subgraph, ctx, None)
+    return UnweightedGraph(writer.flatbuffer(), writer.largest, writer.named_data)
+
+
+class _GraphWriter:
     def __init__(self, subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None):
         self.subgraph = subgraph
         self.ctx = ctx
@@ -77,7 +98,7 @@ class _BlobWriter:
         self.constants: list[Tree] = [{"offset": 0, "size": 0, "named_key": ""}]
         self.named_data: dict[str, Data] = {}
 
-    def write(self) -> Blob:
+    def flatbuffer(self) -> bytes:
         block = self.subgraph.body.block
         nodes = [self.node(op) for op in block.ops if isinstance(op, NodeOp)]
         ordered = sorted(self.values, key=self.ids.__getitem__)
@@ -92,8 +113,7 @@ class _BlobWriter:
             "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
             "constant_data": self.constants,
         }
-        content = encode(schema, graph)
-        return Blob(pack_blob(content), self.named_data)
+        return encode(schema, graph)
 
     def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tagged:
         type = value.type
@@ -124,10 +144,7 @@ class _BlobWriter:
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
-        stored = op.elements.type
-        assert isinstance(stored, TensorType)
-        size = math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
-        return self.data(constant_data(op.elements, size, self.ctx, op))
+        return self.data(constant_data(op.elements, _stored_size(op), self.ctx, op))
 
     def data(self, data: Data, prefix: str = "") -> int:
         key = prefix + data.digest.hex()
@@ -170,6 +187,23 @@ class _BlobWriter:
                 return value
             case FlagsSlot(bits):
                 return sum(bit for name, bit in bits.items() if name in op.properties)
+
+
+class _UnweightedWriter(_GraphWriter):
+    largest = 0
+
+    def constant(self, op: ConstantOp) -> int:
+        size = _stored_size(op)
+        self.largest = max(self.largest, size)
+        self.constants.append({"offset": 0, "size": size})
+        return len(self.constants) - 1
+
+
+def _stored_size(op: ConstantOp) -> int:
+    """How many bytes the constant's type asks for."""
+    stored = op.elements.type
+    assert isinstance(stored, TensorType)
+    return math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
 
 
 def _ints(op: NodeOp, name: str) -> list[int]:

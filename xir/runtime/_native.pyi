@@ -42,3 +42,8 @@ def open(
 def from_bytes(
     buffer: Any, *, threads: int, max_memory: int, library_paths: list[str], fallback: KernelFinder | None
 ) -> Program: ...
+
+# None where XNNPACK runs the graph, else (the index of the node at fault if known, why not).
+def check_graph(
+    flatbuffer: bytes, *, constant_bytes: int, named_data: dict[str, bytes], library_paths: list[str]
+) -> tuple[int | None, str] | None: ...

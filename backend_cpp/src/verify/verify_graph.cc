@@ -59,6 +59,11 @@ Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes reg
 
 Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits) {
   XIR_ASSIGN_OR_RETURN(const DelegateBlob parts, ReadDelegateBlob(blob));
+  return VerifyGraph(parts, view, limits);
+}
+
+Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view,
+                              const VerifyLimits& limits) {
   if (reinterpret_cast<uintptr_t>(parts.graph.data()) % kFlatbufferAlignment != 0) {
     return Fail(Code::kInvalidProgram, "the graph is not 16-byte aligned in the file");
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "verify/container.h"
 #include "verify/program_view.h"
 #include "verify/verify.h"
 #include "xir/status.h"
@@ -9,5 +10,10 @@ namespace xir {
 // Checks one XNNPACK delegate: header, flatbuffer, values, constants' sizes, and every node in
 // order.
 Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits);
+
+// The same for a blob that was taken apart. What constants without a name are read from is
+// `parts.constant_data`.
+Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view,
+                              const VerifyLimits& limits);
 
 }  // namespace xir

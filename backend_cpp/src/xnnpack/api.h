@@ -21,6 +21,7 @@ using xnn_subgraph_t = struct xnn_subgraph*;
 using xnn_runtime_t = struct xnn_runtime*;
 using xnn_workspace_t = struct xnn_workspace*;
 using xnn_weights_cache_t = struct xnn_weights_cache_provider*;
+struct xnn_weights_cache_look_up_key;
 struct xnn_allocator;
 
 #define XNN_MAX_TENSOR_DIMS 6
@@ -141,6 +142,19 @@ enum xnn_reduce_operator {
   xnn_reduce_mean_squared = 3,
   xnn_reduce_max = 4,
   xnn_reduce_min = 5,
+};
+
+// Where packed weights are kept; the caller's functions, each called with `context`.
+struct xnn_weights_cache_provider {
+  void* context;
+  size_t (*look_up)(void* context, const xnn_weights_cache_look_up_key* cache_key);
+  void* (*reserve_space)(void* context, size_t n);
+  size_t (*look_up_or_insert)(void* context, const xnn_weights_cache_look_up_key* cache_key,
+                              void* ptr, size_t size);
+  bool (*is_finalized)(void* context);
+  void* (*offset_to_addr)(void* context, size_t offset);
+  xnn_status (*delete_cache)(void* context);
+  xnn_status (*alias_data)(void* context, void* alias, void* original);
 };
 
 struct xnn_external_value {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "xnnpack/subgraph_builder.h"
 
@@ -55,7 +56,10 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          xnn_workspace_t workspace,
                                                          pthreadpool_t threadpool) {
   SubgraphBuilder builder(view);
-  XIR_RETURN_IF_ERROR(builder.Build());
+  if (Status status = builder.Build(); !status.ok()) {
+    if (!builder.refused_node().has_value()) return status;
+    return std::move(status).In("node " + std::to_string(*builder.refused_node()));
+  }
   xnn_runtime_t runtime = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr,
                                                      workspace, threadpool, /*flags=*/0, &runtime),

@@ -38,11 +38,13 @@ Status SubgraphBuilder::Build() {
   for (const graph::XValue* value : *view_.graph->xvalues()) {
     XIR_RETURN_IF_ERROR(DefineValue(*value));
   }
-  size_t index = 0;
-  for (const graph::XNode* node : *view_.graph->xnodes()) {
-    const char* name = graph::EnumNameXNodeUnion(node->xnode_union_type());
-    XIR_RETURN_IF_ERROR(CheckXnn(DefineNode(*node, *this),
-                                 "define node " + std::to_string(index++) + " (" + name + ")"));
+  for (flatbuffers::uoffset_t i = 0; i < view_.graph->xnodes()->size(); ++i) {
+    const graph::XNode& node = *view_.graph->xnodes()->Get(i);
+    const xnn_status status = DefineNode(node, *this);
+    if (status == xnn_status_success) continue;
+    refused_node_ = i;
+    return CheckXnn(status,
+                    std::string("define ") + graph::EnumNameXNodeUnion(node.xnode_union_type()));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,8 @@ class SubgraphBuilder {
 
   Status Build();
   xnn_subgraph_t subgraph() const { return subgraph_.get(); }
+  // The index of the node that XNNPACK refused to define, where that is why Build failed.
+  std::optional<size_t> refused_node() const { return refused_node_; }
 
   // For the Define functions.
 
@@ -36,6 +39,7 @@ class SubgraphBuilder {
 
   const GraphView& view_;
   XnnSubgraph subgraph_;
+  std::optional<size_t> refused_node_;
   std::unordered_map<uint32_t, uint32_t> ids_;
   std::deque<std::vector<uint16_t>> bf16_scales_;
 };

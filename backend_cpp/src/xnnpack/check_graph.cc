@@ -1,0 +1,116 @@
+#include "xir/check_graph.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/file_bytes.h"
+#include "verify/verify_graph.h"
+#include "xnnpack/loader.h"
+#include "xnnpack/subgraph_builder.h"
+
+namespace xir {
+namespace {
+
+// Zeros that take address space and no memory: nobody writes to them.
+class Zeros {
+ public:
+  explicit Zeros(size_t size)
+      : size_(size + kOverreadBytes),
+        data_(mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  }
+  Zeros(const Zeros&) = delete;
+  ~Zeros() {
+    if (ok()) munmap(data_, size_);
+  }
+
+  bool ok() const { return data_ != MAP_FAILED; }
+  Bytes bytes() const {
+    return Bytes(static_cast<const uint8_t*>(data_), size_ - kOverreadBytes);
+  }
+
+ private:
+  size_t size_;
+  void* data_;
+};
+
+// A cache that has every packed weight already, so that XNNPACK packs none. The runtime that is
+// created with it must not run: all packed weights are in one place, and are nothing.
+class EmptyWeights {
+ public:
+  EmptyWeights() {
+    provider_.context = this;
+    provider_.look_up = [](void*, const xnn_weights_cache_look_up_key*) -> size_t { return 0; };
+    // Deconvolution packs before it looks.
+    provider_.reserve_space = [](void* self, size_t n) -> void* {
+      auto& buffer = static_cast<EmptyWeights*>(self)->buffer_;
+      if (n > buffer.size) buffer = {AllocateBuffer(n), n};
+      return buffer.memory.get();
+    };
+    provider_.look_up_or_insert = [](void*, const xnn_weights_cache_look_up_key*, void*,
+                                     size_t) -> size_t { return 0; };
+    provider_.is_finalized = [](void*) { return true; };
+    provider_.offset_to_addr = [](void* self, size_t) -> void* {
+      return static_cast<EmptyWeights*>(self)->buffer_.memory.get();
+    };
+    provider_.delete_cache = [](void*) { return xnn_status_success; };
+    provider_.alias_data = [](void*, void*, void*) { return xnn_status_success; };
+  }
+  EmptyWeights(const EmptyWeights&) = delete;
+
+  xnn_weights_cache_t get() { return &provider_; }
+
+ private:
+  struct Buffer {
+    AlignedBuffer memory;
+    size_t size = 0;
+  };
+
+  Buffer buffer_;
+  xnn_weights_cache_provider provider_{};
+};
+
+Status CreateAndReshape(xnn_subgraph_t subgraph) {
+  EmptyWeights weights;
+  xnn_workspace_t workspace = nullptr;
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
+  const XnnWorkspace workspace_owner(workspace);
+  xnn_runtime_t runtime = nullptr;
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(subgraph, weights.get(), workspace,
+                                                     /*threadpool=*/nullptr, /*flags=*/0, &runtime),
+                               "create its operator"));
+  const XnnRuntime runtime_owner(runtime);
+  return CheckXnn(xnn_reshape_runtime(runtime), "plan memory");
+}
+
+// The sentence of a failure.
+GraphRefusal RefusalOf(const Status& status, std::optional<size_t> node = {}) {
+  return {node, status.message()};
+}
+
+}  // namespace
+
+Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
+                                               Span<const std::string> library_paths) {
+  XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths));
+  XIR_ASSIGN_OR_RETURN(const FileBytes flatbuffer, FileBytes::Copy(graph.flatbuffer));
+  const Zeros zeros(graph.constant_bytes);
+  if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);
+  ProgramView program;
+  program.named_data = graph.named_data;
+  auto view = VerifyGraph(DelegateBlob{flatbuffer.bytes(), zeros.bytes()}, program, {UINT64_MAX});
+  using Refusal = std::optional<GraphRefusal>;
+  if (!view.ok()) return Refusal(RefusalOf(std::move(view).status()));
+  SubgraphBuilder builder(view.value());
+  if (const Status status = builder.Build(); !status.ok()) {
+    return Refusal(RefusalOf(status, builder.refused_node()));
+  }
+  if (const Status status = CreateAndReshape(builder.subgraph()); !status.ok()) {
+    return Refusal(RefusalOf(status));
+  }
+  return Refusal();
+}
+
+}  // namespace xir
