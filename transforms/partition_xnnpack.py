@@ -3,22 +3,20 @@
 The pass asks each edge op's legalisation rule for its xnnpack ops. What the rule builds and the verifier accepts is
 delegated; every other op keeps its place, gets its reason as attribute `xir.reason`, and is reported as a remark.
 
-Delegated ops are grouped by *level*: the number of times that some path from the inputs changes from XNNPACK to the
-rest and back. Ops of one level never wait for each other through an op outside, so one subgraph can hold them all, and
-no partition into subgraphs without a cycle can have fewer: a path that changes n times needs n of them. One pass over
-the ops finds the levels, a second one reorders the block by level.
+What the verifiers let through is also shown to the XNNPACK that is installed, node by node: what is partitioned loads.
+
+Delegated ops are grouped into as few subgraphs as can be, which `_groups` says how to find.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.dialects.builtin import Float32Type, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import Pure
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
@@ -26,10 +24,14 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
-from xir.ir.location import location_of
 from xir.ir.passes import XirPass
-from xir.transforms._outputs import distinct_outputs
+from xir.transforms._groups import Lowered, assign_levels, groups_of, islands, reorder
+from xir.transforms._node_check import NodeChecker
+from xir.transforms._outline import outline
+from xir.transforms._selection import Selection, op_names
 from xir.transforms.legalizations import RULES, NodeBuilder, RefusalError
+
+FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
 REASON = "xir.reason"
 """The attribute that says why an op stayed outside."""
@@ -44,24 +46,6 @@ class NotDelegated(Diagnostic):
     reason: str
     hint: str | None
     """The change to the model that would help."""
-
-
-@dataclass
-class Lowered:
-    """What a rule made of one edge op: the ops it built and the values that replace the results."""
-
-    ops: list[Operation]
-    values: Sequence[SSAValue]
-
-    @property
-    def node_count(self) -> int:
-        """How many XNNPACK nodes there are to run; constants are none."""
-        return sum(isinstance(op, xnnpack.NodeOp) for op in self.ops)
-
-    @property
-    def does_nothing(self) -> bool:
-        """Whether the results are values that were there before."""
-        return all(value.owner not in self.ops for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -89,17 +73,65 @@ class PartitionXnnpackPass(XirPass):
 
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime whose nodes may be used."""
+    ops: tuple[str, ...] = ()
+    """Delegate these ops only; all where there is none. A name without overload stands for all overloads."""
+    exclude: tuple[str, ...] = ()
+    """Leave these ops outside, named as for `ops`."""
+    dtypes: tuple[Literal["f32", "f16", "bf16"], ...] = FLOATS
+    """Delegate what computes in these floating-point types."""
     min_ops: int = 1
     """Leave groups of fewer nodes outside."""
+    per_op: bool = False
+    """Make a subgraph of each op, to find out which one is at fault or takes the time."""
+    check: bool = True
+    """Ask XNNPACK itself whether it takes each node."""
+
+    def __post_init__(self) -> None:
+        """ValueError for the name of an op that does not exist."""
+        self.selection()
+
+    def selection(self) -> Selection:
+        """The options that look at single ops."""
+        return Selection(op_names(self.ops), op_names(self.exclude), frozenset(FLOATS) - set(self.dtypes))
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Partition every function of the module."""
+        lowering = Lowering(ctx, self.target, self.selection(), NodeChecker(ctx, op) if self.check else None)
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                self.partition(ctx, function.body.block)
+                self.partition(lowering, function.body.block)
 
-    def partition(self, ctx: XirContext, block: Block) -> None:
+    def partition(self, lowering: Lowering, block: Block) -> None:
         """Partition one function's block."""
+        lowered = lowering.lower_all(block)
+        ops = list(block.ops)
+        if self.per_op:
+            groups = [[op] for op in lowered]
+        else:
+            for op in islands(ops, lowered):
+                lowering.take_out(op, lowered, "it only moves data between ops outside")
+            levels = assign_levels(ops, lowered)
+            groups = groups_of(levels, lowered)
+            reorder(block, ops, levels, lowered)
+        for group in groups:
+            if (nodes := sum(len(lowered[op].nodes) for op in group)) >= self.min_ops:
+                outline(group, lowered, self.target)
+                continue
+            for op in group:
+                lowering.take_out(op, lowered, f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Runs the rules, and reports what does not lower."""
+
+    ctx: XirContext
+    target: str
+    selection: Selection
+    checker: NodeChecker | None
+
+    def lower_all(self, block: Block) -> dict[Operation, Lowered]:
+        """Lower the ops of a block that can be; those that are dead or do nothing are gone afterwards."""
         for op in reversed(list(block.ops)):
             if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
                 op.detach()
@@ -108,9 +140,9 @@ class PartitionXnnpackPass(XirPass):
         for op in block.ops:
             if not isinstance(op, edge.EdgeOp):
                 continue
-            result = self.lower(ctx, op)
+            result = self.lower(op)
             if isinstance(result, RefusalError):
-                leave_out(ctx, op, result)
+                self.report(op, result)
             elif not result.does_nothing:
                 lowered[op] = result
             else:
@@ -119,19 +151,9 @@ class PartitionXnnpackPass(XirPass):
                     old.replace_all_uses_with(new)
                 op.detach()
                 op.erase()
-        ops = list(block.ops)
-        levels = assign_levels(ops, lowered)
-        for group in groups_of(levels, lowered).values():
-            if (nodes := sum(lowered[op].node_count for op in group)) < self.min_ops:
-                refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
-                for op in group:
-                    leave_out(ctx, op, refusal)
-                    discard(lowered.pop(op).ops)
-        reorder(block, ops, levels, lowered)
-        for group in groups_of(levels, lowered).values():
-            self.outline(group, lowered)
+        return lowered
 
-    def lower(self, ctx: XirContext, op: edge.EdgeOp) -> Lowered | RefusalError:
+    def lower(self, op: edge.EdgeOp) -> Lowered | RefusalError:
         """Run the op's rule and verify what it built."""
         if (rule := RULES.get(op.name)) is None:
             return RefusalError("no rule lowers it to XNNPACK")
@@ -139,74 +161,35 @@ class PartitionXnnpackPass(XirPass):
             return RefusalError("a size among its arguments is known only at run time")
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
             return RefusalError("its result has no elements")
-        builder = NodeBuilder(ctx, self.target, op.location)
+        builder = NodeBuilder(self.ctx, self.target, op.location)
         try:
+            self.selection.check(op)
             values = rule(op, builder)
             values = [values] if isinstance(values, SSAValue) else values
             for built in builder.ops:
-                check_node(built)
+                check_node(built, self.checker)
             check_results(op, values)
         except (RefusalError, VerifyException) as error:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
         return Lowered(builder.ops, values)
 
-    def outline(self, group: Sequence[edge.EdgeOp], lowered: dict[Operation, Lowered]) -> None:
-        """Move a group, adjacent in its block, into a new subgraph."""
-        members = set(group)
-        body = Block()
-        arguments: dict[SSAValue, SSAValue] = {}
-        replacement: dict[SSAValue, SSAValue] = {}
+    def take_out(self, op: Operation, lowered: dict[Operation, Lowered], reason: str) -> None:
+        """Leave an op outside that could have been delegated."""
+        self.report(op, RefusalError(reason))
+        discard(lowered.pop(op).ops)
 
-        def inside(value: SSAValue) -> SSAValue:
-            """The value in the subgraph that stands for `value` of the function."""
-            if value in replacement:
-                return replacement[value]
-            if value not in arguments:
-                if isinstance(value.owner, edge.ConstantOp):
-                    constant = xnnpack.ConstantOp(value.owner.value)
-                    constant.location = value.owner.location
-                    body.add_op(constant)
-                    arguments[value] = constant.output
-                else:
-                    argument = body.insert_arg(value.type, len(body.args))
-                    argument.name_hint = value.name_hint
-                    argument.location = location_of(value)
-                    arguments[value] = argument
-            return arguments[value]
-
-        for op in group:
-            built = {result for new in lowered[op].ops for result in new.results}
-            for new in lowered[op].ops:
-                new.operands = [value if value in built else inside(value) for value in new.operands]
-                body.add_op(new)
-            for old, new_value in zip(op.results, lowered[op].values, strict=False):
-                replacement[old] = new_value if new_value in built else inside(new_value)
-
-        outputs = [old for op in group for old in op.results if any(use.operation not in members for use in old.uses)]
-        yielded, copies = distinct_outputs([replacement[value] for value in outputs])
-        body.add_ops(copies)
-        body.add_op(xnnpack.YieldOp.create(operands=yielded))
-        inputs = [value for value, argument in arguments.items() if argument.owner is body]
-        subgraph = xnnpack.SubgraphOp.create(
-            operands=inputs,
-            result_types=[value.type for value in outputs],
-            properties={"target": StringAttr(self.target)},
-            regions=[Region(body)],
+    def report(self, op: Operation, refusal: RefusalError) -> None:
+        """Report an op that stays outside, and write the reason on it."""
+        op.attributes[REASON] = StringAttr(refusal.reason)
+        hint = f" ({refusal.hint})" if refusal.hint else ""
+        message = f"partition-xnnpack: {op.name} not delegated: {refusal.reason}{hint}"
+        self.ctx.diagnostics.emit(
+            NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
         )
-        subgraph.location = group[0].location
-        block = group[0].parent
-        assert block is not None
-        block.insert_op_after(subgraph, group[-1])
-        for old, new_value in zip(outputs, subgraph.results, strict=True):
-            new_value.name_hint = old.name_hint
-            old.replace_uses_with_if(new_value, lambda use: use.operation not in members)
-        for op in reversed(group):
-            op.detach()
-            op.erase()
 
 
-def check_node(op: Operation) -> None:
+def check_node(op: Operation, checker: NodeChecker | None) -> None:
     """Raise unless XNNPACK runs an op that a rule built."""
     op.verify()
     if not isinstance(op, xnnpack.NodeOp):
@@ -217,6 +200,8 @@ def check_node(op: Operation) -> None:
         if 0 in shape_of(value):
             # XNNPACK reads a size of 0 as one to be inferred, or not at all.
             raise RefusalError("it has a tensor without elements")
+    if checker is not None and (reason := checker.refusal(op)) is not None:
+        raise RefusalError(reason)
 
 
 def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
@@ -230,60 +215,3 @@ def discard(ops: Sequence[Operation]) -> None:
     """Drop ops that a rule built and nobody wants, so that they do not count as users of the program's values."""
     for op in reversed(ops):
         op.erase()
-
-
-def leave_out(ctx: XirContext, op: Operation, refusal: RefusalError) -> None:
-    """Report an op that stays outside, and write the reason on it."""
-    op.attributes[REASON] = StringAttr(refusal.reason)
-    hint = f" ({refusal.hint})" if refusal.hint else ""
-    message = f"partition-xnnpack: {op.name} not delegated: {refusal.reason}{hint}"
-    ctx.diagnostics.emit(
-        NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
-    )
-
-
-def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:
-    """The level of each op: an op outside that uses a delegated value begins a new one.
-
-    Ops with side effects stay in their order: each is at least on the level of the one before it.
-    """
-    levels: dict[Operation, int] = {}
-    effects = 0
-    for op in ops:
-        level = 0
-        for producer in producers(op):
-            if producer in levels:
-                crossing = producer in lowered and op not in lowered
-                level = max(level, levels[producer] + crossing)
-        if not op.has_trait(Pure):
-            level = effects = max(level, effects)
-        levels[op] = level
-    return levels
-
-
-def producers(op: Operation) -> Iterator[Operation]:
-    """The ops whose results `op` reads, also from inside its regions."""
-    for reader in op.walk() if op.regions else (op,):
-        for value in reader.operands:
-            if isinstance(value.owner, Operation):
-                yield value.owner
-
-
-def groups_of(levels: dict[Operation, int], lowered: dict[Operation, Lowered]) -> dict[int, list[edge.EdgeOp]]:
-    """The delegated ops of each level, in program order."""
-    groups: dict[int, list[edge.EdgeOp]] = {}
-    for op, level in levels.items():
-        if op in lowered:
-            assert isinstance(op, edge.EdgeOp)
-            groups.setdefault(level, []).append(op)
-    return groups
-
-
-def reorder(
-    block: Block, ops: Sequence[Operation], levels: dict[Operation, int], lowered: dict[Operation, Lowered]
-) -> None:
-    """Sort a block by level, on each level the ops outside before the delegated ones; the terminator stays last."""
-    for op in ops:
-        op.detach()
-    block.add_ops(sorted(ops[:-1], key=lambda op: (levels[op], op in lowered)))
-    block.add_op(ops[-1])

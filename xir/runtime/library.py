@@ -1,9 +1,11 @@
 """Where the running Python has XNNPACK."""
 
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 
+@cache
 def library_paths() -> list[str]:
     """Directories in which the installed `executorch` wheel keeps its libraries; empty where it is not installed.
 

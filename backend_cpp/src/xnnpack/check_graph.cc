@@ -80,9 +80,9 @@ Status CreateAndReshape(xnn_subgraph_t subgraph) {
   xnn_runtime_t runtime = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(subgraph, weights.get(), workspace,
                                                      /*threadpool=*/nullptr, /*flags=*/0, &runtime),
-                               "create its operator"));
+                               "create the operators"));
   const XnnRuntime runtime_owner(runtime);
-  return CheckXnn(xnn_reshape_runtime(runtime), "plan memory");
+  return CheckXnn(xnn_reshape_runtime(runtime), "run at these shapes");
 }
 
 // The sentence of a failure.

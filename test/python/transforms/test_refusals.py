@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PARTITION = "partition_xnnpack.py"
-SOURCES = [ROOT / "transforms" / PARTITION, *sorted((ROOT / "transforms" / "legalizations").glob("*.py"))]
+PARTITION = ("partition_xnnpack.py", "_selection.py")
+SOURCES = [
+    *(ROOT / "transforms" / name for name in PARTITION),
+    *sorted((ROOT / "transforms" / "legalizations").glob("*.py")),
+]
 
 UNREPORTED = {"its saved statistics are used"}
 """Reasons that only `fold-batch-norm` meets, which has none to report: an op whose saved statistics, which are empty,
