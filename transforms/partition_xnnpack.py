@@ -109,7 +109,7 @@ class PartitionXnnpackPass(XirPass):
             groups = [[op] for op in lowered]
         else:
             for op in islands(ops, lowered):
-                lowering.take_out(op, lowered, "it only moves data between ops outside")
+                lowering.take_out(op, lowered, RefusalError("it only moves data between ops outside"))
             levels = assign_levels(ops, lowered)
             groups = groups_of(levels, lowered)
             reorder(block, ops, levels, lowered)
@@ -117,8 +117,9 @@ class PartitionXnnpackPass(XirPass):
             if (nodes := sum(len(lowered[op].nodes) for op in group)) >= self.min_ops:
                 outline(group, lowered, self.target)
                 continue
+            refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
             for op in group:
-                lowering.take_out(op, lowered, f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
+                lowering.take_out(op, lowered, refusal)
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,9 @@ class Lowering:
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
         return Lowered(builder.ops, values)
 
-    def take_out(self, op: Operation, lowered: dict[Operation, Lowered], reason: str) -> None:
+    def take_out(self, op: Operation, lowered: dict[Operation, Lowered], refusal: RefusalError) -> None:
         """Leave an op outside that could have been delegated."""
-        self.report(op, RefusalError(reason))
+        self.report(op, refusal)
         discard(lowered.pop(op).ops)
 
     def report(self, op: Operation, refusal: RefusalError) -> None:

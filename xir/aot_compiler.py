@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import os
 import sys
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from xir.models.zoo import MODELS, ModelError
 from xir.progress import step
+from xir.transforms.registry import PassOption, describe
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from xir.api import EdgeProgram
+    from xir.api import EdgeProgram, XnnpackPartitioner
 
 
 class UsageError(Exception):
@@ -46,7 +48,40 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
     parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
+    delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
+    for option in _partition_options():
+        if option.type == "bool":
+            action = argparse.BooleanOptionalAction
+            delegation.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
+        else:
+            delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
     return parser
+
+
+def _partition_options() -> Sequence[PassOption]:
+    """The options of `partition-xnnpack`, which are flags here."""
+    return describe("partition-xnnpack").options
+
+
+def _partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
+    """What --delegate and its options ask for; None without --delegate."""
+    flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partition_options()}
+    given = {
+        name: str(value).lower() if value in (True, False) else value
+        for name, value in flags.items()
+        if value is not None
+    }
+    if not options.delegate:
+        if given:
+            raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
+        return None
+    from xir.api import XnnpackPartitioner
+    from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+
+    try:
+        return XnnpackPartitioner(**dataclasses.asdict(PartitionXnnpackPass.from_options(given)))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError("--weights goes with --model_name")
         if (options.report or options.report_json) and not options.delegate:
             raise UsageError("a report says what --delegate leaves out: give that as well")
-        return _compile(options)
+        return _compile(options, _partitioner(options))
     except (UsageError, ModelError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
@@ -70,13 +105,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _compile(options: argparse.Namespace) -> int:
+def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
     try:
         name, program = _load(options)
         with step(f"Lowering {name}"):
-            edge = _lower(program, options.delegate)
+            edge = _lower(program, partitioner)
             executorch = edge.to_executorch()
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
@@ -93,10 +128,11 @@ def _compile(options: argparse.Namespace) -> int:
 def _print_results(options: argparse.Namespace, edge: EdgeProgram, last_line: str) -> None:
     """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
     from xir.report import report_of
+    from xir.transforms.partition_xnnpack import NotDelegated
 
     report = report_of(edge.remarks)
-    if not options.report:
-        for remark in edge.remarks:
+    for remark in edge.remarks:
+        if not (options.report and isinstance(remark, NotDelegated)):
             print(remark, file=sys.stderr)
     if options.report_json and options.report_json != "-":
         _write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))
@@ -150,11 +186,11 @@ def _call_factory(reference: str) -> tuple[str, Any]:
     return factory, (result[0].eval(), result[1])
 
 
-def _lower(program: ExportedProgram, delegate: bool) -> EdgeProgram:
-    from xir.api import XnnpackPartitioner, to_edge
+def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> EdgeProgram:
+    from xir.api import to_edge
 
     edge = to_edge(program)
-    return edge.to_backend(XnnpackPartitioner()) if delegate else edge
+    return edge if partitioner is None else edge.to_backend(partitioner)
 
 
 def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:

@@ -48,21 +48,40 @@ def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
 
 @dataclass(frozen=True)
 class XnnpackPartitioner:
-    """Which ops go to XNNPACK, and how."""
+    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack`. ValueError for the name of no op."""
 
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime whose XNNPACK nodes may be used. Files for `executorch` run in both."""
+    ops: tuple[str, ...] = ()
+    """Delegate these ops only, such as "edge.linear"; all where there is none.
+
+    `edge.` may be left out; a name without overload, as "add", stands for all overloads.
+    """
+    exclude: tuple[str, ...] = ()
+    """Leave these ops to the kernels outside XNNPACK, named as for `ops`."""
+    dtypes: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
+    """Delegate what computes in these floating-point types."""
     min_ops: int = 1
     """Leave groups of fewer nodes to the kernels outside XNNPACK."""
+    per_op: bool = False
+    """Make a delegate of each op, to find out which one is at fault or takes the time."""
+    check: bool = True
+    """Ask the installed XNNPACK whether it takes each node, and leave outside what it does not."""
+
+    def __post_init__(self) -> None:
+        self.partition_pass()
+
+    def partition_pass(self) -> XirPass:
+        """`partition-xnnpack` with these options."""
+        from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+
+        return PartitionXnnpackPass(**{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""
-        from xir.transforms.partition_xnnpack import PartitionXnnpackPass
-
-        options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        partition = self.partition_pass()
         return [
-            dataclasses.replace(each, **options) if isinstance(each, PartitionXnnpackPass) else each
-            for each in parse_pipeline("delegate", PASSES, PIPELINES)
+            partition if each.name == partition.name else each for each in parse_pipeline("delegate", PASSES, PIPELINES)
         ]
 
 

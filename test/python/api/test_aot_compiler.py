@@ -89,6 +89,35 @@ def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert err.endswith(" MB, 1 delegate, nothing outside\n")
 
 
+REFUSED = """
+import torch
+
+def refused():
+    return torch.nn.ConvTranspose2d(2, 2, 3, dilation=2, output_padding=1), (torch.rand(1, 2, 4, 4),)
+"""
+
+
+def test_report_of_what_xnnpack_and_options_refuse(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY + REFUSED, encoding="utf-8")
+    flags = ["--delegate", "--report-json", "-"]
+
+    def reasons(*arguments: str) -> list[str]:
+        assert main([*arguments, *flags]) == 0
+        return [op["reason"] for op in json.loads(capsys.readouterr().out)["ops"]]
+
+    by_xnnpack = "xnnpack.deconv2d: XNNPACK refuses to run at these shapes: invalid parameter"
+    assert reasons("--model", "mine.py:refused") == [by_xnnpack]
+    assert reasons("--model", "mine.py:refused", "--no-check") == []
+    excluded = reasons("--model", "mine.py:double", "--exclude", "mul,edge.add.Tensor")
+    assert excluded == ["no rule lowers it to XNNPACK", *2 * ["the option exclude names it"]]
+
+
+def test_per_op(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    assert main(["--model", "mine.py:double", "--delegate", "--per-op"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("2 delegates, 1 op outside the delegates, run --report")
+
+
 def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.rand(2),)), folder / "relu.pt2")
     assert main(["--pt2", "relu.pt2", "--delegate"]) == 0
@@ -104,6 +133,12 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--pt2", "none.pt2"], "none.pt2:1: error: no such file"),
         (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
         (["--model_name", "add", "--report"], "xir-aot: error: a report says what --delegate leaves out: give that"),
+        (["--model_name", "add", "--per-op"], "xir-aot: error: --per-op says what --delegate takes: give that as"),
+        (
+            ["--model_name", "add", "--delegate", "--ops", "ad"],
+            "xir-aot: error: there is no op 'ad', did you mean 'edg",
+        ),
+        (["--model_name", "add", "--delegate", "--min-ops", "two"], "xir-aot: error: option 'min-ops' of 'partition-x"),
         (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
         (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
         (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),

@@ -1,8 +1,10 @@
 """The Python API: each step is a new object, errors are located, files are the program's bytes."""
 
+import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import xir
 from xir.dialects.edge import EdgeOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.diagnostics import DiagnosticError
+from xir.transforms.partition_xnnpack import PartitionXnnpackPass
 
 
 class Block(torch.nn.Module):
@@ -110,12 +113,20 @@ def test_remarks_say_what_was_left_out() -> None:
     assert "edge.cumsum not delegated" in remark
 
 
-def test_partitioner_options_reach_the_pass() -> None:
-    from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+def test_partitioner_has_the_options_of_the_pass() -> None:
+    def options(cls: type) -> list[tuple[str, object, object]]:
+        hints = get_type_hints(cls)
+        return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
-    passes = xir.XnnpackPartitioner(target="xir", min_ops=3).passes()
+    assert options(xir.XnnpackPartitioner) == options(PartitionXnnpackPass)
+    passes = xir.XnnpackPartitioner(target="xir", min_ops=3, ops=("relu", "edge.add.Tensor")).passes()
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
-    assert (found.target, found.min_ops) == ("xir", 3)
+    assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))
+
+
+def test_partitioner_knows_the_names_of_ops() -> None:
+    with pytest.raises(ValueError, match=r"there is no op 'edge.conv3', did you mean 'edge\.conv\d?d?"):
+        xir.XnnpackPartitioner(exclude=("edge.conv3",))
 
 
 def test_package_has_no_other_names() -> None:
