@@ -4,6 +4,6 @@ PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "delegate": "canonicalize,fold-constants,cse,fold-batch-norm,partition-xnnpack,"
     "sink-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
-    "emit": "lower-to-pte,plan-memory",
+    "emit": "decompose-for-kernels,fold-constants,cleanup,lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""

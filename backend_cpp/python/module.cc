@@ -172,20 +172,40 @@ Shape ToShape(const py::tuple& sizes) {
   return shape;
 }
 
-// Takes over a result that Python computed: (index of the argument, its shape, array in memory
-// order).
-void StoreResult(xir::KernelArgs args, const py::tuple& result) {
-  const auto index = result[0].cast<size_t>();
-  auto* tensor = index < args.size() ? args[index]->get<Tensor>() : nullptr;
-  if (tensor == nullptr) Raise(Fail(Code::kInternal, "the fallback answers for no tensor"));
+// Takes over a tensor that Python computed: (shape, array in memory order).
+void StoreTensor(Tensor* tensor, const py::tuple& result) {
   if (!tensor->writable) Raise(Fail(Code::kInvalidArgument, "it writes to read-only memory"));
-  const auto array = result[2].cast<py::array>();
-  Check(tensor->Resize(ToShape(result[1])));
+  const auto array = result[1].cast<py::array>();
+  Check(tensor->Resize(ToShape(result[0])));
   if (static_cast<size_t>(array.nbytes()) != tensor->nbytes()) {
     Raise(Fail(Code::kInternal, "the fallback's result has ", array.nbytes(), " bytes, not ",
                tensor->nbytes()));
   }
   if (tensor->nbytes() > 0) std::memcpy(tensor->data, array.data(), tensor->nbytes());
+}
+
+// Takes over what Python computed for one argument: a tensor, a list of them, or a number.
+void StoreResult(Value* value, const py::handle& result) {
+  if (auto* tensor = value->get<Tensor>()) {
+    StoreTensor(tensor, result.cast<py::tuple>());
+  } else if (const auto* list = value->get<xir::TensorList>()) {
+    const auto results = result.cast<py::list>();
+    if (results.size() != list->items.size()) {
+      Raise(Fail(Code::kInternal, "the fallback has ", results.size(), " results, not ",
+                 list->items.size()));
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (list->items[i] != nullptr) StoreResult(list->items[i], results[i]);
+    }
+  } else if (auto* flag = value->get<bool>()) {
+    *flag = result.cast<bool>();
+  } else if (auto* integer = value->get<int64_t>()) {
+    *integer = result.cast<int64_t>();
+  } else if (auto* real = value->get<double>()) {
+    *real = result.cast<double>();
+  } else {
+    Raise(Fail(Code::kInternal, "the fallback answers for a ", KindName(*value)));
+  }
 }
 
 // A Python object that may be dropped where the interpreter's lock is not held.
@@ -216,7 +236,11 @@ xir::KernelProvider MakeProvider(const py::object& find) {
         py::list list;
         for (const Value* value : args) list.append(Borrow(*value));
         for (const py::handle result : py::list((*kernel)(list))) {
-          StoreResult(args, result.cast<py::tuple>());
+          const auto [index, what] = result.cast<std::pair<size_t, py::object>>();
+          if (index >= args.size()) {
+            return Fail(Code::kInternal, "the fallback answers for argument ", index);
+          }
+          StoreResult(args[index], what);
         }
         return {};
       } catch (const py::error_already_set& error) {

@@ -95,6 +95,12 @@ class EdgeOp(IRDLOperation):
         start, stop = self._span(name)
         return self._operands[start] if stop > start else None
 
+    def required(self, name: str) -> SSAValue:
+        """The value of a `Tensor` argument, which every call has."""
+        value = self.tensor(name)
+        assert value is not None, f"{self.name} has no operand '{name}'"
+        return value
+
     def tensors(self, name: str) -> list[SSAValue | None]:
         """The values of a `Tensor[]` or `Tensor?[]` argument."""
         start, stop = self._span(name)

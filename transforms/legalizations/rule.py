@@ -187,9 +187,7 @@ def rule(*names: str, quantized: Quantized | None = None) -> Callable[[Rule], Ru
 
 def operand(op: edge.EdgeOp, name: str) -> SSAValue:
     """A tensor argument that the schema requires."""
-    value = op.tensor(name)
-    assert value is not None, f"{op.name} has no operand '{name}'"
-    return value
+    return op.required(name)
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 KernelArgument: TypeAlias = Any
-KernelResult: TypeAlias = tuple[int, tuple[int, ...], Array]
+# A tensor as (shape, elements in memory order).
+TensorResult: TypeAlias = tuple[tuple[int, ...], Array]
+# What goes to the argument of a number.
+KernelResult: TypeAlias = tuple[int, TensorResult | list[TensorResult] | int | float]
 Kernel: TypeAlias = Callable[[list[KernelArgument]], Sequence[KernelResult]]
 KernelFinder: TypeAlias = Callable[[str], Kernel | None]
 # Tensors as (array, dtype, dimension order).

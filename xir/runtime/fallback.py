@@ -1,12 +1,17 @@
 """Kernels that the C++ runtime lacks, run by torch's own ATen kernels.
 
 A program names its kernels as torch names its operators (`aten::add.out`), and passes their arguments in the schema's
-order, so the schema says everything: which arguments go by keyword, and which are written.
+order, so the schema says everything: which arguments go by keyword, and which are written. Behind the schema's
+arguments stand the results: what an operator without out variant returns, and the written ones once more.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import operator
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from xir.runtime.convert import physical_from_torch, torch_from_physical
@@ -16,12 +21,23 @@ if TYPE_CHECKING:
     from torch import FunctionSchema
     from torch._ops import OpOverload
 
-    from xir.runtime._native import Kernel, KernelArgument, KernelResult
+    from xir.runtime._native import Kernel, KernelArgument, KernelResult, TensorResult
 
 # ExecuTorch's own copies with a choice of memory layout, (self, non_blocking, dim_order, out); torch does not know
 # them. The result's tensor says which dtype and layout is wanted.
 DIM_ORDER_COPIES = ("dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out")
 DIM_ORDER_COPY_OUT = 3
+
+SIZE_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "executorch_prim::add.Scalar": operator.add,
+    "executorch_prim::sub.Scalar": operator.sub,
+    "executorch_prim::mul.Scalar": operator.mul,
+    "executorch_prim::floordiv.Scalar": operator.floordiv,
+    "executorch_prim::mod.Scalar": operator.mod,
+    "executorch_prim::sym_max.Scalar": max,
+    "executorch_prim::sym_min.Scalar": min,
+}
+"""ExecuTorch's own arithmetic on sizes, (a, b, result)."""
 
 
 def find_kernel(name: str) -> Kernel | None:
@@ -30,6 +46,9 @@ def find_kernel(name: str) -> Kernel | None:
         return None
     if name in DIM_ORDER_COPIES:
         return copy_dim_order
+    if name in SIZE_OPERATORS:
+        compute = SIZE_OPERATORS[name]
+        return lambda arguments: [(2, compute(arguments[0], arguments[1]))]
     op = find_operator(name)
     return None if op is None else lambda arguments: run(op, arguments)
 
@@ -37,19 +56,46 @@ def find_kernel(name: str) -> Kernel | None:
 def find_operator(name: str) -> OpOverload | None:
     """The operator that a program calls `namespace::op.overload`.
 
-    None for one that opens files: a program is data, and what it computes stays in memory.
+    For an out variant that torch lacks, and one that fills a list and would not resize its tensors, it is the operator
+    that it is a variant of. None for one that opens files: a program is data, and what it computes stays in memory.
     """
-    import torch
-
     namespace, separator, qualified = name.partition("::")
-    op, _, overload = qualified.partition(".")
     if not separator:
         return None
-    packet = getattr(getattr(torch.ops, namespace), op, None)
-    found = getattr(packet, overload or "default", None)
+    if namespace == "quantized_decomposed":
+        # This import registers the namespace, without out variants.
+        importlib.import_module("torch.ao.quantization.fx._decomposed")
+        found = None
+    else:
+        found = torch_operator(namespace, qualified)
+    if (found is None or fills_list(found)) and name in functional_names():
+        namespace, _, qualified = functional_names()[name].partition("::")
+        found = torch_operator(namespace, qualified)
     if found is None or any(argument.name == "filename" for argument in schema_of(found).arguments):
         return None
     return found
+
+
+def fills_list(op: OpOverload) -> bool:
+    """Whether an operator writes to the tensors of a list."""
+    return any(argument.is_out and "List" in str(argument.type) for argument in schema_of(op).arguments)
+
+
+def torch_operator(namespace: str, qualified: str) -> OpOverload | None:
+    """The operator `op.overload` of a namespace."""
+    import torch
+
+    op, _, overload = qualified.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), op, None)
+    return getattr(packet, overload or "default", None)
+
+
+@cache
+def functional_names() -> dict[str, str]:
+    """Name of an out variant -> name of the operator that it is a variant of."""
+    from xir.dialects import edge
+
+    return {op.row.out: op.row.schema.qualified_name for op in edge.OPS.values() if op.row.out is not None}
 
 
 def schema_of(op: OpOverload) -> FunctionSchema:
@@ -74,21 +120,19 @@ def dim_order_of(argument: KernelArgument) -> tuple[int, ...]:
 
 
 def run(op: OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
-    """Call `op`, and answer what it wrote as (index, shape, elements in memory order).
+    """Call `op`, and answer what it computed as (index of the argument, its new content).
 
     The results are computed into tensors of torch's own: a result's shape may differ from the last run's, and its
     memory may be in an order that the kernel would not keep.
     """
-    import torch
-
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    written: list[tuple[int, torch.Tensor]] = []
-    # Behind the schema's arguments ExecuTorch repeats the results.
-    for index, (schema, argument) in enumerate(zip(schema_of(op).arguments, arguments, strict=False)):
+    written: list[tuple[int, Any]] = []
+    schemas = schema_of(op).arguments
+    for index, (schema, argument) in enumerate(zip(schemas, arguments, strict=False)):
         value = to_torch(argument)
         if schema.alias_info is not None and schema.alias_info.is_write:
-            value = torch.empty(0, dtype=value.dtype) if schema.kwarg_only else value.clone()
+            value = fresh(value) if schema.kwarg_only else value.clone()
             written.append((index, value))
         if schema.kwarg_only:
             keywords[schema.name] = value
@@ -96,19 +140,36 @@ def run(op: OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
             positional.append(value)
     returned = op(*positional, **keywords)
     if not written:
-        # An operator without out variant: its results are behind the arguments.
-        first = len(schema_of(op).arguments)
-        results = returned if isinstance(returned, tuple) else (returned,)
-        written = list(enumerate(results, first))
-    return [result(index, tensor, arguments[index]) for index, tensor in written]
+        results = returned if isinstance(returned, tuple | list) else (returned,)
+        # A program passes either each result by itself, or the list that they make.
+        is_list = isinstance(returned, list) and isinstance(arguments[len(schemas)], list)
+        written = list(enumerate([list(results)] if is_list else results, len(schemas)))
+    return [(index, result(value, arguments[index])) for index, value in written]
+
+
+def fresh(value: torch.Tensor) -> torch.Tensor:
+    """An empty tensor for an operator to resize and fill."""
+    import torch
+
+    return torch.empty(0, dtype=value.dtype)
 
 
 def copy_dim_order(arguments: list[KernelArgument]) -> list[KernelResult]:
     """The operand with the result's dtype and layout."""
     target = arguments[DIM_ORDER_COPY_OUT]
-    return [result(DIM_ORDER_COPY_OUT, to_torch(arguments[0]).to(to_torch(target).dtype), target)]
+    copy = to_torch(arguments[0]).to(to_torch(target).dtype)
+    return [(DIM_ORDER_COPY_OUT, result(copy, target))]
 
 
-def result(index: int, tensor: torch.Tensor, argument: KernelArgument) -> KernelResult:
-    """What the C++ runtime copies into argument `index`."""
-    return index, tuple(tensor.shape), physical_from_torch(tensor, dim_order_of(argument))
+def result(value: Any, argument: KernelArgument) -> TensorResult | list[TensorResult] | int | float:
+    """What the C++ runtime puts in the place of an argument."""
+    import torch
+
+    if isinstance(value, list):
+        return [tensor_result(each, place) for each, place in zip(value, argument, strict=True)]
+    return tensor_result(value, argument) if isinstance(value, torch.Tensor) else value
+
+
+def tensor_result(tensor: torch.Tensor, argument: KernelArgument) -> TensorResult:
+    """A tensor in the memory order of the argument whose content it becomes."""
+    return tuple(tensor.shape), physical_from_torch(tensor, dim_order_of(argument))

@@ -69,10 +69,14 @@ Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
   if (plan.chains() == nullptr || plan.chains()->size() == 0) return {};
   const auto* instructions = plan.chains()->Get(0)->instructions();
   if (instructions == nullptr) return {};
+  std::vector<std::string> missing;
   for (const program::Instruction* from : *instructions) {
     switch (from->instr_args_type()) {
       case InstructionArguments::KernelCall: {
         XIR_ASSIGN_OR_RETURN(Call call, BindKernel(plan, *from->instr_args_as_KernelCall()));
+        if (!call.kernel && std::find(missing.begin(), missing.end(), call.name) == missing.end()) {
+          missing.push_back(call.name);
+        }
         instructions_.emplace_back(std::move(call));
         break;
       }
@@ -103,13 +107,19 @@ Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
         instructions_.emplace_back(Free{});
     }
   }
-  return {};
+  if (missing.empty()) return {};
+  std::string names;
+  for (const std::string& name : missing) names += (names.empty() ? "'" : ", '") + name + "'";
+  return Fail(Code::kUnsupported, "there is no kernel for ", names,
+              "; compile the model so that XNNPACK takes ", missing.size() == 1 ? "it" : "them",
+              ", or run it from Python, which has torch's kernels");
 }
 
 Kernel LoadedMethod::Fallback(const std::string& op) const {
   return program_->options.fallback ? program_->options.fallback(op) : Kernel();
 }
 
+// A call without a kernel where there is none for the operator.
 Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan& plan,
                                                     const program::KernelCall& from) {
   Call call;
@@ -122,12 +132,6 @@ Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan
   const PortableKernel* portable = FindPortableKernel(call.name);
   if (portable == nullptr) {
     call.kernel = Fallback(call.name);
-    if (!call.kernel) {
-      return Fail(
-          Code::kUnsupported, "there is no kernel for '", call.name,
-          "'; compile the model so that XNNPACK takes this operator, or run it from Python, "
-          "which has torch's kernels");
-    }
     return call;
   }
   auto written = MatchSignature(portable->signature, call.args);

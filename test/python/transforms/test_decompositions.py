@@ -1,0 +1,98 @@
+"""Every row of the edge dialect as a program of kernels, in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _get_operator_names, _load_for_executorch_from_buffer
+from reference.aten_calls import CASES, UNSPECIFIED, AtenCall, Case, aten_call
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
+
+from xir.dialects import edge
+from xir.emitter import emit
+from xir.ir.context import XirContext
+from xir.ir.passes import PassManager
+from xir.ir.pipeline import parse_pipeline
+from xir.runtime import Runtime
+from xir.transforms.decompositions import DECOMPOSITIONS
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES
+
+TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
+"""Of the largest magnitude of a result; 1e-5 for other element types."""
+
+STOCK_KERNELS = frozenset(_get_operator_names())
+
+WITHOUT_KERNEL = {
+    "edge.adaptive_max_pool2d",
+    "edge.max_pool3d_with_indices",
+    "edge.randperm",
+    "edge.scatter_reduce.two",
+}
+"""Ops that stock ExecuTorch has no kernel for, and that no others make up for: where somebody wants the indices of
+windows that overlap or have three dimensions, random orders, and reductions by index."""
+
+
+def program_of(call: AtenCall) -> tuple[bytes, list[str]]:
+    """A program that makes a call and returns all results, and the kernels in it."""
+    block = call.op.parent
+    assert block is not None
+    block.add_op(ReturnOp(*call.op.results))
+    types = ([argument.type for argument in block.args], [result.type for result in call.op.results])
+    module, ctx = ModuleOp([FuncOp("forward", types, Region(block))]), XirContext()
+    emit_pipeline = parse_pipeline("emit", PASSES, PIPELINES)
+    lowering = next(i for i, each in enumerate(emit_pipeline) if each.name == "lower-to-pte")
+    PassManager(ctx, emit_pipeline[:lowering]).run(module)
+    kernels = [op.out_kernel or op.schema.qualified_name for op in module.walk() if isinstance(op, edge.EdgeOp)]
+    PassManager(ctx, emit_pipeline[lowering:]).run(module)
+    file = io.BytesIO()
+    emit(module, ctx, file)
+    return file.getvalue(), kernels
+
+
+def check(outputs: list[Any], expected: list[Any]) -> None:
+    for got, wanted in zip(outputs, expected, strict=True):
+        wanted = torch.as_tensor(wanted)
+        finite = wanted[wanted.isfinite()] if wanted.is_floating_point() else wanted
+        largest = finite.abs().max().item() if finite.numel() and finite.dtype != torch.bool else 1.0
+        limit = TOLERANCE.get(wanted.dtype, 1e-5) * largest
+        torch.testing.assert_close(torch.as_tensor(got), wanted, rtol=0, atol=limit, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [pytest.param(name, case, id=f"{name}-{i}") for name, cases in CASES.items() for i, case in enumerate(cases)],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_agrees_with_aten(name: str, case: Case) -> None:
+    call = aten_call(name, case)
+    file, kernels = program_of(call)
+    inputs = list(call.values.values())
+    outputs = Runtime.get().load_program(file).load_method("forward").execute(inputs)
+    if name in UNSPECIFIED:
+        assert [o.shape for o in outputs] == [e.shape for e in call.expected]
+    else:
+        check(outputs, call.expected)
+    # The kernels of quantisation are not among those that the wheel's runtime loads by itself.
+    if "quantized_decomposed" in name:
+        return
+    missing = set(kernels) - STOCK_KERNELS
+    assert not missing or f"edge.{name}" in WITHOUT_KERNEL
+    if missing or name in UNSPECIFIED:
+        return
+    # The program does not keep the memory of its outputs alive.
+    program = _load_for_executorch_from_buffer(file)
+    check([each.clone() if isinstance(each, torch.Tensor) else each for each in program.forward(inputs)], call.expected)
+
+
+def test_decompositions_are_of_ops_without_kernels_or_of_special_calls() -> None:
+    """An op whose kernel stock ExecuTorch lacks has a decomposition, unless none is possible."""
+    without = {
+        name for name, op in edge.OPS.items() if op.row.out not in STOCK_KERNELS and "quantized_decomposed" not in name
+    }
+    assert without - DECOMPOSITIONS.keys() == {"edge.randperm", "edge.scatter_reduce.two"}

@@ -1,0 +1,18 @@
+"""The rules that turn edge ops without a kernel into ops that have one, a file a family; importing the package fills
+`DECOMPOSITIONS`."""
+
+from xir.transforms.decompositions import convolution, elementwise, matrix, normalization, pooling, reduction, shape
+from xir.transforms.decompositions.rule import DECOMPOSITIONS, Decomposition, EdgeBuilder
+
+__all__ = [
+    "DECOMPOSITIONS",
+    "Decomposition",
+    "EdgeBuilder",
+    "convolution",
+    "elementwise",
+    "matrix",
+    "normalization",
+    "pooling",
+    "reduction",
+    "shape",
+]
