@@ -271,6 +271,17 @@ class PyMethod {
     return infos;
   }
 
+  // (name, delegate or None, microseconds) of each operator of the last execution.
+  py::list Profile() {
+    py::list list;
+    for (const xir::ProfileEvent& event : Take(method_->Profile())) {
+      const bool is_kernel = event.delegate == xir::ProfileEvent::kNoDelegate;
+      const py::object delegate = is_kernel ? py::object(py::none()) : py::int_(event.delegate);
+      list.append(py::make_tuple(event.name, delegate, event.microseconds));
+    }
+    return list;
+  }
+
   // Each input is a number, or (C-contiguous array in memory order, logical shape).
   py::list Execute(const py::list& inputs) {
     if (inputs.size() != method_->num_inputs()) {
@@ -334,9 +345,10 @@ class PyProgram {
   std::shared_ptr<const xir::Program> program_;
 };
 
-xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
+xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
                              std::vector<std::string> library_paths, const py::object& fallback) {
   xir::LoadOptions options;
+  options.profile = profile;
   options.threads = threads;
   options.max_memory = max_memory;
   options.library_paths = std::move(library_paths);
@@ -345,23 +357,23 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
 }
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
-                                std::vector<std::string> library_paths,
+                                bool profile, std::vector<std::string> library_paths,
                                 const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), fallback);
+  auto options = MakeOptions(threads, max_memory, profile, std::move(library_paths), fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
-                                     std::vector<std::string> library_paths,
+                                     bool profile, std::vector<std::string> library_paths,
                                      const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), fallback);
+  auto options = MakeOptions(threads, max_memory, profile, std::move(library_paths), fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
   }
   const Bytes bytes(static_cast<const uint8_t*>(info.ptr),
-                         static_cast<size_t>(info.size * info.itemsize));
+                    static_cast<size_t>(info.size * info.itemsize));
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::FromBytes(bytes, std::move(options))));
 }
@@ -398,15 +410,16 @@ PYBIND11_MODULE(_native, m) {
       .def_property_readonly("kernel_names", &PyMethod::kernel_names)
       .def_property_readonly("inputs", &PyMethod::inputs)
       .def_property_readonly("outputs", &PyMethod::outputs)
-      .def("execute", &PyMethod::Execute, py::arg("inputs"));
+      .def("execute", &PyMethod::Execute, py::arg("inputs"))
+      .def("profile", &PyMethod::Profile);
   py::class_<PyProgram>(m, "Program")
       .def_property_readonly("method_names", &PyProgram::method_names)
       .def_property_readonly("threads", &PyProgram::threads)
       .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("library_paths"), py::arg("fallback"));
+        py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("library_paths"), py::arg("fallback"));
+        py::arg("max_memory"), py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("library_paths"));
 }

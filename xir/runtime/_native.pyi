@@ -31,6 +31,7 @@ class Method:
     @property
     def outputs(self) -> list[dict[str, Any]]: ...
     def execute(self, inputs: list[int | bool | float | tuple[Array, tuple[int, ...]]]) -> list[Output]: ...
+    def profile(self) -> list[tuple[str, int | None, float]]: ...
 
 class Program:
     @property
@@ -40,10 +41,22 @@ class Program:
     def load_method(self, name: str) -> Method: ...
 
 def open(
-    path: str, *, threads: int, max_memory: int, library_paths: list[str], fallback: KernelFinder | None
+    path: str,
+    *,
+    threads: int,
+    max_memory: int,
+    profile: bool,
+    library_paths: list[str],
+    fallback: KernelFinder | None,
 ) -> Program: ...
 def from_bytes(
-    buffer: Any, *, threads: int, max_memory: int, library_paths: list[str], fallback: KernelFinder | None
+    buffer: Any,
+    *,
+    threads: int,
+    max_memory: int,
+    profile: bool,
+    library_paths: list[str],
+    fallback: KernelFinder | None,
 ) -> Program: ...
 
 # None where XNNPACK runs the graph, else (the index of the node at fault if known, why not).

@@ -54,6 +54,16 @@ class MethodMetadata:
         return len(self.outputs)
 
 
+@dataclass(frozen=True)
+class ProfileEvent:
+    """How long one operator took: a kernel, or one of the operators that XNNPACK made of a delegate's nodes."""
+
+    name: str
+    delegate: int | None
+    """The delegate that the operator is part of; None for a kernel."""
+    microseconds: float
+
+
 class Method:
     """One loaded method with its memory. Calls from several threads run one after the other."""
 
@@ -92,6 +102,13 @@ class Method:
         )
         return [_output(value, as_numpy) for value in self._native.execute(given)]
 
+    def profile(self) -> list[ProfileEvent]:
+        """The operators of the last execution in the order in which they ran.
+
+        Raises XirRuntimeError unless the program was loaded with `profile=True` and the method has run.
+        """
+        return [ProfileEvent(*event) for event in self._native.profile()]
+
 
 class Program:
     """A loaded and verified program."""
@@ -129,12 +146,14 @@ class Runtime:
         *,
         threads: int | None = None,
         max_memory: int | None = None,
+        profile: bool = False,
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
         `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
-        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default. Raises
-        XirRuntimeError where the file is damaged or asks for what this runtime does not have.
+        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default. `profile`
+        times each operator for `Method.profile`. Raises XirRuntimeError where the file is damaged or asks for what this
+        runtime does not have.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -143,6 +162,7 @@ class Runtime:
         options: dict[str, Any] = {
             "threads": threads or 0,
             "max_memory": max_memory or 0,
+            "profile": profile,
             "library_paths": library_paths(),
             "fallback": find_kernel,
         }

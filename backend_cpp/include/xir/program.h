@@ -30,8 +30,19 @@ struct LoadOptions {
   uint64_t max_instructions = 10'000'000;
   // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories.
   std::vector<std::string> library_paths;
+  // Time each operator, for Method::Profile; costs some microseconds an operator.
+  bool profile = false;
   // Kernels for operators that have no portable one.
   KernelProvider fallback;
+};
+
+// How long one operator took in the last execution.
+struct ProfileEvent {
+  static constexpr size_t kNoDelegate = SIZE_MAX;
+
+  std::string name;                // a kernel's, or XNNPACK's for one of its operators
+  size_t delegate = kNoDelegate;   // the delegate that the operator is part of
+  double microseconds = 0;
 };
 
 class Method;
@@ -84,6 +95,10 @@ class Method {
   virtual Status SetInput(size_t index, double value) = 0;
 
   virtual Status Execute() = 0;
+
+  // The last execution's operators in the order in which they ran. Fails unless the program was
+  // loaded with LoadOptions::profile and has run.
+  virtual Result<std::vector<ProfileEvent>> Profile() const = 0;
 };
 
 }  // namespace xir

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -57,7 +58,8 @@ Status LoadedMethod::CreateDelegates(const PlanView& plan) {
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
   workspace_.reset(workspace);
   for (size_t i = 0; i < plan.delegates.size(); ++i) {
-    auto delegate = XnnDelegate::Create(plan.delegates[i], workspace, program_->pool.get());
+    auto delegate = XnnDelegate::Create(plan.delegates[i], workspace, program_->pool.get(),
+                                        program_->options.profile);
     if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
     delegates_.push_back(std::move(delegate).value());
   }
@@ -83,7 +85,8 @@ Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
       case InstructionArguments::DelegateCall: {
         const auto& delegate_call = *from->instr_args_as_DelegateCall();
         Call call;
-        call.delegate = delegates_[static_cast<size_t>(delegate_call.delegate_index())].get();
+        call.delegate_index = static_cast<size_t>(delegate_call.delegate_index());
+        call.delegate = delegates_[call.delegate_index].get();
         for (const int32_t index : *delegate_call.args()) {
           call.args.push_back(&memory_[static_cast<size_t>(index)]);
         }
@@ -264,6 +267,26 @@ Result<bool> LoadedMethod::IsFalse(size_t condition) const {
   return std::any_of(flags, flags + tensor.numel(), [](uint8_t flag) { return flag == 0; });
 }
 
+Status LoadedMethod::RunProfiled(Call* call) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  XIR_RETURN_IF_ERROR(RunCall(call));
+  if (call->delegate != nullptr) {
+    return call->delegate->AppendProfile(call->delegate_index, &profile_);
+  }
+  const std::chrono::duration<double, std::micro> time = Clock::now() - start;
+  profile_.push_back({call->name, ProfileEvent::kNoDelegate, time.count()});
+  return {};
+}
+
+Result<std::vector<ProfileEvent>> LoadedMethod::Profile() const {
+  if (!program_->options.profile) {
+    return Fail(Code::kInvalidArgument, "the program was not loaded for profiling");
+  }
+  if (!has_run_) return Fail(Code::kInvalidArgument, "the method has not run yet");
+  return profile_;
+}
+
 Status LoadedMethod::Execute() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const bool is_tensor = memory_[inputs_[i].value].get<Tensor>() != nullptr;
@@ -273,6 +296,9 @@ Status LoadedMethod::Execute() {
   }
   // The caller's memory is lent for one execution.
   for (Input& input : inputs_) input.given = false;
+  const bool profile = program_->options.profile;
+  profile_.clear();
+  has_run_ = false;
   uint64_t executed = 0;
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {
@@ -281,7 +307,7 @@ Status LoadedMethod::Execute() {
     const size_t current = next++;
     Instruction& instruction = instructions_[current];
     if (auto* call = std::get_if<Call>(&instruction)) {
-      Status status = RunCall(call);
+      Status status = profile ? RunProfiled(call) : RunCall(call);
       if (!status.ok()) {
         const std::string what = call->delegate != nullptr ? "delegate" : "'" + call->name + "'";
         return std::move(status).In("instruction " + std::to_string(current) + " (" + what + ")");
@@ -293,6 +319,7 @@ Status LoadedMethod::Execute() {
       if (taken) next = jump->destination;
     }
   }
+  has_run_ = true;
   return {};
 }
 

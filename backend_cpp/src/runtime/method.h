@@ -30,6 +30,7 @@ class LoadedMethod final : public Method {
   Status SetInput(size_t index, bool value) override;
   Status SetInput(size_t index, double value) override;
   Status Execute() override;
+  Result<std::vector<ProfileEvent>> Profile() const override;
 
  private:
   struct Input {
@@ -43,6 +44,7 @@ class LoadedMethod final : public Method {
     Kernel kernel;          // empty for a delegate
     bool portable = false;  // a fallback may replace the kernel
     XnnDelegate* delegate = nullptr;
+    size_t delegate_index = 0;
     std::vector<Value*> args;
     std::vector<size_t> written;  // indices of the arguments that the kernel writes
   };
@@ -65,6 +67,7 @@ class LoadedMethod final : public Method {
   Result<Value*> ScalarInput(size_t index, std::string_view kind);
   Kernel Fallback(const std::string& op) const;
   Status RunCall(Call* call);
+  Status RunProfiled(Call* call);
   Result<bool> IsFalse(size_t condition) const;
 
   std::shared_ptr<const LoadedProgram> program_;
@@ -75,6 +78,8 @@ class LoadedMethod final : public Method {
   XnnWorkspace workspace_;
   std::vector<std::unique_ptr<XnnDelegate>> delegates_;
   std::vector<Instruction> instructions_;
+  std::vector<ProfileEvent> profile_;  // of the last execution
+  bool has_run_ = false;
 };
 
 }  // namespace xir

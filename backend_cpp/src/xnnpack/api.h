@@ -36,6 +36,7 @@ struct xnn_allocator;
 #define XNN_FLAG_TENSORFLOW_LEGACY_MODE 0x00000004
 #define XNN_FLAG_ALIGN_CORNERS 0x00000008
 #define XNN_FLAG_KEEP_DIMS 0x00000040
+#define XNN_FLAG_BASIC_PROFILING 0x00000008
 
 enum xnn_status {
   xnn_status_success = 0,
@@ -47,6 +48,12 @@ enum xnn_status {
   xnn_status_out_of_memory = 6,
   xnn_status_reallocation_required = 7,
   xnn_status_deprecated = 8,
+};
+
+enum xnn_profile_info {
+  xnn_profile_info_num_operators = 0,
+  xnn_profile_info_operator_name = 1,
+  xnn_profile_info_operator_timing = 2,
 };
 
 enum xnn_datatype {
@@ -321,6 +328,10 @@ struct xnn_external_value {
      const xnn_external_value* external_values),                                                   \
     (runtime, num_external_values, external_values))                                               \
   X(xnn_status, xnn_invoke_runtime, (xnn_runtime_t runtime), (runtime))                            \
+  X(xnn_status, xnn_get_runtime_profiling_info,                                                    \
+    (xnn_runtime_t runtime, xnn_profile_info param_name, size_t param_value_size,                  \
+     void* param_value, size_t* param_value_size_ret),                                             \
+    (runtime, param_name, param_value_size, param_value, param_value_size_ret))                    \
   X(xnn_status, xnn_delete_runtime, (xnn_runtime_t runtime), (runtime))                            \
   X(pthreadpool_t, pthreadpool_create, (size_t threads_count), (threads_count))                    \
   X(void, pthreadpool_destroy, (pthreadpool_t threadpool), (threadpool))

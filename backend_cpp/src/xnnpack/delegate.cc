@@ -54,15 +54,17 @@ void Widen(const Tensor& tensor) {
 
 Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          xnn_workspace_t workspace,
-                                                         pthreadpool_t threadpool) {
+                                                         pthreadpool_t threadpool,
+                                                         bool profile) {
   SubgraphBuilder builder(view);
   if (Status status = builder.Build(); !status.ok()) {
     if (!builder.refused_node().has_value()) return status;
     return std::move(status).In("node " + std::to_string(*builder.refused_node()));
   }
   xnn_runtime_t runtime = nullptr;
+  const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr,
-                                                     workspace, threadpool, /*flags=*/0, &runtime),
+                                                     workspace, threadpool, flags, &runtime),
                                "create a runtime"));
   std::unique_ptr<XnnDelegate> delegate(new XnnDelegate());
   delegate->runtime_.reset(runtime);
@@ -164,6 +166,31 @@ Status XnnDelegate::Execute(KernelArgs args) {
   for (const External& external : externals_) {
     const Tensor& tensor = TensorAt(args, external.id);
     if (external.is_output && tensor.dtype == DType::kLong) Widen(tensor);
+  }
+  return {};
+}
+
+Status XnnDelegate::AppendProfile(size_t delegate, std::vector<ProfileEvent>* events) const {
+  // The first call tells the size that the second one fills.
+  const auto read = [this](xnn_profile_info info, auto* values) {
+    size_t size = 0;
+    xnn_status status =
+        xnn_get_runtime_profiling_info(runtime_.get(), info, 0, values->data(), &size);
+    if (status == xnn_status_out_of_memory) {
+      values->resize(size / sizeof(*values->data()));
+      status = xnn_get_runtime_profiling_info(runtime_.get(), info, size, values->data(), &size);
+    }
+    return CheckXnn(status, "tell how long its operators took");
+  };
+  std::vector<char> names;
+  std::vector<uint64_t> microseconds;
+  XIR_RETURN_IF_ERROR(read(xnn_profile_info_operator_name, &names));
+  XIR_RETURN_IF_ERROR(read(xnn_profile_info_operator_timing, &microseconds));
+  std::string_view rest(names.data(), names.size());
+  for (const uint64_t time : microseconds) {
+    const size_t end = std::min(rest.find('\0'), rest.size());
+    events->push_back({std::string(rest.substr(0, end)), delegate, static_cast<double>(time)});
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "verify/program_view.h"
 #include "xir/kernel.h"
+#include "xir/program.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
 
@@ -18,14 +19,18 @@ using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 class XnnDelegate {
  public:
   // Packs the weights and plans memory for the largest shapes. Delegates that never run at the same
-  // time may share `workspace`.
+  // time may share `workspace`. `profile` has XNNPACK time each of its operators.
   static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view,
                                                      xnn_workspace_t workspace,
-                                                     pthreadpool_t threadpool);
+                                                     pthreadpool_t threadpool, bool profile);
 
   // Runs the graph on the tensors among `args` that its external ids name, and resizes its results
   // to the shapes that follow from its inputs'.
   Status Execute(KernelArgs args);
+
+  // Appends what each of XNNPACK's operators took in the last execution, in their order. Those are
+  // what XNNPACK made of the graph's nodes; it fuses and drops some.
+  Status AppendProfile(size_t delegate, std::vector<ProfileEvent>* events) const;
 
  private:
   struct External {
