@@ -2,7 +2,8 @@
 
 Stock ExecuTorch has one reduction, over two dimensions of an image. Any block of neighbouring dimensions becomes one by
 a reshape to [outer, reduced, 1, inner], which costs nothing; dimensions that are not neighbours are moved together
-first.
+first. The innermost dimensions are summed by a fully connected layer instead: with a single channel left, XNNPACK's
+reduction takes an element at a time and five times as long (197x768: 211 µs against 42 µs on one Zen 4 core).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -26,6 +28,9 @@ from xir.transforms.legalizations.rule import (
     rule,
     static_shape,
 )
+
+MAX_DOT = 4096
+"""The most elements that a fully connected layer adds up."""
 
 EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
 """What ATen takes for `eps` of an rms_norm when none is given: how far the next number after 1 is."""
@@ -61,10 +66,38 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
     rank, shape = rank_of(value), shape_of(value)
     if rank == 4 and list(dims) == [2, 3]:
         return image_mean(b, value, keepdim=keepdim)
+    if is_dot(value, dims):
+        return dot(b, value, dims, 1 / prod(shape[d] for d in dims), keepdim=keepdim)
     image = as_image(b, value, dims)
     outer, _, _, inner = shape_of(image)
     mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (outer, inner))
     return b.reshape(mean, kept_shape(shape, dims, keepdim))
+
+
+def is_dot(value: SSAValue, dims: Sequence[int]) -> bool:
+    """Whether `dot` reduces over `dims`: the innermost ones, in fp32, and few enough elements to add one by one.
+
+    The error of such a sum grows with their number, and in half precision faster than that of XNNPACK's reductions,
+    which add in fp32.
+    """
+    rank, shape = rank_of(value), shape_of(value)
+    innermost = list(range(rank - len(dims), rank))
+    return (
+        element_type(value) == f32
+        and list(dims) == innermost
+        and DYNAMIC_INDEX not in shape[innermost[0] :]
+        and prod(shape[d] for d in dims) <= MAX_DOT
+    )
+
+
+def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, keepdim: bool) -> SSAValue:
+    """The sum over the innermost `dims`, each element times `factor`: a fully connected layer with one output."""
+    shape = shape_of(value)
+    outer, count = shape[: dims[0]], prod(shape[d] for d in dims)
+    factors = b.constant(np.full((1, count), factor), value, "factors")
+    rows = b.reshape(value, (*outer, count))
+    sums = b.node(xnnpack.FullyConnectedOp, [rows, factors], (*outer, 1))
+    return b.reshape(sums, kept_shape(shape, dims, keepdim))
 
 
 def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
@@ -112,7 +145,9 @@ def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The sum over `dims`: the mean times the number of elements."""
+    """The sum over `dims`: the mean times the number of elements, where it is no product with ones."""
+    if is_dot(value, dims):
+        return dot(b, value, dims, 1.0, keepdim=keepdim)
     count = prod(static_shape(value, "input")[d] for d in dims)
     return scaled(b, mean_over(b, value, dims, keepdim=keepdim), count)
 

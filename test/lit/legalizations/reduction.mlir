@@ -117,7 +117,7 @@ func.func @running_statistics(%x: tensor<2x3x4x5xf32>, %m: tensor<3xf32>) -> ten
 
 // CHECK-LABEL: func.func @vector_norm(
 // CHECK:         xnnpack.unary square
-// CHECK:         xnnpack.global_average_pooling2d
+// CHECK:         xnnpack.fully_connected
 // CHECK:         xnnpack.unary square_root
 func.func @vector_norm(%x: tensor<2x3xf32>) -> tensor<2xf32> {
   %0 = edge.linalg_vector_norm(%x) {dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
@@ -131,5 +131,31 @@ func.func @vector_norm(%x: tensor<2x3xf32>) -> tensor<2xf32> {
 func.func @other_order(%x: tensor<2x3xf32>) -> tensor<2xf32> {
   // expected-remark @+1 {{edge.linalg_vector_norm not delegated: its order 3 is neither 1, 2 nor ∞}}
   %0 = edge.linalg_vector_norm(%x) {ord = 3 : i64, dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// The innermost dimensions are summed by a fully connected layer, of whose factors a mean's are 1 / n.
+// CHECK-LABEL: func.func @innermost(
+// CHECK:         %[[QUARTER:.*]] = xnnpack.constant dense<2.500000e-01> : tensor<1x4xf32>
+// CHECK-NEXT:    xnnpack.fully_connected %{{.*}}, %[[QUARTER]] : (tensor<3x2x4xf32>, tensor<1x4xf32>) -> tensor<3x2x1xf32>
+// CHECK-NEXT:    %[[ONES:.*]] = xnnpack.constant dense<1.000000e+00> : tensor<1x8xf32>
+// CHECK-NEXT:    %[[ROWS:.*]] = xnnpack.static_reshape %{{.*}} : tensor<3x2x4xf32> -> tensor<3x8xf32>
+// CHECK-NEXT:    xnnpack.fully_connected %[[ROWS]], %[[ONES]] : (tensor<3x8xf32>, tensor<1x8xf32>) -> tensor<3x1xf32>
+func.func @innermost(%x: tensor<3x2x4xf32>) -> (tensor<3x2x1xf32>, tensor<3xf32>) {
+  %0 = edge.mean.dim(%x) {dim = array<i64: -1>, keepdim = true} : (tensor<3x2x4xf32>) -> tensor<3x2x1xf32>
+  %1 = edge.sum.dim_IntList(%x) {dim = array<i64: 1, 2>} : (tensor<3x2x4xf32>) -> tensor<3xf32>
+  func.return %0, %1 : tensor<3x2x1xf32>, tensor<3xf32>
+}
+
+// -----
+
+// Too many elements to add one by one.
+// CHECK-LABEL: func.func @long(
+// CHECK:         xnnpack.global_average_pooling2d
+// CHECK-NOT:     xnnpack.fully_connected
+func.func @long(%x: tensor<2x4097xf32>) -> tensor<2xf32> {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x4097xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
