@@ -17,6 +17,7 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --threads N          worker threads (one for each core)
   --warmup N           executions that are not counted, the first included (10)
   --iterations N       executions that are counted (50)
+  --profile            print the median time of each operator as well
   --help               this text
 )";
 
@@ -70,6 +71,10 @@ Result<Arguments> ParseArguments(int argc, const char* const* argv) {
     if (name == "--help" || name == "-h") {
       arguments.help = true;
       return arguments;
+    }
+    if (name == "--profile") {
+      arguments.profile = true;
+      continue;
     }
     std::string_view value;
     if (const size_t equals = name.find('='); equals != std::string_view::npos) {

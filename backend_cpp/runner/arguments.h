@@ -16,6 +16,7 @@ struct Arguments {
   size_t threads = 0;
   size_t warmup = 10;
   size_t iterations = 50;
+  bool profile = false;
   bool help = false;
 };
 

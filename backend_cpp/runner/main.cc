@@ -154,10 +154,15 @@ Status WriteOutputs(const Method& method, const std::string& directory) {
   return {};
 }
 
-void PrintTimes(double first, std::vector<double> times) {
+double Median(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const size_t half = times.size() / 2;
-  const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+}
+
+void PrintTimes(double first, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const double median = Median(times);
   const double mean =
       std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
   std::printf("first iteration: %.3f ms\n", first);
@@ -165,9 +170,26 @@ void PrintTimes(double first, std::vector<double> times) {
               median, times.front());
 }
 
+// The operators of several executions, each with its median time; loops may make them differ.
+void PrintProfile(const std::vector<std::vector<ProfileEvent>>& profiles) {
+  std::printf("%12s  %8s  %s\n", "microseconds", "delegate", "operator");
+  const std::vector<ProfileEvent>& first = profiles.front();
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::vector<double> times;
+    for (const std::vector<ProfileEvent>& profile : profiles) {
+      if (i < profile.size()) times.push_back(profile[i].microseconds);
+    }
+    const bool is_kernel = first[i].delegate == ProfileEvent::kNoDelegate;
+    const std::string delegate = is_kernel ? "-" : std::to_string(first[i].delegate);
+    std::printf("%12.1f  %8s  %s\n", Median(std::move(times)), delegate.c_str(),
+                first[i].name.c_str());
+  }
+}
+
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
+  options.profile = arguments.profile;
   const auto start = Clock::now();
   XIR_ASSIGN_OR_RETURN(const auto program, Program::Open(arguments.model_path, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(arguments.method));
@@ -182,11 +204,16 @@ Status Run(const Arguments& arguments) {
     XIR_RETURN_IF_ERROR(std::move(RunOnce(method.get(), &inputs)).status());
   }
   std::vector<double> times;
+  std::vector<std::vector<ProfileEvent>> profiles;
   for (size_t i = 0; i < arguments.iterations; ++i) {
     XIR_ASSIGN_OR_RETURN(const double time, RunOnce(method.get(), &inputs));
     times.push_back(time);
+    if (!arguments.profile) continue;
+    XIR_ASSIGN_OR_RETURN(auto profile, method->Profile());
+    profiles.push_back(std::move(profile));
   }
   PrintTimes(first, std::move(times));
+  if (arguments.profile) PrintProfile(profiles);
   return arguments.output_dir.empty() ? Status() : WriteOutputs(*method, arguments.output_dir);
 }
 

@@ -167,6 +167,14 @@ XIR_TEST(runner_feeds_ones) {
   EXPECT(RunRunner("--model_path " + golden + " --iterations 1").exit_status == 0);
 }
 
+XIR_TEST(runner_profiles) {
+  const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small.pte";
+  const Run run = RunRunner("--model_path " + golden + " --profile --iterations 2");
+  EXPECT(run.exit_status == 0);
+  EXPECT(Contains(run.output, "microseconds  delegate  operator"));
+  EXPECT(Contains(run.output, "         0  Convolution (NHWC, F32)"));
+}
+
 XIR_TEST(runner_tells_what_is_wrong) {
   const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small";
   const auto fails = [](const std::string& arguments, const char* text) {

@@ -40,8 +40,8 @@ struct LoadOptions {
 struct ProfileEvent {
   static constexpr size_t kNoDelegate = SIZE_MAX;
 
-  std::string name;                // a kernel's, or XNNPACK's for one of its operators
-  size_t delegate = kNoDelegate;   // the delegate that the operator is part of
+  std::string name;               // a kernel's, or XNNPACK's for one of its operators
+  size_t delegate = kNoDelegate;  // the delegate that the operator is part of
   double microseconds = 0;
 };
 

@@ -54,8 +54,7 @@ void Widen(const Tensor& tensor) {
 
 Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          xnn_workspace_t workspace,
-                                                         pthreadpool_t threadpool,
-                                                         bool profile) {
+                                                         pthreadpool_t threadpool, bool profile) {
   SubgraphBuilder builder(view);
   if (Status status = builder.Build(); !status.ok()) {
     if (!builder.refused_node().has_value()) return status;
