@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
@@ -49,7 +50,7 @@ class Lowered:
         return all(isinstance(node, MOVES) for node in self.nodes)
 
 
-def islands(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> list[Operation]:
+def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list[Operation]:
     """The delegated ops that cost more to enter than they save.
 
     An island is a connected set of delegated ops that computes nothing and touches an op outside: it takes one's result
@@ -58,8 +59,11 @@ def islands(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> list
     """
     neighbours: dict[Operation, list[Operation]] = {op: [] for op in lowered}
     ashore: set[Operation] = set()
+    unread = unread_sizes(ops, lowered)
     for op in ops:
-        for producer in producers(op):
+        if op in unread:
+            continue
+        for producer in producers(op, lowered):
             if op in lowered and producer in lowered:
                 neighbours[op].append(producer)
                 neighbours[producer].append(op)
@@ -82,6 +86,22 @@ def islands(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> list
     return found
 
 
+def unread_sizes(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> set[Operation]:
+    """The ops on sizes that only delegated ops read, which read none any more."""
+    unread: set[Operation] = set()
+    for op in reversed(ops):
+        if computes_sizes(op) and all(
+            use.operation in lowered or use.operation in unread for result in op.results for use in result.uses
+        ):
+            unread.add(op)
+    return unread
+
+
+def computes_sizes(op: Operation) -> bool:
+    """Whether an op's results are numbers: what a size is, not what a tensor holds."""
+    return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
+
+
 def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:
     """The level of each op: an op outside that uses a delegated value begins a new one.
 
@@ -91,7 +111,7 @@ def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -
     effects = 0
     for op in ops:
         level = 0
-        for producer in producers(op):
+        for producer in producers(op, lowered):
             if producer in levels:
                 crossing = producer in lowered and op not in lowered
                 level = max(level, levels[producer] + crossing)
@@ -101,11 +121,11 @@ def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -
     return levels
 
 
-def producers(op: Operation) -> Iterator[Operation]:
-    """The ops whose results `op` reads, also from inside its regions."""
+def producers(op: Operation, lowered: dict[Operation, Lowered]) -> Iterator[Operation]:
+    """The ops whose results `op` reads, also from inside its regions; what is delegated reads no sizes."""
     for reader in op.walk() if op.regions else (op,):
         for value in reader.operands:
-            if isinstance(value.owner, Operation):
+            if isinstance(value.owner, Operation) and (op not in lowered or isinstance(value.type, TensorType)):
                 yield value.owner
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -22,14 +23,17 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge, pte
 from xir.dialects.edge import EdgeOp
-from xir.dialects.xnnpack import SubgraphOp
+from xir.dialects.xnnpack import StaticSliceOp, SubgraphOp
+from xir.dialects.xnnpack.base import ints, u32s
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
+from xir.transforms._sizes import Sizes, upper_bounds
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
@@ -95,12 +99,17 @@ class _PlanBuilder:
     delegates: list[pte.DelegateOp] = field(default_factory=list[pte.DelegateOp])
     calls: list[pte.InstructionOp] = field(default_factory=list[pte.InstructionOp])
 
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The largest shapes."""
+        return upper_bounds(self.func)
+
     def build(self) -> pte.ExecutionPlanOp:
         func = self.func
         if len(func.body.blocks) != 1:
             raise DiagnosticError(func, "a function needs a body of one block to become a plan")
         block = func.body.block
-        inputs = [self.input(index, argument) for index, argument in enumerate(block.args)]
+        inputs = [self.input(argument) for argument in block.args]
         outputs: Sequence[SSAValue] = ()
         for op in block.ops:
             match op:
@@ -143,17 +152,15 @@ class _PlanBuilder:
 
     # Values of the function.
 
-    def input(self, index: int, argument: SSAValue) -> SSAValue:
-        attributes = self.func.arg_attrs
-        max_shape = None if attributes is None else attributes.data[index].data.get("xir.max_shape")
-        self.values[argument] = self.variable(argument, max_shape)
+    def input(self, argument: SSAValue) -> SSAValue:
+        self.values[argument] = self.variable(argument)
         return self.values[argument]
 
-    def variable(self, value: SSAValue, max_shape: Attribute | None = None) -> SSAValue:
-        """A value that an instruction or the caller fills in. `max_shape` bounds a tensor's open dimensions."""
+    def variable(self, value: SSAValue) -> SSAValue:
+        """A value that an instruction or the caller fills in."""
         type = value.type
         if isinstance(type, TensorType):
-            return self.tensor(value, type, max_shape)
+            return self.tensor(value, type)
         if type == i64:
             return self.declare(pte.IntOp.make(int_val=IntegerAttr(0, i64)), value.owner)
         if type == f64:
@@ -162,16 +169,23 @@ class _PlanBuilder:
             return self.declare(pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)), value.owner)
         raise DiagnosticError(value, f"a value of type {type} has no form in a program")
 
-    def tensor(self, value: SSAValue, type: TensorType, max_shape: Attribute | None) -> SSAValue:
+    def tensor(self, value: SSAValue, type: TensorType) -> SSAValue:
         self.check_element_type(type, value)
-        properties: dict[str, Attribute] = {"tensor_type": type}
+        properties: dict[str, Attribute] = {"tensor_type": self.bounded(value)}
         if not type.has_static_shape():
-            if not isinstance(max_shape, DenseArrayBase):
-                raise DiagnosticError(value, f"{type} has no upper bound for its open dimensions, so it has no memory")
-            bounds = [int(size) for size in max_shape.get_values()]
             # TensorShapeDynamism.DynamicBound
-            properties = {"tensor_type": TensorType(type.element_type, bounds), "shape_dynamism": IntegerAttr(1, i32)}
+            properties["shape_dynamism"] = IntegerAttr(1, i32)
         return self.declare(pte.TensorOp.make(**properties), value.owner)
+
+    def bounded(self, value: SSAValue) -> TensorType:
+        """The type of a tensor at its largest."""
+        type = value.type
+        assert isinstance(type, TensorType)
+        try:
+            return TensorType(type.element_type, self.sizes.known(value))
+        except KeyError:
+            message = f"{type} has no upper bound for its dynamic dimensions, so it has no memory"
+            raise DiagnosticError(value, message) from None
 
     @staticmethod
     def check_element_type(type: TensorType, where: Locatable) -> None:
@@ -192,10 +206,11 @@ class _PlanBuilder:
         inputs = [self.values[value] for value in op.inputs]
         outputs = [self.variable(result) for result in op.outputs]
         self.values.update(zip(op.outputs, outputs, strict=True))
-        block = Block(arg_types=op.inputs.types)
+        block = Block(arg_types=[self.bounded(value) for value in op.inputs])
+        self.bound_values(op.body.block)
         inner = SubgraphOp.build(
             operands=[block.args],
-            result_types=[op.outputs.types],
+            result_types=[[self.bounded(value) for value in op.outputs]],
             properties=dict(op.properties),
             regions=[op.detach_region(op.body)],
         )
@@ -206,6 +221,19 @@ class _PlanBuilder:
         delegate.location = op.location
         self.delegates.append(delegate)
         self.call(pte.DelegateCallOp(name, [*inputs, *outputs]), op)
+
+    def bound_values(self, block: Block) -> None:
+        """Give the values of a subgraph their largest shapes: a file has no others, and XNNPACK infers the actual ones.
+
+        A slice of the rest of a dimension takes the most that the rest can be; XNNPACK stops at the end.
+        """
+        for op in block.ops:
+            if isinstance(op, StaticSliceOp) and 0 in ints(op.sizes):
+                whole = zip(ints(op.sizes), self.bounded(op.output).get_shape(), strict=True)
+                op.properties["sizes"] = u32s([size or rest for size, rest in whole])
+        for value in (*block.args, *(result for op in block.ops for result in op.results)):
+            if isinstance(value.type, TensorType) and not value.type.has_static_shape():
+                Rewriter.replace_value_with_new_type(value, self.bounded(value))
 
     def call(self, call: pte.InstructionOp, op: Operation) -> None:
         call.location = op.location

@@ -25,11 +25,12 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
-from xir.transforms._groups import Lowered, assign_levels, groups_of, islands, reorder
+from xir.transforms._groups import Lowered, assign_levels, computes_sizes, groups_of, islands, reorder
 from xir.transforms._node_check import NodeChecker
 from xir.transforms._outline import outline
 from xir.transforms._selection import Selection, op_names
-from xir.transforms.legalizations import RULES, NodeBuilder, RefusalError
+from xir.transforms._sizes import OpenSizeError, OpenSizes
+from xir.transforms.legalizations import RULES, SYMBOLIC, NodeBuilder, RefusalError
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
@@ -120,6 +121,7 @@ class PartitionXnnpackPass(XirPass):
             refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
             for op in group:
                 lowering.take_out(op, lowered, refusal)
+        erase_dead(block)
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,13 @@ class Lowering:
 
     def lower_all(self, block: Block) -> dict[Operation, Lowered]:
         """Lower the ops of a block that can be; those that are dead or do nothing are gone afterwards."""
-        for op in reversed(list(block.ops)):
-            if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
-                op.detach()
-                op.erase()
+        erase_dead(block)
         lowered: dict[Operation, Lowered] = {}
+        sizes = OpenSizes(block)
         for op in block.ops:
-            if not isinstance(op, edge.EdgeOp):
+            if not isinstance(op, edge.EdgeOp) or computes_sizes(op):
                 continue
-            result = self.lower(op)
+            result = self.lower(op, sizes)
             if isinstance(result, RefusalError):
                 self.report(op, result)
             elif not result.does_nothing:
@@ -154,15 +154,15 @@ class Lowering:
                 op.erase()
         return lowered
 
-    def lower(self, op: edge.EdgeOp) -> Lowered | RefusalError:
+    def lower(self, op: edge.EdgeOp, sizes: OpenSizes) -> Lowered | RefusalError:
         """Run the op's rule and verify what it built."""
         if (rule := RULES.get(op.name)) is None:
             return RefusalError("no rule lowers it to XNNPACK")
-        if op.symbols:
+        if op.symbols and op.name not in SYMBOLIC:
             return RefusalError("a size among its arguments is known only at run time")
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
             return RefusalError("its result has no elements")
-        builder = NodeBuilder(self.ctx, self.target, op.location)
+        builder = NodeBuilder(self.ctx, self.target, op.location, sizes)
         try:
             self.selection.check(op)
             values = rule(op, builder)
@@ -170,6 +170,9 @@ class Lowering:
             for built in builder.ops:
                 check_node(built, self.checker)
             check_results(op, values)
+        except OpenSizeError:
+            discard(builder.ops)
+            return RefusalError("it computes with the size of a dynamic dimension")
         except (RefusalError, VerifyException) as error:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
@@ -188,6 +191,14 @@ class Lowering:
         self.ctx.diagnostics.emit(
             NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
         )
+
+
+def erase_dead(block: Block) -> None:
+    """Erase edge ops whose results nobody uses, such as those on sizes that delegated ops no longer read."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
+            op.detach()
+            op.erase()
 
 
 def check_node(op: Operation, checker: NodeChecker | None) -> None:

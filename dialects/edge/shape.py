@@ -159,6 +159,9 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
         return None
     if size == 0:
         raise VerifyException("split_size is at least 1")
+    pieces = -(-total // size)
+    if op.results and pieces != len(op.results):
+        raise VerifyException(f"cuts {total} elements into {pieces} pieces, it has {len(op.results)} results")
     return [min(size, total - start) for start in range(0, total, size)]
 
 

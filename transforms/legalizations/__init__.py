@@ -11,11 +11,12 @@ from xir.transforms.legalizations import (
     selection,
     shape,
 )
-from xir.transforms.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError, Rule
+from xir.transforms.legalizations.rule import QUANTIZED, RULES, SYMBOLIC, NodeBuilder, Quantized, RefusalError, Rule
 
 __all__ = [
     "QUANTIZED",
     "RULES",
+    "SYMBOLIC",
     "NodeBuilder",
     "Quantized",
     "RefusalError",

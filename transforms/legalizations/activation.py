@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of
+from xir.dialects.xnnpack.base import rank_of
 from xir.transforms.legalizations.elementwise import scaled
 from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule, static_name
 
@@ -73,14 +73,14 @@ def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if op.value("scale") != 1 or op.value("input_scale") != 1:
         raise RefusalError("XNNPACK's elu has no scale and input_scale")
     alpha = FloatAttr(float(op.value("alpha")), f32)
-    return b.node(xnnpack.EluOp, [operand(op, "self")], shape_of(operand(op, "self")), {"alpha": alpha})
+    return b.node(xnnpack.EluOp, [operand(op, "self")], b.shape(operand(op, "self")), {"alpha": alpha})
 
 
 @rule("edge.leaky_relu", quantized=Quantized.TABLE)
 def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else negative_slope·self."""
     value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)
-    return b.node(xnnpack.LeakyReluOp, [value], shape_of(value), {"negative_slope": slope})
+    return b.node(xnnpack.LeakyReluOp, [value], b.shape(value), {"negative_slope": slope})
 
 
 @rule("edge.prelu")

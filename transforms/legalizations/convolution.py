@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
+from xir.dialects.xnnpack.base import rank_of, u32s
 from xir.ir.context import XirContext
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -43,7 +43,7 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if weight.ndim not in (3, 4):
         raise RefusalError(f"it convolves {weight.ndim - 2} dimensions; XNNPACK convolves two at most")
     dims = weight.ndim - 2
-    image = b.reshape(value, image_shape(value, dims))
+    image = b.reshape(value, image_shape(b, value, dims))
     weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
 
     pad_height, pad_width = window(op.value("padding"), dims, 0)
@@ -56,16 +56,16 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if is_transposed(op):
         op_class, filter_array = xnnpack.Deconv2dOp, deconv_filter(weight, groups)
         properties["adjustment"] = u32s(window(op.value("output_padding"), dims, 0))
-    elif groups > 1 and groups == shape_of(image)[1]:
+    elif groups > 1 and groups == b.shape(image)[1]:
         op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
     else:
         op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
     operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, filter_, static_name(filter_))]
     if bias is not None:
         operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
-    batch, channels, height, width = image_shape(op.results[0], dims)
+    batch, channels, height, width = image_shape(b, op.results[0], dims)
     result = b.node(op_class, operands, (batch, height, width, channels), properties)
-    return b.reshape(b.transpose(result, NHWC_TO_NCHW), shape_of(op.results[0]))
+    return b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))
 
 
 def is_transposed(op: edge.EdgeOp) -> bool:
@@ -73,9 +73,9 @@ def is_transposed(op: edge.EdgeOp) -> bool:
     return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))
 
 
-def image_shape(value: SSAValue, dims: int) -> tuple[int, int, int, int]:
+def image_shape(b: NodeBuilder, value: SSAValue, dims: int) -> tuple[int, int, int, int]:
     """The NCHW shape of an activation with `dims` spatial dimensions, which may lack the batch."""
-    shape = shape_of(value)
+    shape = b.shape(value)
     batch, channels = shape[-dims - 2] if len(shape) > dims + 1 else 1, shape[-dims - 1]
     return batch, channels, 1 if dims == 1 else shape[-2], shape[-1]
 

@@ -9,16 +9,17 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import broadcast, element_type, rank_of, shape_of
+from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.transforms.legalizations.elementwise import scaled
 from xir.transforms.legalizations.rule import (
     NodeBuilder,
     Quantized,
     RefusalError,
+    broadcast,
+    fixed,
     operand,
     rule,
     static_name,
-    static_shape,
 )
 
 
@@ -34,7 +35,7 @@ def addmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(mat1 × mat2): one node when `self` is a static bias by column."""
     if op.value("beta") != 1 or op.value("alpha") != 1:
         product = b.node(
-            xnnpack.BatchMatrixMultiplyOp, [operand(op, "mat1"), operand(op, "mat2")], shape_of(op.results[0])
+            xnnpack.BatchMatrixMultiplyOp, [operand(op, "mat1"), operand(op, "mat2")], b.shape(op.results[0])
         )
         return b.binary("add", scaled(b, product, op.value("alpha")), scaled(b, operand(op, "self"), op.value("beta")))
     return fully_connected(op, b, operand(op, "mat1"), operand(op, "mat2"), operand(op, "self"), transpose=True)
@@ -46,20 +47,20 @@ def mm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     lhs, rhs = operand(op, "self"), operand(op, "mat2")
     if isinstance(rhs.owner, edge.ConstantOp):
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], shape_of(op.results[0]))
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], b.shape(op.results[0]))
 
 
 @rule("edge.bmm", quantized=Quantized.MATRICES)
 def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self × mat2, a batch of matrices each."""
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], shape_of(op.results[0]))
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], b.shape(op.results[0]))
 
 
 @rule("edge.baddbmm")
 def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(batch1 × batch2)."""
     batches = [operand(op, "batch1"), operand(op, "batch2")]
-    product = scaled(b, b.node(xnnpack.BatchMatrixMultiplyOp, batches, shape_of(op.results[0])), op.value("alpha"))
+    product = scaled(b, b.node(xnnpack.BatchMatrixMultiplyOp, batches, b.shape(op.results[0])), op.value("alpha"))
     return b.binary("add", product, scaled(b, operand(op, "self"), op.value("beta")))
 
 
@@ -70,13 +71,13 @@ def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if rank_of(rhs) == 2 and isinstance(rhs.owner, edge.ConstantOp) and rank_of(lhs) > 0:
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
     if rank_of(lhs) == 1:
-        lhs = b.reshape(lhs, (1, *static_shape(lhs, "operand")))
+        lhs = b.reshape(lhs, (1, *b.shape(lhs)))
     if rank_of(rhs) == 1:
-        rhs = b.reshape(rhs, (*static_shape(rhs, "operand"), 1))
-    batch = broadcast(shape_of(lhs)[:-2], shape_of(rhs)[:-2])
-    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], (*batch, shape_of(lhs)[-2], shape_of(rhs)[-1]))
-    result = shape_of(op.results[0])
-    return product if shape_of(product) == result else b.reshape(product, static_shape(op.results[0], "result"))
+        rhs = b.reshape(rhs, (*b.shape(rhs), 1))
+    batch = broadcast(b.shape(lhs)[:-2], b.shape(rhs)[:-2])
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], (*batch, b.shape(lhs)[-2], b.shape(rhs)[-1]))
+    result = b.shape(op.results[0])
+    return product if b.shape(product) == result else b.reshape(product, b.shape(op.results[0]))
 
 
 def fully_connected(
@@ -89,7 +90,7 @@ def fully_connected(
             raise RefusalError(f"its bias has rank {rank_of(bias)}; XNNPACK adds one number to each column")
         operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
-    return b.node(xnnpack.FullyConnectedOp, operands, shape_of(op.results[0]), properties)
+    return b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties)
 
 
 @rule("edge.scaled_dot_product_attention")
@@ -100,20 +101,21 @@ def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if op.value("enable_gqa"):
         raise RefusalError("its key and value heads are shared by groups of query heads")
     query, key, value = operand(op, "query"), operand(op, "key"), operand(op, "value")
-    length, features = static_shape(query, "query")[-2:]
-    keys = static_shape(key, "key")[-2]
+    length, features = b.shape(query)[-2:]
+    keys = b.shape(key)[-2]
     scale = op.value("scale")
     scaled_query = scaled(b, query, 1 / math.sqrt(features) if scale is None else scale)
-    shape = (*broadcast(shape_of(query)[:-2], shape_of(key)[:-2]), length, keys)
+    shape = (*broadcast(b.shape(query)[:-2], b.shape(key)[:-2]), length, keys)
     scores = b.node(xnnpack.BatchMatrixMultiplyOp, [scaled_query, key], shape, {"transpose_b": UnitAttr()})
     mask = op.tensor("attn_mask")
     if op.value("is_causal"):
+        length, keys = fixed(length, "causal mask"), fixed(keys, "causal mask")
         above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
         scores = b.binary("add", scores, b.constant(above, query, "causal_mask"))
     elif mask is not None:
         scores = b.binary("add", scores, additive_mask(b, mask, query))
     weights = b.node(xnnpack.SoftmaxOp, [scores], shape)
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], shape_of(op.results[0]))
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], b.shape(op.results[0]))
 
 
 def additive_mask(b: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:
@@ -131,5 +133,5 @@ def softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     rank, dim = rank_of(value), op.value("dim") % max(rank_of(value), 1)
     perm = (*(d for d in range(rank) if d != dim), dim)
     moved = b.transpose(value, perm)
-    result = b.node(xnnpack.SoftmaxOp, [moved], shape_of(moved))
+    result = b.node(xnnpack.SoftmaxOp, [moved], b.shape(moved))
     return b.transpose(result, [perm.index(d) for d in range(rank)])

@@ -9,7 +9,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import shape_of, u32s
+from xir.dialects.xnnpack.base import u32s
+from xir.transforms._sizes import OpenSize
 from xir.transforms.legalizations.convolution import image_shape, window
 from xir.transforms.legalizations.reduction import image_mean, max_over
 from xir.transforms.legalizations.resampling import resampled
@@ -19,11 +20,13 @@ from xir.transforms.legalizations.rule import (
     NodeBuilder,
     Quantized,
     RefusalError,
+    fixed,
     operand,
     rule,
-    static_shape,
 )
 from xir.transforms.legalizations.shape import joined, pad_with, run
+
+CEIL_MODE_HINT = "pool with ceil_mode=False"
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,11 @@ class Pooling:
     stride: tuple[int, int]
     padding: tuple[int, int]
     dilation: tuple[int, int]
+    size: tuple[int, int]
+    """The size of the image."""
     result: tuple[int, int]
     """The size of the result."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """The size of the image."""
-        height, width = shape_of(self.image)[2:]
-        return height, width
+    ceil_mode: bool
 
     @property
     def padding_after(self) -> tuple[int, int]:
@@ -52,6 +52,10 @@ class Pooling:
         """
 
         def after(axis: int) -> int:
+            if isinstance(self.size[axis], OpenSize):
+                if self.ceil_mode:
+                    raise RefusalError("how far its last window reaches depends on a dynamic dimension", CEIL_MODE_HINT)
+                return self.padding[axis]
             reach = (self.result[axis] - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
             return max(self.padding[axis], reach - self.size[axis] - self.padding[axis])
 
@@ -61,15 +65,16 @@ class Pooling:
 def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
     """The arguments of an op that pools `dims` dimensions."""
     value = operand(op, "self")
-    static_shape(value, "input")
-    kernel = window(op.value("kernel_size"), dims, 1)
+    kernel, shape = window(op.value("kernel_size"), dims, 1), image_shape(b, value, dims)
     return Pooling(
-        image=b.reshape(value, image_shape(value, dims)),
+        image=b.reshape(value, shape),
         kernel=kernel,
         stride=window(op.value("stride"), dims, 1) if op.value("stride") else kernel,
         padding=window(op.value("padding"), dims, 0),
         dilation=window(op.value("dilation"), dims, 1) if "dilation" in op.schema.values else (1, 1),
-        result=image_shape(op.results[0], dims)[2:],
+        size=shape[2:],
+        result=image_shape(b, op.results[0], dims)[2:],
+        ceil_mode=op.value("ceil_mode"),
     )
 
 
@@ -80,7 +85,7 @@ def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
         raise RefusalError("its indices are used")
     pool = pooling(op, b, 1 if op.name == "edge.max_pool1d" else 2)
     if pool.kernel == (1, 1):
-        return [b.reshape(strided(b, pool), shape_of(op.results[0]))]
+        return [b.reshape(strided(b, pool), b.shape(op.results[0]))]
     (top, left), (bottom, right) = pool.padding, pool.padding_after
     properties = {
         "kernel": u32s(pool.kernel),
@@ -88,10 +93,10 @@ def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
         "dilation": u32s(pool.dilation),
         "padding": u32s((top, right, bottom, left)),
     }
-    batch, channels = shape_of(pool.image)[:2]
+    batch, channels = b.shape(pool.image)[:2]
     image = b.transpose(pool.image, NCHW_TO_NHWC)
     result = b.node(xnnpack.MaxPooling2dOp, [image], (batch, *pool.result, channels), {**properties})
-    return [b.reshape(b.transpose(result, NHWC_TO_NCHW), shape_of(op.results[0]))]
+    return [b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))]
 
 
 def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
@@ -110,7 +115,7 @@ def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """
     pool = pooling(op, b, 1 if op.name == "edge.avg_pool1d" else 2)
     if pool.kernel == (1, 1):
-        return b.reshape(strided(b, pool), shape_of(op.results[0]))
+        return b.reshape(strided(b, pool), b.shape(op.results[0]))
     divisor = op.value("divisor_override") if op.name == "edge.avg_pool2d" else None
     image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
     if op.value("count_include_pad") or divisor is not None:
@@ -121,7 +126,7 @@ def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
     if divisor is not None:
         result = b.binary("multiply", result, b.scalar(pool.kernel[0] * pool.kernel[1] / divisor, result))
-    return b.reshape(result, shape_of(op.results[0]))
+    return b.reshape(result, b.shape(op.results[0]))
 
 
 def average(
@@ -133,7 +138,7 @@ def average(
     size: tuple[int, int],
 ) -> SSAValue:
     """An average pooling node on an NCHW image; `padding` is (top, right, bottom, left)."""
-    batch, channels = shape_of(image)[:2]
+    batch, channels = b.shape(image)[:2]
     result = b.node(
         xnnpack.AveragePooling2dOp,
         [b.transpose(image, NCHW_TO_NHWC)],
@@ -148,8 +153,8 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean of each cell of a grid: one mean, a pooling where the grid is even, else a matrix on either side."""
     dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2
     value = operand(op, "self")
-    image = b.reshape(value, image_shape(value, dims))
-    size, out = static_shape(image, "input")[2:], image_shape(op.results[0], dims)[2:]
+    image = b.reshape(value, image_shape(b, value, dims))
+    size, out = b.shape(image)[2:], image_shape(b, op.results[0], dims)[2:]
     if out == (1, 1):
         result = image_mean(b, image, keepdim=True)
     elif size == out:
@@ -159,7 +164,7 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         result = average(b, image, kernel, kernel, (0, 0, 0, 0), out)
     else:
         result = resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
-    return b.reshape(result, shape_of(op.results[0]))
+    return b.reshape(result, b.shape(op.results[0]))
 
 
 @rule("edge.adaptive_max_pool2d")
@@ -167,9 +172,10 @@ def adaptive_max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each cell of a grid, one dimension after the other."""
     if op.results[1].first_use is not None:
         raise RefusalError("its indices are used")
-    value, result = operand(op, "self"), static_shape(op.results[0], "result")
-    shape = static_shape(value, "input")
+    value, result = operand(op, "self"), b.shape(op.results[0])
+    shape = b.shape(value)
     for dim in (len(shape) - 2, len(shape) - 1):
+        fixed(shape[dim], "grid")
         bounds = cell_bounds(shape[dim], result[dim])
         largest = [max_over(b, run(b, value, dim, start, end - start), [dim], keepdim=True) for start, end in bounds]
         value = joined(b, largest, dim)

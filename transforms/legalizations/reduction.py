@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, UnitAttr, bf16, f16, f32
+from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import element_type, rank_of, shape_of, u32s
+from xir.dialects.xnnpack.base import element_type, rank_of, u32s
+from xir.transforms._sizes import OpenSize
 from xir.transforms.legalizations.elementwise import scaled
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -24,9 +25,9 @@ from xir.transforms.legalizations.rule import (
     NodeBuilder,
     Quantized,
     RefusalError,
+    fixed,
     operand,
     rule,
-    static_shape,
 )
 
 MAX_DOT = 4096
@@ -45,12 +46,12 @@ def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
 
 def as_image(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
     """`value` as [outer, reduced, 1, inner], the dimensions `dims` in the second place."""
-    shape = static_shape(value, "input")
+    shape = b.shape(value)
     first, last = dims[0], dims[-1]
     if last - first + 1 != len(dims):
         rest = [d for d in range(len(shape)) if d not in dims]
         value = b.transpose(value, (*rest, *dims))
-        shape, first, last = shape_of(value), len(rest), len(shape) - 1
+        shape, first, last = b.shape(value), len(rest), len(shape) - 1
     return b.reshape(value, (prod(shape[:first]), prod(shape[first : last + 1]), 1, prod(shape[last + 1 :])))
 
 
@@ -63,36 +64,36 @@ def kept_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list
 
 def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The mean over `dims`, sorted and not empty."""
-    rank, shape = rank_of(value), shape_of(value)
+    rank, shape = rank_of(value), b.shape(value)
     if rank == 4 and list(dims) == [2, 3]:
         return image_mean(b, value, keepdim=keepdim)
-    if is_dot(value, dims):
+    if is_dot(b, value, dims):
         return dot(b, value, dims, 1 / prod(shape[d] for d in dims), keepdim=keepdim)
     image = as_image(b, value, dims)
-    outer, _, _, inner = shape_of(image)
+    outer, _, _, inner = b.shape(image)
     mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (outer, inner))
     return b.reshape(mean, kept_shape(shape, dims, keepdim))
 
 
-def is_dot(value: SSAValue, dims: Sequence[int]) -> bool:
+def is_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
     """Whether `dot` reduces over `dims`: the innermost ones, in fp32, and few enough elements to add one by one.
 
     The error of such a sum grows with their number, and in half precision faster than that of XNNPACK's reductions,
     which add in fp32.
     """
-    rank, shape = rank_of(value), shape_of(value)
+    rank, shape = rank_of(value), b.shape(value)
     innermost = list(range(rank - len(dims), rank))
     return (
         element_type(value) == f32
         and list(dims) == innermost
-        and DYNAMIC_INDEX not in shape[innermost[0] :]
+        and not any(isinstance(size, OpenSize) for size in shape[innermost[0] :])
         and prod(shape[d] for d in dims) <= MAX_DOT
     )
 
 
 def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, keepdim: bool) -> SSAValue:
     """The sum over the innermost `dims`, each element times `factor`: a fully connected layer with one output."""
-    shape = shape_of(value)
+    shape = b.shape(value)
     outer, count = shape[: dims[0]], prod(shape[d] for d in dims)
     factors = b.constant(np.full((1, count), factor), value, "factors")
     rows = b.reshape(value, (*outer, count))
@@ -102,7 +103,7 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
 
 def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
     """The mean over H and W of an NCHW value, whatever its size."""
-    batch, channels, _, _ = shape_of(value)
+    batch, channels, _, _ = b.shape(value)
     image = b.transpose(value, NCHW_TO_NHWC)
     if not keepdim:
         return b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, channels))
@@ -112,10 +113,10 @@ def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
 
 def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The largest element over `dims`, sorted and not empty: a pooling window as large as the dimension."""
-    shape = static_shape(value, "input")
+    shape = b.shape(value)
     image = as_image(b, value, dims)
-    outer, reduced, _, inner = shape_of(image)
-    if reduced > 1:
+    outer, reduced, _, inner = b.shape(image)
+    if fixed(reduced, "window") > 1:
         window = {"kernel": u32s((reduced, 1)), "stride": u32s((reduced, 1))}
         image = b.node(xnnpack.MaxPooling2dOp, [image], (outer, 1, 1, inner), {**window})
     return b.reshape(image, kept_shape(shape, dims, keepdim))
@@ -146,9 +147,9 @@ def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The sum over `dims`: the mean times the number of elements, where it is no product with ones."""
-    if is_dot(value, dims):
+    if is_dot(b, value, dims):
         return dot(b, value, dims, 1.0, keepdim=keepdim)
-    count = prod(static_shape(value, "input")[d] for d in dims)
+    count = prod(b.shape(value)[d] for d in dims)
     return scaled(b, mean_over(b, value, dims, keepdim=keepdim), count)
 
 
@@ -222,12 +223,12 @@ def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     dims = normalized_dims(op.value("dim"), rank_of(value))
     correction = op.value("correction") if op.name == "edge.var.correction" else int(op.value("unbiased"))
     correction = 1 if correction is None else correction
-    count = prod(static_shape(value, "input")[d] for d in dims)
+    count = prod(b.shape(value)[d] for d in dims)
     if count <= correction:
         raise RefusalError(f"{count} elements less the correction {correction} leave nothing to divide by")
     _, variance = centered(b, value, dims)
     result = scaled(b, variance, count / (count - correction))
-    return b.reshape(result, kept_shape(shape_of(value), dims, op.value("keepdim")))
+    return b.reshape(result, kept_shape(b.shape(value), dims, op.value("keepdim")))
 
 
 @rule("edge.rms_norm")
@@ -295,13 +296,13 @@ def instance_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Standardise each channel of each sample, then scale and shift by channel."""
     if not op.value("use_input_stats"):
         raise RefusalError("it uses running statistics", "use a batch norm, which is the same thing then")
-    return grouped_norm(op, b, shape_of(operand(op, "input"))[1])
+    return grouped_norm(op, b, b.shape(operand(op, "input"))[1])
 
 
 def grouped_norm(op: edge.EdgeOp, b: NodeBuilder, groups: int) -> SSAValue:
     """The normalisation of `groups` groups of channels."""
     value = operand(op, "input")
-    batch, channels, *space = static_shape(value, "input")
+    batch, channels, *space = b.shape(value)
     grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
     result = b.reshape(standardized(b, grouped, [2], op.value("eps")), (batch, channels, *space))
     return affine(b, result, op.tensor("weight"), op.tensor("bias"), (channels, *(1 for _ in space)))

@@ -13,8 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import shape_of
-from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, Quantized, rule, static_shape
+from xir.transforms.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, Quantized, fixed, rule
 
 
 def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.ndarray) -> SSAValue:
@@ -26,7 +25,7 @@ def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.nda
 def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
     """`matrix` [out, in] applied to the last dimension."""
     operands = [value, b.constant(matrix, value, "resample")]
-    return b.node(xnnpack.FullyConnectedOp, operands, (*shape_of(value)[:-1], matrix.shape[0]))
+    return b.node(xnnpack.FullyConnectedOp, operands, (*b.shape(value)[:-1], matrix.shape[0]))
 
 
 def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int]) -> tuple[float, float]:
@@ -46,8 +45,8 @@ def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int])
 def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
-    batch, channels, *size = static_shape(value, "input")
-    height, width = static_shape(op.results[0], "result")[2:]
+    batch, channels, *size = b.shape(value)
+    height, width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
     align = bool(op.value("align_corners"))
     ratio = (size[0] / height, size[1] / width)
     steps = inverse_scales(op, (size[0], size[1]), (height, width))
@@ -77,8 +76,8 @@ def hat_functions(size: int, out: int, step: float) -> np.ndarray:
 def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
-    batch, channels, height, width = static_shape(value, "input")
-    out_height, out_width = static_shape(op.results[0], "result")[2:]
+    batch, channels, height, width = b.shape(value)
+    out_height, out_width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
     steps = inverse_scales(op, (height, width), (out_height, out_width))
     rows, columns = nearest(height, out_height, steps[0]), nearest(width, out_width, steps[1])
     if rows != repeated(height, out_height // height) or columns != repeated(width, out_width // width):
@@ -86,7 +85,7 @@ def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
     pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
     spread = b.binary("multiply", pixels, b.constant(ones, value, "ones"))
-    return b.reshape(spread, shape_of(op.results[0]))
+    return b.reshape(spread, b.shape(op.results[0]))
 
 
 def nearest(size: int, out: int, step: float) -> list[int]:

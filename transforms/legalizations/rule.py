@@ -15,11 +15,13 @@ from typing import TypeVar
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import FLOAT_TYPES, broadcast, element_type, shape_of, u32s
+from xir.dialects.xnnpack.base import FLOAT_TYPES, Shape, element_type, shape_text, u32s
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
+from xir.transforms._sizes import OpenSize, OpenSizes
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -60,11 +62,20 @@ class RefusalError(Exception):
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, location: LocationAttr):
+    def __init__(self, ctx: XirContext, target: str, location: LocationAttr, sizes: OpenSizes):
         self.ctx = ctx
         self.target = target
         self.location = location
+        self.sizes = sizes
         self.ops: list[Operation] = []
+
+    def shape(self, value: SSAValue) -> Shape:
+        """The shape of a value, an `OpenSize` for each dynamic dimension."""
+        return self.sizes.shape(value)
+
+    def number(self, value: int | SSAValue) -> int:
+        """An argument that may be a size which the program computes: that as `OpenSize`."""
+        return self.sizes.number(value) if isinstance(value, SSAValue) else value
 
     def insert(self, op: OpT) -> OpT:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
@@ -82,39 +93,47 @@ class NodeBuilder:
         properties: dict[str, Attribute] | None = None,
     ) -> SSAValue:
         """Build a node with one result of `shape` and the first operand's element type; an absent bias is left out."""
-        result = TensorType(element_type(operands[0]), shape)
-        return self.insert(
-            op_class.create(operands=operands, result_types=[result], properties=properties or {})
-        ).results[0]
+        sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
+        result = TensorType(element_type(operands[0]), sizes)
+        built = self.insert(op_class.create(operands=operands, result_types=[result], properties=properties or {}))
+        if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in shape:
+            self.sizes.shapes[built.results[0]] = tuple(map(int, shape))
+        return built.results[0]
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
         """Permute dimensions; nothing is built for the identity."""
         if list(perm) == list(range(len(perm))):
             return value
-        shape = shape_of(value)
+        shape = self.shape(value)
         return self.node(xnnpack.StaticTransposeOp, [value], [shape[p] for p in perm], {"perm": u32s(perm)})
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """Give the elements a static `shape`; nothing is built when it is the shape already."""
-        if tuple(shape) == shape_of(value):
+        """Give the elements another `shape`; nothing is built when it is the shape already.
+
+        XNNPACK infers one dynamic dimension of the result, not more.
+        """
+        if tuple(shape) == self.shape(value):
             return value
-        return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(shape)})
+        new_shape = [0 if isinstance(size, OpenSize) else size for size in shape]
+        if new_shape.count(0) > 1:
+            raise RefusalError("it makes a shape with several dynamic dimensions; XNNPACK infers one")
+        return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(new_shape)})
 
     def unary(self, kind: str, value: SSAValue) -> SSAValue:
         """Apply an elementwise operator."""
-        return self.node(xnnpack.UnaryOp, [value], shape_of(value), {"kind": xnnpack.UnaryKindAttr(kind)})
+        return self.node(xnnpack.UnaryOp, [value], self.shape(value), {"kind": xnnpack.UnaryKindAttr(kind)})
 
     def binary(
         self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
     ) -> SSAValue:
         """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
-        shape = broadcast(shape_of(lhs), shape_of(rhs))
+        shape = broadcast(self.shape(lhs), self.shape(rhs))
         properties = {"kind": xnnpack.BinaryKindAttr(kind), **bounds(low, high)}
         return self.node(xnnpack.BinaryOp, [lhs, rhs], shape, properties)
 
     def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
         """Clamp to [low, high], an absent bound being infinite."""
-        return self.node(xnnpack.ClampOp, [value], shape_of(value), bounds(low, high))
+        return self.node(xnnpack.ClampOp, [value], self.shape(value), bounds(low, high))
 
     def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
         """A static tensor with the element type of `like`, to which numbers of another type are rounded.
@@ -166,18 +185,26 @@ RULES: dict[str, Rule] = {}
 """Edge op name -> its rule."""
 
 
+SYMBOLIC: set[str] = set()
+"""The edge ops whose rules take sizes among the arguments that only the run time knows."""
+
 QUANTIZED: dict[str, Quantized] = {}
 """Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
 
 
-def rule(*names: str, quantized: Quantized | None = None) -> Callable[[Rule], Rule]:
-    """Register a rule for the edge ops of these names, and how they take part in static quantisation."""
+def rule(*names: str, quantized: Quantized | None = None, symbolic: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule for the edge ops of these names, and how they take part in static quantisation.
+
+    `symbolic` says that it also takes sizes among the arguments that only the run time knows.
+    """
 
     def register(function: Rule) -> Rule:
         for name in names:
             if name in RULES or name not in edge.OPS:
                 raise ValueError(f"{name} is not an edge op, or has a rule already")
             RULES[name] = function
+            if symbolic:
+                SYMBOLIC.add(name)
             if quantized is not None:
                 QUANTIZED[name] = quantized
         return function
@@ -200,9 +227,25 @@ def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
     return properties
 
 
-def static_shape(value: SSAValue, what: str) -> tuple[int, ...]:
-    """The shape of `value`; RefusalError if a dimension is dynamic."""
-    shape = shape_of(value)
-    if DYNAMIC_INDEX in shape:
-        raise RefusalError(f"its {what} has a dynamic dimension")
-    return shape
+def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
+    """The common shape of two operands; dynamic sizes that may differ are taken to be the same, as XNNPACK checks."""
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b), strict=True)
+    shape: list[int] = []
+    for x, y in pairs:
+        if x == y or y == 1:
+            shape.append(x)
+        elif x == 1 or isinstance(x, OpenSize):
+            shape.append(y)
+        elif isinstance(y, OpenSize):
+            shape.append(x)
+        else:
+            raise VerifyException(f"shapes {shape_text(a)} and {shape_text(b)} do not broadcast")
+    return tuple(shape)
+
+
+def fixed(size: int, what: str) -> int:
+    """A size that has to be known at compile time; RefusalError, naming it as `what`, if it is a dynamic one."""
+    if isinstance(size, OpenSize):
+        raise RefusalError(f"its {what} depends on a dynamic dimension")
+    return size

@@ -10,14 +10,18 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, shape_of, u32s
-from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule, static_shape
+from xir.dialects.xnnpack.base import rank_of, u32s
+from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
 
 MAX_CONCATENATE = 5
 """The most tensors that one node joins."""
 
 MAX_RUNS = 256
 """The most slices that one op becomes: each is a node with its own cost."""
+
+END = 2**31
+"""From here on an index means the end; ATen's is 2^63 − 1."""
 
 
 @rule(
@@ -28,32 +32,32 @@ MAX_RUNS = 256
     "edge.squeeze.dims",
     "edge.unsqueeze",
     quantized=Quantized.MOVES,
+    symbolic=True,
 )
 def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""
-    static_shape(op.operands[0], "input")
-    return b.reshape(op.operands[0], static_shape(op.results[0], "result"))
+    return b.reshape(op.operands[0], b.shape(op.results[0]))
 
 
-@rule("edge.expand")
+@rule("edge.expand", symbolic=True)
 def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Repeat dimensions of size 1."""
-    return spread(b, operand(op, "self"), static_shape(op.results[0], "result"))
+    return spread(b, operand(op, "self"), b.shape(op.results[0]))
 
 
 @rule("edge.copy")
 def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Src in the shape of self."""
-    return spread(b, operand(op, "src"), static_shape(op.results[0], "result"))
+    return spread(b, operand(op, "src"), b.shape(op.results[0]))
 
 
 def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so a product with ones spreads it."""
-    before = (1,) * (len(shape) - rank_of(value)) + static_shape(value, "input")
+    before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
     aligned = b.reshape(value, before)
     if before == shape:
         return aligned
-    ones = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
+    ones = [fixed(size, "copies") if size != old else 1 for size, old in zip(shape, before, strict=True)]
     return b.binary("multiply", aligned, b.constant(np.ones(ones, np.float32), value, "ones"))
 
 
@@ -88,7 +92,7 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
 @rule("edge.cat", quantized=Quantized.MOVES)
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along `dim`; empty ones of shape [0] do not count."""
-    values = [value for value in op.tensors("tensors") if value is not None and shape_of(value) != (0,)]
+    values = [value for value in op.tensors("tensors") if value is not None and b.shape(value) != (0,)]
     return joined(b, values, op.value("dim") % rank_of(values[0]))
 
 
@@ -104,25 +108,25 @@ def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAVal
     """One concatenate node, or nothing for a single value."""
     if len(values) == 1:
         return values[0]
-    shape = list(shape_of(values[0]))
-    shape[axis] = sum(static_shape(value, "input")[axis] for value in values)
+    shape = list(b.shape(values[0]))
+    shape[axis] = sum(b.shape(value)[axis] for value in values)
     return b.node(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
 
 
-@rule("edge.slice.Tensor", quantized=Quantized.MOVES)
+@rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True)
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
     value = operand(op, "self")
-    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
-    start, end, step = op.value("start") or 0, op.value("end"), op.value("step")
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    start, end, step = b.number(op.value("start") or 0), op.value("end"), b.number(op.value("step"))
     start = clamp_index(start, shape[dim])
-    end = shape[dim] if end is None else clamp_index(end, shape[dim])
+    end = shape[dim] if end is None else clamp_index(b.number(end), shape[dim])
     return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
 
 
 def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step: int) -> SSAValue:
     """Every `step`th element from `start` to `end`: the first of each row, once `step` neighbours are a row."""
-    shape = shape_of(value)
+    shape = b.shape(value)
     count = -(-(end - start) // step)
     stop = start + count * step
     value = run(b, value, dim, start, min(stop, shape[dim]) - start)
@@ -136,26 +140,26 @@ def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step:
 def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self with one index of one dimension replaced by src, which lacks that dimension."""
     value, source = operand(op, "self"), operand(op, "src")
-    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     widened = b.reshape(source, (*shape[:dim], 1, *shape[dim + 1 :]))
-    return replaced(b, value, widened, dim, op.value("index") % shape[dim])
+    return replaced(b, value, widened, dim, wrap_index(op.value("index"), shape[dim]))
 
 
 @rule("edge.slice_scatter")
 def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self with elements `start` to `end` of one dimension replaced by src."""
     value, source = operand(op, "self"), operand(op, "src")
-    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if op.value("step") != 1:
         raise RefusalError(f"its step is {op.value('step')}; XNNPACK joins whole runs")
-    if shape_of(source)[dim] == 0:
+    if b.shape(source)[dim] == 0:
         return value
     return replaced(b, value, source, dim, clamp_index(op.value("start") or 0, shape[dim]))
 
 
 def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int) -> SSAValue:
     """`value` with the elements from `start` on, as many as `source` has, replaced along a dimension."""
-    end, size = start + shape_of(source)[dim], shape_of(value)[dim]
+    end, size = start + b.shape(source)[dim], b.shape(value)[dim]
     before = [run(b, value, dim, 0, start)] if start else []
     behind = [run(b, value, dim, end, size - end)] if end < size else []
     return joined(b, [*before, source, *behind], dim)
@@ -165,10 +169,10 @@ def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start:
 def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
     value = operand(op, "self")
-    shape = static_shape(value, "input")
+    shape = b.shape(value)
     for axis in op.value("dims"):
         dim = axis % len(shape)
-        value = taken(b, value, dim, range(shape[dim] - 1, -1, -1))
+        value = taken(b, value, dim, range(fixed(shape[dim], "order") - 1, -1, -1))
     return value
 
 
@@ -176,7 +180,7 @@ def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
     value, index = operand(op, "self"), b.weight(operand(op, "index"), "index").reshape(-1)
-    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
     return taken(b, value, dim, [int(i) for i in index])
@@ -199,29 +203,42 @@ def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SS
 def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
     value = operand(op, "self")
-    shape, dim = static_shape(value, "input"), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = op.value("index") % shape[dim], 1
+    offsets[dim], sizes[dim] = wrap_index(op.value("index"), shape[dim]), 1
     return b.reshape(box(b, value, offsets, sizes), (*shape[:dim], *shape[dim + 1 :]))
+
+
+def wrap_index(index: int, size: int) -> int:
+    """An index counted from 0: a negative one counts from the end."""
+    return index + size if index < 0 else index
 
 
 def clamp_index(index: int, size: int) -> int:
     """An index as Python's slices read it: negative from the end, cut to the dimension."""
-    return min(max(index + size if index < 0 else index, 0), size)
+    if not isinstance(index, OpenSize) and index >= END:
+        return size
+    return min(max(wrap_index(index, size), 0), size)
 
 
 def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence[int]) -> SSAValue:
     """A slice node, or nothing where the box is the whole value."""
-    if tuple(sizes) == shape_of(value):
+    shape = b.shape(value)
+    if tuple(sizes) == shape:
         return value
-    return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": u32s(sizes)})
+    for dim, offset, size in zip(shape, offsets, sizes, strict=True):
+        is_rest = isinstance(size, OpenSize) and offset + size == dim
+        if isinstance(offset, OpenSize) or (isinstance(size, OpenSize) and not is_rest):
+            raise RefusalError("it counts from the end of a dynamic dimension")
+    taken = u32s([0 if isinstance(size, OpenSize) else size for size in sizes])
+    return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": taken})
 
 
 def pad_with(b: NodeBuilder, value: SSAValue, before: Sequence[int], after: Sequence[int], number: float) -> SSAValue:
     """`value` with copies of `number` around it: so many before and after in each dimension."""
     if not any(before) and not any(after):
         return value
-    shape = [size + p + q for size, p, q in zip(shape_of(value), before, after, strict=True)]
+    shape = [size + p + q for size, p, q in zip(b.shape(value), before, after, strict=True)]
     properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": FloatAttr(number, f32)}
     return b.node(xnnpack.StaticConstantPadOp, [value], shape, {**properties})
 
@@ -239,7 +256,7 @@ def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[in
 def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with a constant; negative padding cuts."""
     value = operand(op, "self")
-    shape = static_shape(value, "input")
+    shape = b.shape(value)
     before, after = padding_by_dimension(op, "pad", len(shape))
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
@@ -256,12 +273,11 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with the mirrored or repeated border, one slice for each new row and column."""
     value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
-    static_shape(value, "input")
     before, after = padding_by_dimension(op, "padding", rank_of(value))
     if min(*before, *after) < 0:
         raise RefusalError("its padding is negative")
     for dim in range(rank_of(value)):
-        last = shape_of(value)[dim] - 1
+        last = b.shape(value)[dim] - 1
         first = [i if reflect else 0 for i in range(before[dim], 0, -1)]
         behind = [last - i if reflect else last for i in range(1, after[dim] + 1)]
         pieces = [run(b, value, dim, i, 1) for i in first] + [value] + [run(b, value, dim, i, 1) for i in behind]
@@ -271,7 +287,7 @@ def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
     """`size` neighbouring elements of one dimension."""
-    offsets, sizes = [0] * rank_of(value), list(shape_of(value))
+    offsets, sizes = [0] * rank_of(value), list(b.shape(value))
     offsets[dim], sizes[dim] = start, size
     return box(b, value, offsets, sizes)
 
@@ -280,12 +296,11 @@ def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSA
 def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
     value = operand(op, "self")
-    static_shape(value, "input")
     dim, start = op.value("dim") % rank_of(value), 0
     pieces: list[SSAValue] = []
     for result in op.results:
-        size = 1 if op.name == "edge.unbind.int" else static_shape(result, "result")[dim]
-        pieces.append(b.reshape(run(b, value, dim, start, size), shape_of(result)))
+        size = 1 if op.name == "edge.unbind.int" else b.shape(result)[dim]
+        pieces.append(b.reshape(run(b, value, dim, start, size), b.shape(result)))
         start += size
     return pieces
 
@@ -293,7 +308,7 @@ def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 @rule("edge.stack", quantized=Quantized.MOVES)
 def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along a new dimension."""
-    shape = static_shape(op.results[0], "result")
+    shape = b.shape(op.results[0])
     dim = op.value("dim") % len(shape)
     widened = (*shape[:dim], 1, *shape[dim + 1 :])
     return joined(b, [b.reshape(value, widened) for value in op.tensors("tensors") if value is not None], dim)
@@ -303,7 +318,7 @@ def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Lay copies side by side in each dimension."""
     value, repeats = operand(op, "self"), op.value("repeats")
-    value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + static_shape(value, "input"))
+    value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + b.shape(value))
     for dim, count in enumerate(repeats):
         value = joined(b, [value] * count, dim)
     return value
@@ -313,12 +328,12 @@ def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Move elements along dimensions, those that leave coming in on the other side."""
     value, dims = operand(op, "self"), op.value("dims")
-    shape = static_shape(value, "input")
+    shape = b.shape(value)
     if not dims:
         raise RefusalError("it rolls the flattened tensor", "name the dimensions")
     for shift, axis in zip(op.value("shifts"), dims, strict=True):
         dim = axis % len(shape)
-        cut = -shift % shape[dim]
+        cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], OpenSize) else -shift % shape[dim]
         if cut:
             value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
     return value
@@ -327,8 +342,8 @@ def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.pixel_shuffle", "edge.pixel_unshuffle", quantized=Quantized.MOVES)
 def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Move blocks of channels into space, or back: [N, C·r², H, W] ⇔ [N, C, H·r, W·r]."""
-    value, result = operand(op, "self"), static_shape(op.results[0], "result")
-    shape = static_shape(value, "input")
+    value, result = operand(op, "self"), b.shape(op.results[0])
+    shape = b.shape(value)
     if len(shape) != 4:
         raise RefusalError(f"its input has rank {len(shape)}; only batches of images are rearranged")
     batch = shape[0]

@@ -128,7 +128,7 @@ class _Importer:
         return attributes
 
     def _bounds(self, name: str, value: Any, location: LocationAttr) -> DictionaryAttr:
-        """`xir.max_shape` for an input with open dimensions: memory is planned for it."""
+        """For an input with open dimensions `xir.max_shape`, the largest shape, and what the dimensions are called."""
         if not isinstance(value, torch.Tensor) or not any(map(is_open, value.shape)):
             return DictionaryAttr({})
         shape: list[int] = []
@@ -143,7 +143,13 @@ class _Importer:
                     )
                 size = int(upper)
             shape.append(size)
-        return DictionaryAttr({"xir.max_shape": int_array(tuple(shape))})
+        names = [str(size) if is_open(size) else "" for size in value.shape]
+        return DictionaryAttr(
+            {
+                "xir.max_shape": int_array(tuple(shape)),
+                "xir.dim_names": ArrayAttr(StringAttr(name) for name in names),
+            }
+        )
 
     def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         results: list[SSAValue] = []

@@ -70,11 +70,30 @@ func.func @adaptive(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32> {
 // -----
 
 // CHECK-LABEL: func.func @dynamic(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>} : tensor<?x?x4x1xf32> -> tensor<?x?x2x1xf32>
+func.func @dynamic(%x: tensor<?x1x?x4xf32>) -> tensor<?x1x?x2xf32> {
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>} : (tensor<?x1x?x4xf32>) -> tensor<?x1x?x2xf32>
+  func.return %0 : tensor<?x1x?x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_ceil_mode(
 // CHECK:         edge.max_pool2d
-func.func @dynamic(%x: tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32> {
-  // expected-remark @+1 {{edge.max_pool2d not delegated: its input has a dynamic dimension}}
-  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>} : (tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32>
+func.func @dynamic_ceil_mode(%x: tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32> {
+  // expected-remark @+1 {{edge.max_pool2d not delegated: how far its last window reaches depends on a dynamic dimension (pool with ceil_mode=False)}}
+  %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 2, 2>, ceil_mode = true} : (tensor<1x1x?x4xf32>) -> tensor<1x1x?x2xf32>
   func.return %0 : tensor<1x1x?x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_grid(
+// CHECK:         edge.adaptive_avg_pool2d
+func.func @dynamic_grid(%x: tensor<1x2x?x4xf32>) -> tensor<1x2x2x2xf32> {
+  // expected-remark @+1 {{edge.adaptive_avg_pool2d not delegated: it computes with the size of a dynamic dimension}}
+  %0 = edge.adaptive_avg_pool2d(%x) {output_size = array<i64: 2, 2>} : (tensor<1x2x?x4xf32>) -> tensor<1x2x2x2xf32>
+  func.return %0 : tensor<1x2x2x2xf32>
 }
 
 // -----

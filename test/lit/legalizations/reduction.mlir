@@ -47,9 +47,24 @@ func.func @variance_of_one(%x: tensor<3x1xf32>) -> tensor<3xf32> {
 // CHECK-LABEL: func.func @dynamic(
 // CHECK:         edge.amax
 func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.amax not delegated: its input has a dynamic dimension}}
+  // expected-remark @+1 {{edge.amax not delegated: its window depends on a dynamic dimension}}
   %0 = edge.amax(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// The node takes the mean over as many rows as there are; what has to divide by their number stays outside.
+// CHECK-LABEL: func.func @dynamic_mean(
+// CHECK:         edge.sum.dim_IntList
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 0, 1, 4>} : tensor<?x4xf32> -> tensor<1x?x1x4xf32>
+// CHECK-NEXT:    xnnpack.global_average_pooling2d %{{.*}} : tensor<1x?x1x4xf32> -> tensor<1x4xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 4>} : tensor<1x4xf32> -> tensor<4xf32>
+func.func @dynamic_mean(%x: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
+  // expected-remark @+1 {{edge.sum.dim_IntList not delegated: it computes with the size of a dynamic dimension}}
+  %1 = edge.sum.dim_IntList(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
 // -----

@@ -32,9 +32,19 @@ func.func @nearest(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x8x12xf32> {
 // -----
 
 // CHECK-LABEL: func.func @dynamic(
-// CHECK:         edge.upsample_nearest2d
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 0, 4, 1, 4, 1>} : tensor<?x2x4x4xf32> -> tensor<?x4x1x4x1xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 0, 2, 8, 8>} : tensor<?x4x2x4x2xf32> -> tensor<?x2x8x8xf32>
 func.func @dynamic(%x: tensor<?x2x4x4xf32>) -> tensor<?x2x8x8xf32> {
-  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: its input has a dynamic dimension}}
   %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 8, 8>} : (tensor<?x2x4x4xf32>) -> tensor<?x2x8x8xf32>
   func.return %0 : tensor<?x2x8x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_size(
+// CHECK:         edge.upsample_nearest2d.vec
+func.func @dynamic_size(%x: tensor<1x2x?x4xf32>) -> tensor<1x2x?x8xf32> {
+  // expected-remark @+1 {{edge.upsample_nearest2d.vec not delegated: its size depends on a dynamic dimension}}
+  %0 = edge.upsample_nearest2d.vec(%x) {scale_factors = array<f64: 2.0, 2.0>} : (tensor<1x2x?x4xf32>) -> tensor<1x2x?x8xf32>
+  func.return %0 : tensor<1x2x?x8xf32>
 }

@@ -129,11 +129,45 @@ func.func @pixel_shuffle(%x: tensor<4x2x2xf32>) -> tensor<1x4x4xf32> {
 // -----
 
 // CHECK-LABEL: func.func @dynamic(
-// CHECK:         edge.view
-func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<?xf32> {
-  // expected-remark @+1 {{edge.view not delegated: its input has a dynamic dimension}}
+// CHECK-NEXT:    xnnpack.subgraph(%x)
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 0>} : tensor<?x4xf32> -> tensor<?xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 0>} : tensor<?xf32> -> tensor<2x?xf32>
+func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<2x?xf32> {
   %0 = edge.view(%x) {size = array<i64: -1>} : (tensor<?x4xf32>) -> tensor<?xf32>
-  func.return %0 : tensor<?xf32>
+  %1 = edge.sym_size.int(%0) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %2 = edge.executorch_prim.floordiv.Scalar()[%1] {a = -9223372036854775808 : i64, b = 2 : i64} : (i64) -> i64
+  %3 = edge.view(%0)[%2] {size = array<i64: 2, -9223372036854775808>} : (tensor<?xf32>, i64) -> tensor<2x?xf32>
+  func.return %3 : tensor<2x?xf32>
+}
+
+// -----
+
+// Slices of dynamic dimensions count from the start.
+// CHECK-LABEL: func.func @dynamic_slice(
+// CHECK:         edge.slice.Tensor(%x) {end = -1 : i64
+// CHECK:         edge.select.int(%x) {dim = 0 : i64, index = -1 : i64
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 1, 0>, sizes = array<i32: 0, 4>} : tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 0, 2>} : tensor<?x4xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 3, 0>, sizes = array<i32: 1, 4>} : tensor<?x4xf32> -> tensor<1x4xf32>
+func.func @dynamic_slice(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<4xf32>) {
+  %0 = edge.slice.Tensor(%x) {start = 1 : i64, end = 9223372036854775807 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = edge.slice.Tensor(%0) {dim = 1 : i64, start = 1 : i64, end = 3 : i64} : (tensor<?x4xf32>) -> tensor<?x2xf32>
+  %2 = edge.select.int(%x) {dim = 0 : i64, index = 3 : i64} : (tensor<?x4xf32>) -> tensor<4xf32>
+  // expected-remark @+1 {{edge.slice.Tensor not delegated: it counts from the end of a dynamic dimension}}
+  %3 = edge.slice.Tensor(%x) {end = -1 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  // expected-remark @+1 {{edge.select.int not delegated: it counts from the end of a dynamic dimension}}
+  %4 = edge.select.int(%x) {dim = 0 : i64, index = -1 : i64} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %1, %2, %3, %4 : tensor<?x2xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @two_dynamic(
+// CHECK:         edge.view(%x)
+func.func @two_dynamic(%x: tensor<?x?x4xf32>) -> tensor<?x?xf32> {
+  // expected-remark @+1 {{edge.view not delegated: it makes a shape with several dynamic dimensions; XNNPACK infers one}}
+  %0 = edge.view(%x) {size = array<i64: 3, -1>} : (tensor<?x?x4xf32>) -> tensor<?x?xf32>
+  func.return %0 : tensor<?x?xf32>
 }
 
 // -----

@@ -139,6 +139,31 @@ func.func @bounded(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 4>}) -> i6
 
 // -----
 
+// What is computed has the bounds that follow from the inputs', in delegates as well. The rest of a dimension that a
+// slice takes is at most 5 rows.
+// CHECK-LABEL:  pte.execution_plan @bounded_results
+// CHECK:          pte.delegate @bounded_results_0
+// CHECK:            xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 0, 2>} : tensor<6x4xf32> -> tensor<12x2xf32>
+// CHECK-NEXT:       xnnpack.static_slice %{{.*}} {offsets = array<i32: 1, 0>, sizes = array<i32: 11, 1>} : tensor<12x2xf32> -> tensor<11x1xf32>
+// CHECK:          %[[X:.*]] = pte.tensor tensor<6x4xf32> {shape_dynamism = 1 : i32}
+// CHECK:          %[[Y:.*]] = pte.tensor tensor<11x1xf32> {shape_dynamism = 1 : i32}
+// CHECK:          pte.tensor tensor<7xi64> {shape_dynamism = 1 : i32}
+// CHECK:            pte.delegate_call @bounded_results_0 (%[[X]], %[[Y]])
+func.func @bounded_results(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 4>}) -> (tensor<?x1xf32>, tensor<?xi64>) {
+  %0 = xnnpack.subgraph(%x) : (tensor<?x4xf32>) -> tensor<?x1xf32> {
+  ^bb0(%a: tensor<?x4xf32>):
+    %1 = xnnpack.static_reshape %a {new_shape = array<i32: 0, 2>} : tensor<?x4xf32> -> tensor<?x2xf32>
+    %2 = xnnpack.static_slice %1 {offsets = array<i32: 1, 0>, sizes = array<i32: 0, 1>} : tensor<?x2xf32> -> tensor<?x1xf32>
+    xnnpack.yield %2 : tensor<?x1xf32>
+  }
+  %3 = edge.sym_size.int(%0) {dim = 0 : i64} : (tensor<?x1xf32>) -> i64
+  %4 = edge.executorch_prim.sub.Scalar()[%3] {a = -9223372036854775808 : i64, b = 4 : i64} : (i64) -> i64
+  %5 = edge.full()[%4] {size = array<i64: -9223372036854775808>, fill_value = 1 : i64} : (i64) -> tensor<?xi64>
+  func.return %0, %5 : tensor<?x1xf32>, tensor<?xi64>
+}
+
+// -----
+
 // CHECK-LABEL:  pte.execution_plan @opaque
 // CHECK:            pte.kernel_call "my::op" (%[[X:.*]], %[[R:.*]])
 func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -162,8 +187,15 @@ func.func @opaque_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
 
 // -----
 
+func.func @wrong_bound(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 5>}) {
+  // expected-error @-1 {{xir.max_shape [6, 5] is not the largest shape of a tensor<?x4xf32>}}
+  func.return
+}
+
+// -----
+
 func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error @-1 {{tensor<?xf32> has no upper bound for its open dimensions, so it has no memory}}
+  // expected-error @-1 {{tensor<?xf32> has no upper bound for its dynamic dimensions, so it has no memory}}
   func.return %x : tensor<?xf32>
 }
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.export import Dim
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from xir.dialects import edge
@@ -413,7 +413,11 @@ def test_dynamic_batch() -> None:
     func = next(op for op in module.walk() if isinstance(op, FuncOp))
     assert str(func.function_type) == "(tensor<?x4x8x8xf32>) -> tensor<?x128xf32>"
     assert func.arg_attrs is not None
-    assert str(func.arg_attrs.data[0].data["xir.max_shape"]) == "array<i64: 16, 4, 8, 8>"
+    attributes = func.arg_attrs.data[0].data
+    assert str(attributes["xir.max_shape"]) == "array<i64: 16, 4, 8, 8>"
+    names = attributes["xir.dim_names"]
+    assert isinstance(names, ArrayAttr)
+    assert [bool(name.data) for name in names if isinstance(name, StringAttr)] == [True, False, False, False]
     ctx = XirContext()
     (result,) = run_module(module, ctx, [IMAGE.expand(5, 4, 8, 8)])
     torch.testing.assert_close(result, model(IMAGE.expand(5, 4, 8, 8).clone()))

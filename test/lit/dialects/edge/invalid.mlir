@@ -97,7 +97,7 @@ func.func @result_element_type(%x: tensor<2xf32>, %y: tensor<2xi64>) {
 // -----
 
 func.func @result_count(%x: tensor<2x3xf32>) {
-  // expected-error @+1 {{'edge.split.Tensor' op has 1 results, expected 2}}
+  // expected-error @+1 {{'edge.split.Tensor' op cuts 2 elements into 2 pieces, it has 1 results}}
   %0 = edge.split.Tensor(%x) {split_size = 1 : i64} : (tensor<2x3xf32>) -> tensor<1x3xf32>
   func.return
 }
