@@ -3,7 +3,7 @@
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "delegate": "canonicalize,fold-constants,cse,fold-batch-norm,partition-xnnpack,"
-    "sink-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
+    "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
     "emit": "decompose-for-kernels,fold-constants,cleanup,lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""

@@ -24,7 +24,7 @@ from xir.ir.printer import module_to_text
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
-SUBGRAPH_PASSES = "sink-slice,fuse-conv-relu,propagate-layout,fold-affine"
+SUBGRAPH_PASSES = "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine"
 """What the `delegate` pipeline runs on subgraphs."""
 
 DIMENSIONS = st.integers(1, 4)

@@ -1,4 +1,4 @@
-"""Compute only what a slice takes: slices of a projection's columns become smaller projections.
+"""Compute only what a slice takes of a projection: slices of its columns become smaller projections.
 
 Attention often projects once and cuts the result into query, key and value, with reshapes and transposes in between.
 Each cut keeps some of the filter's rows, so it is a projection of its own, and the cutting and most of the moving go
@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
-from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms._constants import part_of
 
 MOVES = (xnnpack.StaticReshapeOp, xnnpack.StaticTransposeOp)
 
@@ -60,7 +60,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class SinkSlicePass(XirPass):
+class SplitFullyConnectedPass(XirPass):
     """Turn slices of a fully connected node's columns into fully connected nodes of fewer columns.
 
     All that uses the node must be such slices, through reshapes and transposes, and they must not keep more columns
@@ -82,11 +82,11 @@ class SinkSlicePass(XirPass):
     """
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Sink every slice that can be."""
-        rewrite_patterns(op, [SinkSlice(ctx)])
+        """Split every node that can be."""
+        rewrite_patterns(op, [SplitFullyConnected(ctx)])
 
 
-class SinkSlice(RewritePattern):
+class SplitFullyConnected(RewritePattern):
     """Split one fully connected node."""
 
     def __init__(self, ctx: XirContext):
@@ -126,17 +126,9 @@ class SinkSlice(RewritePattern):
     def kept(self, value: SSAValue, rows: np.ndarray, axis: int, rewriter: PatternRewriter) -> SSAValue:
         """Some rows of a constant; a view where they are neighbours."""
         assert isinstance(value.owner, xnnpack.ConstantOp)
-        elements = value.owner.elements
-        array = storage_array(elements, self.ctx, value.owner)
         neighbours = rows[-1] - rows[0] + 1 == len(rows)
         index = (slice(None),) * axis + (slice(rows[0], rows[-1] + 1) if neighbours else rows,)
-        name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-        stored = elements.get_type()
-        assert isinstance(stored, TensorType)
-        constant = xnnpack.ConstantOp(make_dense(array[index], self.ctx, name, stored.get_element_type()))
-        constant.location = value.owner.location
-        rewriter.insert(constant)
-        return constant.output
+        return rewriter.insert(part_of(value.owner, index, self.ctx)).output
 
     def moved(self, move: Operation, value: SSAValue, shape: Sequence[int], rewriter: PatternRewriter) -> SSAValue:
         """The move `move` for a smaller operand."""

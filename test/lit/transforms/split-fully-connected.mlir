@@ -1,4 +1,4 @@
-// RUN: xir-opt --sink-slice --split-input-file %s | filecheck %s
+// RUN: xir-opt --split-fully-connected --split-input-file %s | filecheck %s
 
 // Slices of the columns become projections of their own.
 // CHECK-LABEL: func.func @columns
