@@ -28,8 +28,11 @@ from xdsl.irdl import (
 )
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.runtime import portable_kernels
+from xir.transforms.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 
@@ -93,6 +96,29 @@ def dialect_page(name: str) -> str:
     for attribute in sorted(dialect.attributes, key=lambda attribute: attribute.name):
         text += f"### `{attribute.name}`\n\n{docstring(attribute)}"
     return text
+
+
+def kernels_page() -> str:
+    """What each edge op becomes outside of a delegate, and who has the kernel."""
+
+    def has(kernel: str | None, names: frozenset[str]) -> str:
+        return "yes" if kernel in names else ""
+
+    def becomes(name: str) -> str:
+        rule = DECOMPOSITIONS.get(name)
+        return " ".join(inspect.cleandoc(rule.__doc__ or "").split()) if rule else ""
+
+    native, stock = portable_kernels(), executorch_kernels()
+    rows = (
+        (f"`{name}`", f"`{out}`" if (out := op.row.out) else "", has(out, native), has(out, stock), becomes(name))
+        for name, op in edge.OPS.items()
+    )
+    return (
+        "# Kernels\n\n"
+        "What runs an edge op that is not delegated: the kernel of its name, in xir's native runtime and in "
+        f"{EXECUTORCH}; or, behind `decompose-for-kernels`, what the last column says. An op that has neither runs in "
+        "Python alone, through ATen.\n\n" + table(("op", "kernel", "native", EXECUTORCH, "is decomposed to"), rows)
+    )
 
 
 def module_docstring(module: object) -> str:
@@ -172,6 +198,7 @@ def pages() -> dict[Path, str]:
     makers: dict[str, Callable[[], str]] = {
         "commands.md": commands_page,
         "passes.md": passes_page,
+        "kernels.md": kernels_page,
         "dialects/edge.md": edge_page,
     }
     makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}

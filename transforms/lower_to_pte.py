@@ -27,6 +27,7 @@ from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge, pte
 from xir.dialects.edge import EdgeOp
+from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.xnnpack import StaticSliceOp, SubgraphOp
 from xir.dialects.xnnpack.base import ints, u32s
 from xir.ir.context import XirContext
@@ -48,7 +49,8 @@ class LowerToPtePass(XirPass):
 
     An `xnnpack.subgraph` becomes a delegate and a call of it; an edge op a call of its out variant, as ExecuTorch names
     it. An op without one is called under its own name, with its results behind the arguments, which only xir's Python
-    runtime can do, and is reported as a remark. Memory is left to `plan-memory`.
+    runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch lacks: `decompose-for-kernels`
+    leaves few of either. Memory is left to `plan-memory`.
 
     Before:
     ```mlir
@@ -250,6 +252,8 @@ class _PlanBuilder:
             self.ctx.diagnostics.remark(op, f"{name} has no out variant, so only xir's Python runtime can run it")
             self.call(pte.KernelCallOp(name, [*arguments, *results]), op)
             return
+        if op.out_kernel not in executorch_kernels():
+            self.ctx.diagnostics.remark(op, f"{EXECUTORCH} has no kernel {op.out_kernel}, so only xir can run it")
         out = self.out_arguments(op, results)
         self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
 

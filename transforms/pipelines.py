@@ -2,8 +2,9 @@
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-    "delegate": "canonicalize,fold-constants,cse,fold-batch-norm,partition-xnnpack,"
+    "simplify": "canonicalize,fold-constants,cse,fold-batch-norm",
+    "delegate": "simplify,partition-xnnpack,"
     "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,cleanup",
-    "emit": "decompose-for-kernels,fold-constants,cleanup,lower-to-pte,plan-memory",
+    "emit": "simplify,decompose-for-kernels,fold-constants,cleanup,lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""

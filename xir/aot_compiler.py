@@ -121,17 +121,21 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     path = options.output_dir / f"{name}_{'xnnpack' if options.delegate else 'portable'}_fp32.pte"
     with step(f"Writing {path}"):
         _write(path, executorch.write_to_file)
-    _print_results(options, edge, f"{path}: {path.stat().st_size / 1e6:.2f} MB, {_summary(edge, options)}")
+    size = f"{path.stat().st_size / 1e6:.2f} MB"
+    last_line = f"{path}: {size}, {_summary(edge, options)}{_python_only(executorch)}"
+    _print_results(options, edge, executorch, last_line)
     return 0
 
 
-def _print_results(options: argparse.Namespace, edge: EdgeProgram, last_line: str) -> None:
+def _print_results(
+    options: argparse.Namespace, edge: EdgeProgram, executorch: ExecutorchProgram, last_line: str
+) -> None:
     """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
     from xir.report import report_of
     from xir.transforms.partition_xnnpack import NotDelegated
 
     report = report_of(edge.remarks)
-    for remark in edge.remarks:
+    for remark in (*edge.remarks, *executorch.remarks):
         if not (options.report and isinstance(remark, NotDelegated)):
             print(remark, file=sys.stderr)
     if options.report_json and options.report_json != "-":
@@ -207,6 +211,14 @@ def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
         return f"{counted[0]}, nothing outside"
     advice = "" if options.report else ", run --report"
     return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}{advice}"
+
+
+def _python_only(program: ExecutorchProgram) -> str:
+    """Which operators of the program the native runner cannot run; nothing if it runs all of them."""
+    from xir.runtime import portable_kernels
+
+    missing = [name for name in program.kernel_names if name not in portable_kernels()]
+    return f"; only Python runs {', '.join(missing)}" if missing else ""
 
 
 def _write(path: Path, write: Any) -> None:

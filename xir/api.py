@@ -103,9 +103,9 @@ class EdgeProgram:
 
     def to_executorch(self) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory."""
-        passes = parse_pipeline("cleanup,emit", PASSES, PIPELINES)
-        module, ctx, _ = _transform(self.module, self.ctx, passes)
-        return ExecutorchProgram(module, ctx)
+        passes = parse_pipeline("emit", PASSES, PIPELINES)
+        module, ctx, remarks = _transform(self.module, self.ctx, passes)
+        return ExecutorchProgram(module, ctx, remarks)
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,16 @@ class ExecutorchProgram:
 
     module: ModuleOp
     ctx: XirContext
+    remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
+    """What passes had to say, such as that ExecuTorch lacks a kernel."""
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """The kernels that it calls outside of delegates, such as `aten::add.out`, in the order of their first call."""
+        from xir.dialects.pte import KernelCallOp
+
+        calls = (op for op in self.module.walk() if isinstance(op, KernelCallOp))
+        return list(dict.fromkeys(call.kernel.data for call in calls))
 
     @property
     def buffer(self) -> bytes:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "xir/check_graph.h"
+#include "kernels/registry.h"
 #include "xir/program.h"
 
 namespace py = pybind11;
@@ -416,6 +417,7 @@ PYBIND11_MODULE(_native, m) {
       .def_property_readonly("method_names", &PyProgram::method_names)
       .def_property_readonly("threads", &PyProgram::threads)
       .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
+  m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
         py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),

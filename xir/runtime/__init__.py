@@ -7,6 +7,15 @@ The work is done by the C++ runtime (`backend_cpp/`); operators that it has no k
 """
 
 from xir.runtime._native import XirRuntimeError
-from xir.runtime.program import Method, MethodMetadata, ProfileEvent, Program, Runtime, ValueInfo
+from xir.runtime.program import Method, MethodMetadata, ProfileEvent, Program, Runtime, ValueInfo, portable_kernels
 
-__all__ = ["Method", "MethodMetadata", "ProfileEvent", "Program", "Runtime", "ValueInfo", "XirRuntimeError"]
+__all__ = [
+    "Method",
+    "MethodMetadata",
+    "ProfileEvent",
+    "Program",
+    "Runtime",
+    "ValueInfo",
+    "XirRuntimeError",
+    "portable_kernels",
+]

@@ -171,6 +171,11 @@ class Runtime:
         return Program(_native.open(os.fspath(source), **options))
 
 
+def portable_kernels() -> frozenset[str]:
+    """The kernels that the runtime has itself, in C++, by the names that programs call them by (`aten::add.out`)."""
+    return frozenset(_native.portable_kernels())
+
+
 def _value_info(info: dict[str, Any]) -> ValueInfo:
     if info["kind"] != "tensor":
         return ValueInfo(info["kind"])

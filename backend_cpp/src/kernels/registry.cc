@@ -80,6 +80,12 @@ const PortableKernel* FindPortableKernel(std::string_view name) {
   return found != end && found->name == name ? found : nullptr;
 }
 
+std::vector<std::string_view> PortableKernelNames() {
+  std::vector<std::string_view> names;
+  for (const PortableKernel& row : kKernels) names.push_back(row.name);
+  return names;
+}
+
 Result<std::vector<size_t>> MatchSignature(std::string_view signature, KernelArgs args) {
   const auto results = static_cast<size_t>(std::count(signature.begin(), signature.end(), 'O'));
   if (args.size() != signature.size() && args.size() != signature.size() + results) {

@@ -24,6 +24,9 @@ struct PortableKernel {
 // Null where there is none.
 const PortableKernel* FindPortableKernel(std::string_view name);
 
+// The names of all kernels, sorted.
+std::vector<std::string_view> PortableKernelNames();
+
 // Checks arguments against a signature; ExecuTorch repeats the results behind the last one, which
 // is allowed. Answers the indices of the arguments that the kernel writes.
 Result<std::vector<size_t>> MatchSignature(std::string_view signature, KernelArgs args);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Region
 
 from xir.dialects import edge
+from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
@@ -27,6 +29,7 @@ TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 """Of the largest magnitude of a result; 1e-5 for other element types."""
 
 STOCK_KERNELS = frozenset(_get_operator_names())
+"""Those that it has without being asked for more."""
 
 WITHOUT_KERNEL = {
     "edge.adaptive_max_pool2d",
@@ -90,9 +93,20 @@ def test_agrees_with_aten(name: str, case: Case) -> None:
     check([each.clone() if isinstance(each, torch.Tensor) else each for each in program.forward(inputs)], call.expected)
 
 
+def test_the_list_of_kernels_is_of_the_installed_release() -> None:
+    assert EXECUTORCH == f"ExecuTorch {version('executorch')}"
+    quantised = {name for name in executorch_kernels() if name.startswith("quantized_decomposed::")}
+    assert executorch_kernels() - quantised == STOCK_KERNELS - quantised
+    assert quantised
+
+
 def test_decompositions_are_of_ops_without_kernels_or_of_special_calls() -> None:
     """An op whose kernel stock ExecuTorch lacks has a decomposition, unless none is possible."""
-    without = {
-        name for name, op in edge.OPS.items() if op.row.out not in STOCK_KERNELS and "quantized_decomposed" not in name
+    without = {name for name, op in edge.OPS.items() if op.row.out not in executorch_kernels()}
+    assert without - DECOMPOSITIONS.keys() == {
+        "edge.randperm",
+        "edge.scatter_reduce.two",
+        "edge.quantized_decomposed.quantize_per_channel_group",
+        "edge.quantized_decomposed.dequantize_per_channel_group",
+        "edge.quantized_decomposed.choose_qparams_symmetric.tensor",
     }
-    assert without - DECOMPOSITIONS.keys() == {"edge.randperm", "edge.scatter_reduce.two"}
