@@ -19,7 +19,7 @@ from xir.transforms.registry import PassOption, describe
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from xir.api import EdgeProgram, XnnpackPartitioner
+    from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner
 
 
 class UsageError(Exception):

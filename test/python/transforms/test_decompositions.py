@@ -94,7 +94,7 @@ def test_agrees_with_aten(name: str, case: Case) -> None:
 
 
 def test_the_list_of_kernels_is_of_the_installed_release() -> None:
-    assert EXECUTORCH == f"ExecuTorch {version('executorch')}"
+    assert f"ExecuTorch {version('executorch')}" == EXECUTORCH
     quantised = {name for name in executorch_kernels() if name.startswith("quantized_decomposed::")}
     assert executorch_kernels() - quantised == STOCK_KERNELS - quantised
     assert quantised
