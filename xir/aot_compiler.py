@@ -39,9 +39,16 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--model_name", metavar="NAME", help=f"a model of the zoo: {', '.join(MODELS)}")
-    source.add_argument("--model", metavar="FILE.py:FACTORY", help="a function that returns (module, example inputs)")
+    source.add_argument(
+        "--model",
+        metavar="FILE.py:FACTORY",
+        help="a function that returns (module, example inputs), or with torch.export's dynamic shapes behind them",
+    )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
+    parser.add_argument(
+        "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
+    )
     parser.add_argument("--delegate", action="store_true", help="run on XNNPACK what it can compute")
     parser.add_argument(
         "--report", action="store_true", help="print a table of the ops outside the delegate, by reason and source line"
@@ -90,6 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _argument_parser().parse_args(argv)
         if options.weights and not options.model_name:
             raise UsageError("--weights goes with --model_name")
+        if options.max_batch is not None and options.pt2:
+            raise UsageError("--max-batch goes with a model; what is dynamic in an exported program was said at export")
+        if options.max_batch is not None and options.max_batch < 2:
+            raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
         if (options.report or options.report_json) and not options.delegate:
             raise UsageError("a report says what --delegate leaves out: give that as well")
         return _compile(options, _partitioner(options))
@@ -163,17 +174,38 @@ def _load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
             from xir.models import load_model
 
             model, inputs = load_model(name, options.weights)
+            shapes = None
     else:
         with step(f"Loading {options.model}"):
-            name, (model, inputs) = _call_factory(options.model)
+            name, model, inputs, shapes = _call_factory(options.model)
     with step(f"Exporting {name}"):
-        import torch
-
-        return name, torch.export.export(model, tuple(inputs))
+        return name, _export(name, model, tuple(inputs), shapes, options.max_batch)
 
 
-def _call_factory(reference: str) -> tuple[str, Any]:
-    """`path.py:factory` and what the factory returns."""
+def _export(name: str, model: Any, inputs: tuple[Any, ...], shapes: Any, max_batch: int | None) -> ExportedProgram:
+    """Export a model, with its dynamic shapes or those that --max-batch stands for."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    if max_batch is not None:
+        if shapes is not None:
+            raise UsageError(f"'{name}' says itself what is dynamic: leave --max-batch out")
+        # Export takes a size of 1 for one that stays 1.
+        inputs = pytree.tree_map_only(torch.Tensor, lambda x: torch.cat([x[:1]] * 2) if x.dim() else x, inputs)
+        batch = torch.export.Dim("batch", max=max_batch)
+        shapes = pytree.tree_map(lambda x: {0: batch} if isinstance(x, torch.Tensor) and x.dim() else None, inputs)
+    if shapes is None:
+        return torch.export.export(model, inputs)
+    try:
+        return torch.export.export(model, inputs, dynamic_shapes=shapes)
+    except (ValueError, RuntimeError) as error:
+        first, *rest = str(error).strip().splitlines()
+        reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
+        raise UsageError(f"'{name}' does not export with these dynamic shapes: {reason}") from None
+
+
+def _call_factory(reference: str) -> tuple[str, Any, Any, Any]:
+    """`path.py:factory`: its name, and the module, example inputs and dynamic shapes, if any, that it returns."""
     file, colon, factory = reference.rpartition(":")
     if not colon or not file:
         raise UsageError(f"--model takes FILE.py:FACTORY, got '{reference}'")
@@ -185,9 +217,12 @@ def _call_factory(reference: str) -> tuple[str, Any]:
     if not callable(function := getattr(module, factory, None)):
         raise UsageError(f"'{file}' has no function '{factory}'")
     result = function()
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise UsageError(f"'{factory}' has to return a module and a tuple of example inputs")
-    return factory, (result[0].eval(), result[1])
+    if not isinstance(result, tuple) or len(result) not in (2, 3):
+        raise UsageError(
+            f"'{factory}' has to return a module and a tuple of example inputs, or the dynamic shapes as well"
+        )
+    model, inputs, *shapes = result
+    return factory, model.eval(), inputs, shapes[0] if shapes else None
 
 
 def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> EdgeProgram:
@@ -201,8 +236,9 @@ def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
     from xir.dialects.edge import EdgeOp
     from xir.dialects.xnnpack import SubgraphOp
+    from xir.transforms._groups import computes_sizes
 
-    ops = list(edge.module.walk())
+    ops = [op for op in edge.module.walk() if not computes_sizes(op)]
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))
     counted = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((delegates, "delegate"), (outside, "op"))]
     if not options.delegate:

@@ -102,6 +102,60 @@ def test_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report["ops"][0]["line"] == 6
 
 
+DYNAMIC = """
+import torch
+
+class Rows(torch.nn.Module):
+    def forward(self, x):
+        return x.flatten(1).relu()
+
+class Three(torch.nn.Module):
+    def forward(self, x):
+        return x.relu() if x.shape[0] == 3 else x
+
+def rows():
+    return Rows(), (torch.rand(1, 2, 2),)
+
+def bounded():
+    return Rows(), (torch.rand(3, 2, 2),), ({0: torch.export.Dim("rows", max=7)},)
+
+def three():
+    return Three(), (torch.rand(3, 2),), ({0: torch.export.Dim("rows", max=7)},)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bound"), [(["mine.py:bounded"], 7), (["mine.py:rows", "--max-batch", "5"], 5)], ids=lambda a: str(a)
+)
+def test_dynamic_shapes(arguments: list[str], bound: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(DYNAMIC, encoding="utf-8")
+    assert main(["--model", *arguments, "--delegate"]) == 0
+    out, err = capsys.readouterr()
+    assert f"xir.max_shape = array<i64: {bound}, 2, 2>" in out
+    assert out.splitlines()[-1].endswith("1 delegate, nothing outside")
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "mine.py:three"], "'three' does not export with these dynamic shapes: Constraints violated"),
+        (["--model", "mine.py:bounded", "--max-batch", "5"], "'bounded' says itself what is dynamic"),
+        (["--model", "mine.py:rows", "--max-batch", "1"], "--max-batch takes a number from 2 on, got 1"),
+        (["--pt2", "rows.pt2", "--max-batch", "5"], "--max-batch goes with a model"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_wrong_dynamic_shapes(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.py").write_text(DYNAMIC, encoding="utf-8")
+    assert main([*arguments, "--delegate"]) == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("xir-aot: error: ")]
+    assert message in line
+    assert not list(folder.glob("*.pte"))
+
+
 def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "linear", "--delegate", "--report", "--report-json", "-"]) == 0
     out, err = capsys.readouterr()

@@ -1,0 +1,97 @@
+"""Models with dynamic dimensions: one file for every size up to the bound, in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+from torch.export import Dim
+
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
+from xir.dialects import edge, xnnpack
+from xir.models import load_model
+from xir.runtime import Runtime, XirRuntimeError
+
+BATCH, LENGTH = Dim("batch", max=6), Dim("length", max=9)
+SIZES = (3, 1, 6, 2, 6, 1)
+"""Of the batch, in the order of the runs: sizes grow and shrink."""
+LENGTHS = (5, 9, 1, 2, 9, 4)
+
+Inputs = tuple[Tensor, ...]
+
+
+def conv_net() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=2, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, padding=1, groups=8),
+        nn.Hardswish(),
+        nn.MaxPool2d(2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 5),
+        nn.Softmax(-1),
+    )
+
+
+def images(n: int, _: int) -> Inputs:
+    return (torch.randn(n, 3, 16, 16),)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, how to make inputs of a batch size and a length, and what is dynamic in them."""
+
+    build: Callable[[], nn.Module]
+    inputs: Callable[[int, int], Inputs]
+    shapes: Any
+    outside: Sequence[str] = ()
+    """The ops that stay outside the one delegate."""
+
+
+CASES = {
+    "conv_net": Case(conv_net, images, ({0: BATCH},)),
+    "resnet18": Case(lambda: load_model("resnet18")[0], lambda n, _: (torch.randn(n, 3, 64, 64),), ({0: BATCH},)),
+}
+
+
+def compiled(case: Case) -> tuple[nn.Module, EdgeProgram]:
+    torch.manual_seed(5)
+    model = case.build().eval()
+    program = torch.export.export(model, case.inputs(2, 3), dynamic_shapes=case.shapes)
+    return model, to_edge(program).to_backend(XnnpackPartitioner())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_size_up_to_the_bound(name: str) -> None:
+    case = CASES[name]
+    model, program = compiled(case)
+    ops = list(program.module.walk())
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    assert [op.name for op in ops if isinstance(op, edge.EdgeOp)] == list(case.outside)
+    file = program.to_executorch().buffer
+    method = Runtime.get().load_program(file).load_method("forward")
+    stock = _load_for_executorch_from_buffer(file)
+    for size, length in zip(SIZES, LENGTHS, strict=True):
+        inputs = case.inputs(size, length)
+        with torch.no_grad():
+            expected = model(*inputs)
+        for outputs in (method.execute(list(inputs)), stock.run_method("forward", inputs)):
+            torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_beyond_the_bound() -> None:
+    _, program = compiled(CASES["conv_net"])
+    method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
+    with pytest.raises(XirRuntimeError, match=r"input 0: shape \[7, 3, 16, 16\] exceeds the bound \[6, 3, 16, 16\]"):
+        method.execute([torch.randn(7, 3, 16, 16)])
+    with pytest.raises(XirRuntimeError, match="input 0"):
+        method.execute([torch.randn(3, 16, 16)])
+    (after,) = method.execute(list(images(2, 0)))
+    assert after.shape == (2, 5)
