@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from xdsl.dialects.builtin import Float32Type, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.base import shape_of
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
@@ -207,8 +207,6 @@ def check_node(op: Operation, checker: NodeChecker | None) -> None:
     if not isinstance(op, xnnpack.NodeOp):
         return
     for value in (*op.operands, *op.results):
-        if not isinstance(element_type(value), Float32Type):
-            raise RefusalError(f"XNNPACK does not compute it on {element_type(value)}")
         if 0 in shape_of(value):
             # XNNPACK reads a size of 0 as one to be inferred, or not at all.
             raise RefusalError("it has a tensor without elements")

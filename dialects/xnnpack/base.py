@@ -8,14 +8,13 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    BFloat16Type,
     DenseArrayBase,
-    Float16Type,
-    Float32Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     TensorType,
+    bf16,
+    f16,
     f32,
     i32,
 )
@@ -30,7 +29,24 @@ from xir.dialects.xnnpack.wire import Member, Wire
 MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
 
-FLOAT_TYPES = (Float32Type, Float16Type, BFloat16Type)
+FLOATS: tuple[Attribute, ...] = (f32, f16, bf16)
+"""XNNPACK's floating-point types."""
+
+PLAIN: tuple[Attribute, ...] = (*FLOATS, i32)
+"""The element types of XNNPACK's tensors that are not quantised."""
+
+HALF_WEIGHTED: tuple[tuple[Attribute, ...], ...] = (
+    (f16, f16, f32, f16),
+    (f16, f32, f16),
+    (f16, f32, f32, f16),
+    (f32, f16, f32),
+    (f32, f16, f16, f32),
+    (f32, f16, f32, f32),
+)
+"""Input, filter, bias if there is one, and output of weighted nodes: fp16 beside fp32.
+
+Source: `validate_datatypes_with_bias` and `…_without_bias` of XNNPACK's `src/subgraph/`.
+"""
 
 Shape = tuple[int, ...]
 """Sizes of dimensions, DYNAMIC_INDEX for one that only the run time knows."""
@@ -43,6 +59,13 @@ class NodeOp(IRDLOperation, ABC):
     """One XNNPACK node. Values are in physical order, the innermost dimension last."""
 
     WIRE: ClassVar[Wire]
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = (f32, f16)
+    """The element types, quantised ones apart, that XNNPACK computes the node on: one for all operands and results."""
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
+    """Further forms: the element types of the operands that are there, then of the results."""
+    MOVES: ClassVar[bool] = False
+    """Whether the node only copies elements, whatever they are."""
 
     debug_handle = opt_prop_def(IntegerAttr.constr(i32))
     """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
@@ -63,8 +86,11 @@ class NodeOp(IRDLOperation, ABC):
         for value in (*self.operands, *self.results):
             if (rank := rank_of(value)) > MAX_RANK:
                 raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
-        if any(is_quantised(element_type(value)) for value in (*self.operands, *self.results)):
+        types = self.element_types()
+        if any(map(is_quantised, types)):
             self.verify_quantised()
+        else:
+            self.verify_elements(types)
         self.verify_node()
         shapes = self.result_shapes([shape_of(value) for value in self.operands])
         names = (name for name, _ in self.get_irdl_definition().results)
@@ -74,6 +100,28 @@ class NodeOp(IRDLOperation, ABC):
     def verify_quantised(self) -> None:
         """Check the element types of a node with quantised operands or results."""
         raise VerifyException("XNNPACK does not compute it on quantised numbers")
+
+    def elements(self) -> tuple[Attribute, ...]:
+        """`ELEMENTS`, where those do not depend on the op's properties."""
+        return self.ELEMENTS
+
+    def element_types(self) -> tuple[Attribute, ...]:
+        """The element types of the operands, then of the results."""
+        return tuple(element_type(value) for value in (*self.operands, *self.results))
+
+    def accepts(self, types: tuple[Attribute, ...]) -> bool:
+        """Whether XNNPACK computes the node on these element types, operands first, none of them quantised."""
+        return types in self.MIXED or (len(set(types)) == 1 and types[0] in self.elements())
+
+    def verify_elements(self, types: tuple[Attribute, ...]) -> None:
+        """Check the element types of a node without quantised operands or results."""
+        if self.accepts(types):
+            return
+        known = {*self.elements(), *(each for form in self.MIXED for each in form)}
+        for each in types:
+            if each not in known:
+                raise VerifyException(f"XNNPACK does not compute it on {each}")
+        raise VerifyException(f"XNNPACK does not compute it on {', '.join(map(str, types))} together")
 
     def verify_node(self) -> None:
         """Check what constraints on single operands cannot say."""
@@ -175,13 +223,6 @@ def expect_at_least(attr: DenseArrayBase, least: int, what: str) -> None:
     """Raise if an element of the array attribute is below `least`."""
     if any(v < least for v in ints(attr)):
         raise VerifyException(f"{what} must be at least {least}, it is {list(ints(attr))}")
-
-
-def expect_same_float(*values: SSAValue) -> None:
-    """Float tensors do not mix: fp32, fp16 and bf16 each stay among themselves."""
-    floats = {element_type(v) for v in values if isinstance(element_type(v), FLOAT_TYPES)}
-    if len(floats) > 1:
-        raise VerifyException("operands and result must have one floating-point type")
 
 
 def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:

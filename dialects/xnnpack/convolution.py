@@ -6,11 +6,13 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, f16, f32, i32
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
+    HALF_WEIGHTED,
     BoundedOp,
     Shape,
     Tensor,
@@ -18,7 +20,6 @@ from xir.dialects.xnnpack.base import (
     expect_at_least,
     expect_length,
     expect_rank,
-    expect_same_float,
     expect_shape,
     ints,
     shape_of,
@@ -57,6 +58,8 @@ NO_ADJUSTMENT = (ConstSlot("adjustment_height", 0), ConstSlot("adjustment_width"
 
 class ConvolutionOp(BoundedOp, ABC):
     """What the three convolutions share."""
+
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = HALF_WEIGHTED
 
     input = operand_def(Tensor)
     filter = operand_def(Tensor)
@@ -115,7 +118,6 @@ class ConvolutionOp(BoundedOp, ABC):
         self.verify_channels()
         if self.bias is not None:
             expect_shape(self.bias, (self.output_channels,), "bias")
-        expect_same_float(self.input, self.filter, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         batch, height, width, _ = shapes[0]
@@ -204,6 +206,9 @@ class Deconv2dOp(ConvolutionOp):
     """
 
     name = "xnnpack.deconv2d"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = (f32,)
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(form for form in HALF_WEIGHTED if form[:2] != (f16, f16))
 
     adjustment = prop_def(DenseArrayBase.constr(i32), default_value=u32s((0, 0)))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import ClassVar
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32
-from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
+from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32, i32
+from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -15,13 +16,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import (
+    FLOATS,
+    PLAIN,
     BoundedOp,
     NodeOp,
     Shape,
     Tensor,
     broadcast,
     element_type,
-    expect_same_float,
     rank_of,
 )
 from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
@@ -45,6 +47,11 @@ BINARY_SLOTS = (
     ValueSlot("output_id", "output"),
     NO_FLAGS,
 )
+
+
+ELEMENT_TYPES: dict[str, tuple[Attribute, ...]] = {"float": FLOATS, "integer": (i32,), "number": PLAIN}
+UNARY_ELEMENTS = {row.kind: ELEMENT_TYPES[row.elements] for row in UNARY}
+BINARY_ELEMENTS = {row.kind: ELEMENT_TYPES[row.elements] for row in BINARY}
 
 
 def members_of(rows: tuple[Kind, ...]) -> dict[str | int | None, Member]:
@@ -93,9 +100,6 @@ class SameShapeOp(NodeOp):
 
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
-    def verify_node(self) -> None:
-        expect_same_float(self.input, self.output)
-
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         return (shapes[0],)
 
@@ -118,6 +122,8 @@ class UnaryOp(TableOp):
 
     name = "xnnpack.unary"
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
+
     kind = prop_def(UnaryKindAttr)
 
     assembly_format = "$kind $input attr-dict `:` type($input) `->` type($output)"
@@ -126,6 +132,9 @@ class UnaryOp(TableOp):
 
     def member(self) -> Member:
         return self.WIRE.members[self.kind.data]
+
+    def elements(self) -> tuple[Attribute, ...]:
+        return UNARY_ELEMENTS[self.kind.data]
 
 
 @irdl_op_definition
@@ -139,6 +148,8 @@ class ClampOp(TableOp, BoundedOp):
 
     name = "xnnpack.clamp"
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
+
     traits = traits_def(Pure(), ClampPatterns())
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNClamp", 6), UNARY_SLOTS, bounds="required")
@@ -149,6 +160,8 @@ class EluOp(TableOp):
     """x where it is positive, else alpha·(e^x − 1) (`xnn_unary_elu`)."""
 
     name = "xnnpack.elu"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
 
     alpha = prop_def(FloatAttr.constr(f32))
 
@@ -167,6 +180,8 @@ class LeakyReluOp(TableOp):
 
     name = "xnnpack.leaky_relu"
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
+
     negative_slope = prop_def(FloatAttr.constr(f32))
 
     WIRE: ClassVar[Wire] = Wire(
@@ -183,9 +198,15 @@ class LeakyReluOp(TableOp):
 
 @irdl_op_definition
 class ConvertOp(NodeOp):
-    """Convert the elements to the result's type: quantise, dequantise, requantise or cast (`xnn_define_convert`)."""
+    """Convert the elements to the result's type: quantise, dequantise, requantise or cast (`xnn_define_convert`).
+
+    To i32 it rounds to the nearest, ties to even.
+    """
 
     name = "xnnpack.convert"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(permutations(PLAIN, 2))
 
     traits = traits_def(Pure(), ConvertPatterns())
 
@@ -219,6 +240,9 @@ class CopyOp(SameShapeOp):
 
     name = "xnnpack.copy"
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    MOVES: ClassVar[bool] = True
+
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNCopy", 46), UNARY_SLOTS)
 
     def verify_quantised(self) -> None:
@@ -241,6 +265,8 @@ class BinaryOp(BoundedOp):
 
     name = "xnnpack.binary"
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
+
     kind = prop_def(BinaryKindAttr)
     lhs = operand_def(Tensor)
     rhs = operand_def(Tensor)
@@ -252,6 +278,9 @@ class BinaryOp(BoundedOp):
 
     def member(self) -> Member:
         return self.WIRE.members[self.kind.data]
+
+    def elements(self) -> tuple[Attribute, ...]:
+        return BINARY_ELEMENTS[self.kind.data]
 
     def verify_quantised(self) -> None:
         lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
@@ -269,9 +298,11 @@ class BinaryOp(BoundedOp):
         self.verify_bounds()
 
     def verify_node(self) -> None:
-        expect_same_float(self.lhs, self.rhs, self.output)
         if (self.output_min or self.output_max) and self.kind.data not in BOUNDED_BINARY:
             raise VerifyException(f"'{self.kind.data}' does not clamp its output")
+        if (self.output_min or self.output_max) and element_type(self.output) == i32:
+            # It casts both bounds to integers, an absent one, which is infinite, too.
+            raise VerifyException("XNNPACK does not clamp i32")
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         lhs, rhs = shapes

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import UnitAttr, i8
+from xdsl.dialects.builtin import UnitAttr, bf16, f32, i8
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
+    HALF_WEIGHTED,
     BoundedOp,
     NodeOp,
     Shape,
@@ -17,7 +19,6 @@ from xir.dialects.xnnpack.base import (
     broadcast,
     element_type,
     expect_rank,
-    expect_same_float,
     expect_shape,
     rank_of,
     same_dim,
@@ -46,6 +47,15 @@ class FullyConnectedOp(BoundedOp):
     """
 
     name = "xnnpack.fully_connected"
+
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = (
+        *HALF_WEIGHTED,
+        (bf16, bf16, f32),
+        (bf16, bf16, f32, f32),
+        # Files of ExecuTorch have these, whose loader adds a conversion to the node (`defineFullyConnectedNode`).
+        (bf16, bf16, bf16),
+        (bf16, bf16, f32, bf16),
+    )
 
     input = operand_def(Tensor)
     filter = operand_def(Tensor)
@@ -87,7 +97,6 @@ class FullyConnectedOp(BoundedOp):
             raise VerifyException(f"input has {shape_of(self.input)[-1]} features, the filter takes {in_features}")
         if self.bias is not None:
             expect_shape(self.bias, (out_features,), "bias")
-        expect_same_float(self.input, self.filter, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         out_features = shapes[1][0 if self.transpose_weights is None else 1]
@@ -102,6 +111,8 @@ class BatchMatrixMultiplyOp(NodeOp):
     """
 
     name = "xnnpack.batch_matrix_multiply"
+
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ((bf16, bf16, f32),)
 
     lhs = operand_def(Tensor)
     rhs = operand_def(Tensor)
@@ -134,7 +145,6 @@ class BatchMatrixMultiplyOp(NodeOp):
     def verify_node(self) -> None:
         if min(rank_of(self.lhs), rank_of(self.rhs)) < 2:
             raise VerifyException("both operands must have at least two dimensions")
-        expect_same_float(self.lhs, self.rhs, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         lhs, rhs = shapes

@@ -6,7 +6,8 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, f32, i32
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -15,11 +16,9 @@ from xir.dialects.xnnpack.base import (
     NodeOp,
     Shape,
     Tensor,
-    element_type,
     expect_at_least,
     expect_length,
     expect_rank,
-    expect_same_float,
     ints,
     rank_of,
     u32s,
@@ -113,7 +112,6 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
         for what, attr in (("stride", self.stride), ("dilation", self.dilation)):
             expect_length(attr, 2, what)
             expect_at_least(attr, 1, what)
-        expect_same_float(self.input, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         return (self.pooled_shape(shapes[0], ints(self.stride), ints(self.dilation)),)
@@ -143,7 +141,6 @@ class AveragePooling2dOp(WindowOp, BoundedOp):
         super().verify_node()
         expect_length(self.stride, 2, "stride")
         expect_at_least(self.stride, 1, "stride")
-        expect_same_float(self.input, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         return (self.pooled_shape(shapes[0], ints(self.stride), (1, 1)),)
@@ -157,6 +154,9 @@ class ArgMaxPooling2dOp(WindowOp):
     """
 
     name = "xnnpack.argmax_pooling2d"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = ()
+    MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ((f32, f32, i32),)
 
     output = result_def(Tensor)
     indices = result_def(Tensor)
@@ -174,11 +174,6 @@ class ArgMaxPooling2dOp(WindowOp):
             FlagsSlot({}),
         ),
     )
-
-    def verify_node(self) -> None:
-        super().verify_node()
-        if element_type(self.indices) != i32:
-            raise VerifyException("indices must be i32")
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         shape = self.pooled_shape(shapes[0], ints(self.kernel), (1, 1))
@@ -209,7 +204,6 @@ class GlobalAveragePooling2dOp(BoundedOp):
     def verify_node(self) -> None:
         if rank_of(self.input) < 3:
             raise VerifyException("input must have at least three dimensions")
-        expect_same_float(self.input, self.output)
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         *batch, _, _, channels = shapes[0]

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerAttr, UnitAttr, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerAttr, UnitAttr, f16, f32, i32
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
+    FLOATS,
+    PLAIN,
     NodeOp,
     Shape,
     Tensor,
-    element_type,
     expect_at_least,
     expect_length,
     expect_rank,
@@ -35,21 +37,16 @@ IN_OUT = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), Flag
 class MoveOp(NodeOp):
     """One input, one output, elements unchanged."""
 
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    MOVES: ClassVar[bool] = True
+
     input = operand_def(Tensor)
     output = result_def(Tensor)
 
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
-    def verify_node(self) -> None:
-        if element_type(self.input) != element_type(self.output):
-            raise VerifyException("input and result must have one element type")
-        self.verify_move()
-
     def verify_quantised(self) -> None:
         expect_same_type(self.input, self.output)
-
-    def verify_move(self) -> None:
-        """Check the properties."""
 
 
 @irdl_op_definition
@@ -73,7 +70,7 @@ class StaticTransposeOp(MoveOp):
         (CountSlot("num_dims", "perm"), UIntsSlot("perm", "perm"), *IN_OUT),
     )
 
-    def verify_move(self) -> None:
+    def verify_node(self) -> None:
         shape, perm = shape_of(self.input), ints(self.perm)
         if sorted(perm) != list(range(len(shape))):
             raise VerifyException(f"perm {list(perm)} is not a permutation of the {len(shape)} dimensions")
@@ -103,7 +100,7 @@ class StaticReshapeOp(MoveOp):
         (CountSlot("num_dims", "new_shape"), UIntsSlot("new_shape", "new_shape"), *IN_OUT),
     )
 
-    def verify_move(self) -> None:
+    def verify_node(self) -> None:
         expect_at_least(self.new_shape, 0, "new_shape")
         if ints(self.new_shape).count(0) > 1:
             raise VerifyException("new_shape can leave one dimension to be inferred, not more")
@@ -141,7 +138,7 @@ class StaticSliceOp(MoveOp):
         (CountSlot("num_dims", "sizes"), UIntsSlot("offsets", "offsets"), UIntsSlot("sizes", "sizes"), *IN_OUT),
     )
 
-    def verify_move(self) -> None:
+    def verify_node(self) -> None:
         shape = shape_of(self.input)
         expect_length(self.offsets, len(shape), "offsets")
         expect_length(self.sizes, len(shape), "sizes")
@@ -177,6 +174,9 @@ class StaticConstantPadOp(MoveOp):
 
     name = "xnnpack.static_constant_pad"
 
+    # Of an integer padding value XNNPACK makes nothing.
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
+
     pre_paddings = prop_def(DenseArrayBase.constr(i32))
     post_paddings = prop_def(DenseArrayBase.constr(i32))
     padding_value = prop_def(FloatAttr.constr(f32), default_value=FloatAttr(0.0, f32))
@@ -192,7 +192,7 @@ class StaticConstantPadOp(MoveOp):
         ),
     )
 
-    def verify_move(self) -> None:
+    def verify_node(self) -> None:
         shape = shape_of(self.input)
         for what, attr in (("pre_paddings", self.pre_paddings), ("post_paddings", self.post_paddings)):
             expect_length(attr, len(shape), what)
@@ -208,6 +208,9 @@ class StaticResizeBilinear2dOp(MoveOp):
     """Resize [N, H, W, C] by bilinear interpolation (`xnn_define_static_resize_bilinear_2d`)."""
 
     name = "xnnpack.static_resize_bilinear2d"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = (f32, f16)
+    MOVES: ClassVar[bool] = False
 
     new_height = prop_def(IntegerAttr.constr(i32))
     new_width = prop_def(IntegerAttr.constr(i32))
@@ -225,7 +228,7 @@ class StaticResizeBilinear2dOp(MoveOp):
         ),
     )
 
-    def verify_move(self) -> None:
+    def verify_node(self) -> None:
         expect_rank(self.input, 4, "input")
         height, width = self.new_height.value.data, self.new_width.value.data
         if min(height, width) < 1:
@@ -246,6 +249,9 @@ class ConcatenateOp(NodeOp):
     """
 
     name = "xnnpack.concatenate"
+
+    ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    MOVES: ClassVar[bool] = True
 
     inputs = var_operand_def(Tensor)
     output = result_def(Tensor)
@@ -286,8 +292,6 @@ class ConcatenateOp(NodeOp):
         for value in self.inputs:
             if rank_of(value) != len(first):
                 raise VerifyException("all inputs must have one rank")
-            if element_type(value) != element_type(self.output):
-                raise VerifyException("inputs and result must have one element type")
             expect_shape(value, (*first[:axis], shape_of(value)[axis], *first[axis + 1 :]), "input")
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import f16
+from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -15,7 +15,7 @@ from xir.transforms.legalizations.rule import (
     Quantized,
     RefusalError,
     Rule,
-    operand,
+    promoted,
     rule,
 )
 
@@ -25,12 +25,17 @@ MAX_POWER = 16
 
 def unary_rule(kind: str) -> Rule:
     """The rule of an op that is one unary node."""
-    return lambda op, b: b.unary(kind, op.operands[0])
+    return lambda op, b: b.unary(kind, b.convert(op.operands[0], element_type(op.results[0])))
 
 
 def binary_rule(kind: str) -> Rule:
     """The rule of an op that is one binary node."""
-    return lambda op, b: b.binary(kind, op.operands[0], op.operands[1])
+
+    def lower(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+        lhs, rhs = (b.convert(each, element_type(op.results[0])) for each in op.operands)
+        return b.binary(kind, lhs, rhs)
+
+    return lower
 
 
 for row in UNARY:
@@ -48,50 +53,51 @@ def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
 def add(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self ± alpha·other."""
     kind = "add" if op.name == "edge.add.Tensor" else "subtract"
-    return b.binary(kind, operand(op, "self"), scaled(b, operand(op, "other"), op.value("alpha")))
+    return b.binary(kind, promoted(op, b, "self"), scaled(b, promoted(op, b, "other"), op.value("alpha")))
 
 
 @rule("edge.add.Scalar", "edge.sub.Scalar", quantized=Quantized.TABLE)
 def add_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self ± alpha·other, `other` a number."""
     kind = "add" if op.name == "edge.add.Scalar" else "subtract"
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     return b.binary(kind, value, b.scalar(float(op.value("other")) * float(op.value("alpha")), value))
 
 
 @rule("edge.mul.Scalar", quantized=Quantized.TABLE)
 def mul_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self · other."""
-    return scaled(b, operand(op, "self"), op.value("other"))
+    return scaled(b, promoted(op, b, "self"), op.value("other"))
 
 
 @rule("edge.div.Scalar", quantized=Quantized.TABLE)
 def div_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / other, as a true division: multiplying by the inverse would round twice."""
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     return b.binary("divide", value, b.scalar(float(op.value("other")), value))
 
 
 @rule("edge.rsub.Scalar", quantized=Quantized.TABLE)
 def rsub_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Other − alpha·self, `other` a number."""
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     return b.binary("subtract", b.scalar(float(op.value("other")), value), scaled(b, value, op.value("alpha")))
 
 
 @rule("edge.reciprocal")
 def reciprocal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """1 / self."""
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     return b.binary("divide", b.scalar(1.0, value), value)
 
 
 @rule("edge.div.Tensor_mode", "edge.div.Scalar_mode")
 def div_mode(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self / other, rounded down or towards zero."""
-    value = operand(op, "self")
-    scalar = op.name == "edge.div.Scalar_mode"
-    quotient = b.binary("divide", value, b.scalar(float(op.value("other")), value) if scalar else operand(op, "other"))
+    value = promoted(op, b, "self")
+    is_number = op.name == "edge.div.Scalar_mode"
+    divisor = b.scalar(float(op.value("other")), value) if is_number else promoted(op, b, "other")
+    quotient = b.binary("divide", value, divisor)
     mode = op.value("rounding_mode")
     if mode is None:
         return quotient
@@ -101,7 +107,7 @@ def div_mode(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.trunc")
 def trunc(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self rounded towards zero."""
-    return truncated(b, operand(op, "self"))
+    return truncated(b, promoted(op, b, "self"))
 
 
 def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -113,7 +119,7 @@ def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
 @rule("edge.pow.Tensor_Scalar")
 def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self to a power: roots, and whole numbers by repeated squaring."""
-    value, exponent = operand(op, "self"), float(op.value("exponent"))
+    value, exponent = promoted(op, b, "self"), float(op.value("exponent"))
     if exponent == 0.5:
         return b.unary("square_root", value)
     if exponent == -0.5:
@@ -138,33 +144,39 @@ def scalar_pow(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     base = float(op.value("self"))
     if base <= 0:
         raise RefusalError(f"its base {base:g} has no logarithm")
-    return b.unary("exp", scaled(b, operand(op, "exponent"), math.log(base)))
+    return power_of(b, base, promoted(op, b, "exponent"))
+
+
+def power_of(b: NodeBuilder, base: float, exponent: SSAValue) -> SSAValue:
+    """e^(exponent·log(base)), in fp32: an error of the product is one of the result, as many times as it is large."""
+    power = b.unary("exp", scaled(b, b.convert(exponent, f32), math.log(base)))
+    return b.convert(power, element_type(exponent))
 
 
 @rule("edge.exp2")
 def exp2(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """2 to the power self."""
-    return b.unary("exp", scaled(b, operand(op, "self"), math.log(2)))
+    return power_of(b, 2, promoted(op, b, "self"))
 
 
 @rule("edge.log2", "edge.log10")
 def other_logarithm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The logarithm to base 2 or 10."""
     base = 2 if op.name == "edge.log2" else 10
-    return scaled(b, b.unary("log", operand(op, "self")), 1 / math.log(base))
+    return scaled(b, b.unary("log", promoted(op, b, "self")), 1 / math.log(base))
 
 
 @rule("edge.tan")
 def tan(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """sin(self) / cos(self)."""
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     return b.binary("divide", b.unary("sine", value), b.unary("cosine", value))
 
 
 @rule("edge.cosh")
 def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """(e^|self| + e^−|self|) / 2, halved before the sum, which then overflows no earlier than the result."""
-    magnitude = b.unary("abs", operand(op, "self"))
+    magnitude = b.unary("abs", promoted(op, b, "self"))
     rising, falling = (scaled(b, b.unary("exp", each), 0.5) for each in (magnitude, b.unary("negate", magnitude)))
     return b.binary("add", rising, falling)
 
@@ -175,7 +187,7 @@ def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
     That is, unless the processor takes denormal numbers for zero, as some runtimes tell it to.
     """
-    value = operand(op, "self")
+    value = promoted(op, b, "self")
     large = 2.0**15 if element_type(value) == f16 else 2.0**127
     for _ in range(2):
         value = b.binary("multiply", value, b.scalar(large, value), -1.0, 1.0)
@@ -185,10 +197,10 @@ def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.clamp.Tensor")
 def clamp_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """min(max(self, min), max), either bound absent."""
-    value, low, high = operand(op, "self"), op.tensor("min"), op.tensor("max")
-    if low is not None:
-        value = b.binary("maximum", value, low)
-    return value if high is None else b.binary("minimum", value, high)
+    value = promoted(op, b, "self")
+    if op.tensor("min") is not None:
+        value = b.binary("maximum", value, promoted(op, b, "min"))
+    return value if op.tensor("max") is None else b.binary("minimum", value, promoted(op, b, "max"))
 
 
 @rule("edge.dropout", quantized=Quantized.MOVES)

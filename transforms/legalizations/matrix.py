@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import UnitAttr, bf16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -83,14 +83,21 @@ def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def fully_connected(
     op: edge.EdgeOp, b: NodeBuilder, value: SSAValue, weight: SSAValue, bias: SSAValue | None, *, transpose: bool
 ) -> SSAValue:
-    """A fully connected node; `transpose` says that `weight` is [I, O]."""
+    """A fully connected node; `transpose` says that `weight` is [I, O].
+
+    Of bf16 operands XNNPACK makes an fp32 result, to which it adds an fp32 bias; so the weights of a file stay short.
+    """
+    element = element_type(value)
     operands = [value, b.constant(b.weight(weight, "weight"), weight, static_name(weight))]
     if bias is not None:
         if rank_of(bias) != 1:
             raise RefusalError(f"its bias has rank {rank_of(bias)}; XNNPACK adds one number to each column")
-        operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
+        numbers = b.weight(bias, "bias")
+        operands.append(b.convert(bias, f32) if element == bf16 else b.constant(numbers, bias, static_name(bias)))
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
-    return b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties)
+    computed = f32 if element == bf16 else element
+    product = b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties, computed)
+    return b.convert(product, element)
 
 
 @rule("edge.scaled_dot_product_attention")

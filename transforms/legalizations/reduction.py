@@ -146,11 +146,12 @@ def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The sum over `dims`: the mean times the number of elements, where it is no product with ones."""
+    """The sum over `dims`: the mean times the number of elements, in fp32, where it is no product with ones."""
     if is_dot(b, value, dims):
         return dot(b, value, dims, 1.0, keepdim=keepdim)
     count = prod(b.shape(value)[d] for d in dims)
-    return scaled(b, mean_over(b, value, dims, keepdim=keepdim), count)
+    total = scaled(b, mean_over(b, b.convert(value, f32), dims, keepdim=keepdim), count)
+    return b.convert(total, element_type(value))
 
 
 @rule("edge.linalg_vector_norm")
@@ -159,7 +160,9 @@ def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value, order = operand(op, "self"), float(op.value("ord"))
     dims, keepdim = normalized_dims(op.value("dim"), rank_of(value)), op.value("keepdim")
     if order == 2:
-        return b.unary("square_root", sum_over(b, b.unary("square", value), dims, keepdim=keepdim))
+        squares = b.unary("square", b.convert(value, f32))
+        length = b.unary("square_root", sum_over(b, squares, dims, keepdim=keepdim))
+        return b.convert(length, element_type(value))
     magnitude = b.unary("abs", value)
     if order == 1:
         return sum_over(b, magnitude, dims, keepdim=keepdim)
@@ -227,7 +230,7 @@ def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if count <= correction:
         raise RefusalError(f"{count} elements less the correction {correction} leave nothing to divide by")
     _, variance = centered(b, value, dims)
-    result = scaled(b, variance, count / (count - correction))
+    result = b.convert(scaled(b, variance, count / (count - correction)), element_type(value))
     return b.reshape(result, kept_shape(b.shape(value), dims, op.value("keepdim")))
 
 
@@ -239,20 +242,25 @@ def rms_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     epsilon = op.value("eps")
     if epsilon is None:
         epsilon = EPSILON[element_type(value)]
-    mean_square = mean_over(b, b.unary("square", value), dims, keepdim=True)
+    wide = b.convert(value, f32)
+    mean_square = mean_over(b, b.unary("square", wide), dims, keepdim=True)
     shifted = b.binary("add", mean_square, b.scalar(epsilon, mean_square))
-    result = b.binary("multiply", value, b.unary("reciprocal_square_root", shifted))
-    return affine(b, result, op.tensor("weight"), None, shape)
+    result = b.binary("multiply", wide, b.unary("reciprocal_square_root", shifted))
+    return b.convert(affine(b, result, op.tensor("weight"), None, shape), element_type(value))
 
 
 def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
-    """(value − mean, mean of its squares) over `dims`, the second with the dimensions kept."""
+    """(value − mean, mean of its squares) over `dims`, the second with the dimensions kept.
+
+    In fp32, as ATen computes it for shorter types: squares of fp16 numbers above 255 would overflow.
+    """
+    value = b.convert(value, f32)
     difference = b.binary("subtract", value, mean_over(b, value, dims, keepdim=True))
     return difference, mean_over(b, b.unary("square", difference), dims, keepdim=True)
 
 
 def standardized(b: NodeBuilder, value: SSAValue, dims: Sequence[int], eps: float) -> SSAValue:
-    """(value − mean) / √(variance + eps) over `dims`."""
+    """(value − mean) / √(variance + eps) over `dims`, in fp32."""
     difference, variance = centered(b, value, dims)
     inverse = b.unary("reciprocal_square_root", b.binary("add", variance, b.scalar(eps, variance)))
     return b.binary("multiply", difference, inverse)
@@ -261,11 +269,11 @@ def standardized(b: NodeBuilder, value: SSAValue, dims: Sequence[int], eps: floa
 def affine(
     b: NodeBuilder, value: SSAValue, weight: SSAValue | None, bias: SSAValue | None, shape: Sequence[int]
 ) -> SSAValue:
-    """value · weight + bias, each there or not, both first given `shape`."""
+    """value · weight + bias, in fp32, each there or not, both first given `shape`."""
     if weight is not None:
-        value = b.binary("multiply", value, b.reshape(weight, shape))
+        value = b.binary("multiply", value, b.reshape(b.convert(weight, f32), shape))
     if bias is not None:
-        value = b.binary("add", value, b.reshape(bias, shape))
+        value = b.binary("add", value, b.reshape(b.convert(bias, f32), shape))
     return value
 
 
@@ -275,7 +283,8 @@ def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     refuse_statistics(op)
     value, shape = operand(op, "input"), op.value("normalized_shape")
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    return [affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)]
+    result = affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)
+    return [b.convert(result, element_type(value))]
 
 
 def refuse_statistics(op: edge.EdgeOp) -> None:
@@ -305,4 +314,5 @@ def grouped_norm(op: edge.EdgeOp, b: NodeBuilder, groups: int) -> SSAValue:
     batch, channels, *space = b.shape(value)
     grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
     result = b.reshape(standardized(b, grouped, [2], op.value("eps")), (batch, channels, *space))
-    return affine(b, result, op.tensor("weight"), op.tensor("bias"), (channels, *(1 for _ in space)))
+    result = affine(b, result, op.tensor("weight"), op.tensor("bias"), (channels, *(1 for _ in space)))
+    return b.convert(result, element_type(value))

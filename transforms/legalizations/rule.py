@@ -13,12 +13,12 @@ from enum import Enum
 from typing import TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, TensorType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import FLOAT_TYPES, Shape, element_type, shape_text, u32s
+from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, u32s
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.transforms._sizes import OpenSize, OpenSizes
@@ -91,14 +91,36 @@ class NodeBuilder:
         operands: Sequence[SSAValue],
         shape: Sequence[int],
         properties: dict[str, Attribute] | None = None,
+        element: Attribute | None = None,
     ) -> SSAValue:
-        """Build a node with one result of `shape` and the first operand's element type; an absent bias is left out."""
+        """Build a node with one result of `shape`; an absent bias is left out.
+
+        The result has the element type `element`, by default the first operand's.
+
+        Where XNNPACK has no kernel for a 16-bit floating-point type, the node computes in fp32 between conversions.
+        For bf16 XNNPACK would do the same by itself, at each node anew; `propagate-converts` removes those that meet.
+        """
+        element = element or element_type(operands[0])
         sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
-        result = TensorType(element_type(operands[0]), sizes)
-        built = self.insert(op_class.create(operands=operands, result_types=[result], properties=properties or {}))
+        op = op_class.create(operands=operands, result_types=[TensorType(element, sizes)], properties=properties or {})
+        if computes_in_fp32(op, element):
+            op.erase()
+            wide = self.node(op_class, [self.convert(value, f32) for value in operands], shape, properties)
+            return self.convert(wide, element)
+        self.insert(op)
         if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in shape:
-            self.sizes.shapes[built.results[0]] = tuple(map(int, shape))
-        return built.results[0]
+            self.sizes.shapes[op.results[0]] = tuple(map(int, shape))
+        return op.results[0]
+
+    def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` with the elements converted to type `element`, at compile time if it is static."""
+        if element_type(value) == element:
+            return value
+        if isinstance(value.owner, edge.ConstantOp):
+            return self.constant(self.numbers(value, "operand"), element, static_name(value))
+        if isinstance(value.owner, xnnpack.ConstantOp):
+            return self.constant(constant_array(value.owner.value, self.ctx), element, "constant")
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
         """Permute dimensions; nothing is built for the identity."""
@@ -135,16 +157,17 @@ class NodeBuilder:
         """Clamp to [low, high], an absent bound being infinite."""
         return self.node(xnnpack.ClampOp, [value], self.shape(value), bounds(low, high))
 
-    def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
-        """A static tensor with the element type of `like`, to which numbers of another type are rounded.
+    def constant(self, array: np.ndarray, like: SSAValue | Attribute, name: str) -> SSAValue:
+        """A static tensor of the element type `like`, or that value's, to which numbers of another type are rounded.
 
         `array` may be a strided view: its bytes are laid out when the file is written.
         """
-        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name, element_type(like)))).output
+        element = element_type(like) if isinstance(like, SSAValue) else like
+        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name, element))).output
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
-        if not isinstance(element_type(like), FLOAT_TYPES) and value != int(value):
+        if element_type(like) not in FLOATS and value != int(value):
             raise RefusalError(f"{value:g} is no {element_type(like)}")
         return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
@@ -159,6 +182,13 @@ class NodeBuilder:
     def numbers(self, value: SSAValue, what: str) -> np.ndarray:
         """The elements of a static operand to compute with; RefusalError if it is computed at run time."""
         return static_array(value, what, self.ctx)
+
+
+def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
+    """Whether a node whose result has the 16-bit type `element` is built in fp32, between conversions."""
+    if not op.accepts(op.element_types()):
+        return element in (f16, bf16)
+    return element == bf16 and not op.MOVES and not isinstance(op, xnnpack.ConvertOp)
 
 
 def static_owner(value: SSAValue, what: str) -> edge.ConstantOp:
@@ -215,6 +245,11 @@ def rule(*names: str, quantized: Quantized | None = None, symbolic: bool = False
 def operand(op: edge.EdgeOp, name: str) -> SSAValue:
     """A tensor argument that the schema requires."""
     return op.required(name)
+
+
+def promoted(op: edge.EdgeOp, b: NodeBuilder, name: str) -> SSAValue:
+    """A tensor argument in the result's element type, in which ATen computes an elementwise op."""
+    return b.convert(operand(op, name), element_type(op.results[0]))
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:

@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.xnnpack.base import FLOATS, element_type
 from xir.transforms.legalizations.rule import NodeBuilder, operand, rule
 
 
@@ -23,7 +24,7 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         return filled(b, other, mask, b.numbers(value, "self"))
     if isinstance(other.owner, edge.ConstantOp):
         return filled(b, value, ~mask, b.numbers(other, "other"))
-    zero = np.float32(0)
+    zero = np.asarray(0)
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
 
@@ -31,7 +32,7 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = b.weight(operand(op, "mask"), "mask")
-    return filled(b, operand(op, "self"), mask, np.float32(op.value("value")))
+    return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
 
 
 @rule("edge.masked_fill.Tensor")
@@ -41,11 +42,11 @@ def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
 
 
-def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray | np.float32) -> SSAValue:
+def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:
     """`numbers` where the mask holds, else `value`; all three broadcast."""
-    low = np.where(mask, numbers, -np.inf).astype(np.float32)
-    high = np.where(mask, numbers, np.inf).astype(np.float32)
-    has_low, has_high = bool((low > -np.inf).any()), bool((high < np.inf).any())
+    lowest, highest = (-np.inf, np.inf) if element_type(value) in FLOATS else (-(2**31), 2**31 - 1)
+    low, high = np.where(mask, numbers, lowest), np.where(mask, numbers, highest)
+    has_low, has_high = bool((low > lowest).any()), bool((high < highest).any())
     if has_low:
         value = b.binary("maximum", value, b.constant(low, value, "mask"))
     if has_high or not has_low:

@@ -7,11 +7,12 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import rank_of, u32s
+from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of, u32s
 from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.elementwise import truncated
 from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
 
 MAX_CONCATENATE = 5
@@ -47,8 +48,22 @@ def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.copy")
 def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Src in the shape of self."""
-    return spread(b, operand(op, "src"), b.shape(op.results[0]))
+    """Src in the shape and element type of self."""
+    source = cast(b, operand(op, "src"), element_type(op.results[0]))
+    return spread(b, source, b.shape(op.results[0]))
+
+
+@rule("edge._to_copy")
+def to_copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self converted to another element type."""
+    return cast(b, operand(op, "self"), element_type(op.results[0]))
+
+
+def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` converted as ATen does it: to integers towards zero, where XNNPACK takes the nearest."""
+    if element == i32 and element_type(value) in FLOATS:
+        value = truncated(b, value)
+    return b.convert(value, element)
 
 
 def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:

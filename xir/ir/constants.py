@@ -143,7 +143,7 @@ def make_dense(
 
 def round_to_bfloat16(array: np.ndarray) -> np.ndarray:
     """bf16 bit patterns (`uint16`) of float values, rounded to nearest, ties to even; NaNs stay NaNs."""
-    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    bits = np.asarray(array, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
     quiet_nan = (bits >> 16) | np.uint32(0x0040)
     return np.where(np.isnan(array), quiet_nan, rounded).astype(np.uint16)

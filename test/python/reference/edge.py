@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from xir.dialects import edge
-from xir.importer.dtypes import ELEMENT_TYPES
+from xir.importer.dtypes import ELEMENT_TYPES, numpy_view
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 
@@ -46,7 +46,9 @@ def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) 
 
     def operand(value: Any) -> Any:
         if isinstance(value, Const):
-            constant = edge.ConstantOp(make_dense(value.tensor.numpy(), ctx, "constant"))
+            constant = edge.ConstantOp(
+                make_dense(numpy_view(value.tensor), ctx, "constant", ELEMENT_TYPES[value.tensor.dtype])
+            )
             block.add_op(constant)
             return constant.result
         if isinstance(value, torch.Tensor):

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the name everybody knows it by)
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp, TensorType, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -28,6 +28,7 @@ DTYPES: dict[type[Attribute], torch.dtype] = {
     Float32Type: torch.float32,
     Float16Type: torch.float16,
     BFloat16Type: torch.bfloat16,
+    IntegerType: torch.int32,
 }
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
@@ -84,13 +85,20 @@ def run_block(block: Block, ctx: XirContext, inputs: Sequence[Tensor]) -> list[T
         if isinstance(op, xnnpack.YieldOp):
             return operands
         if isinstance(op, xnnpack.ConstantOp):
-            results: Sequence[Tensor] = (torch.tensor(constant_array(op.elements, ctx)),)
+            results: Sequence[Tensor] = (static_tensor(op, ctx),)
         else:
             results = evaluate(op, operands)
         for result, value in zip(op.results, results, strict=True):
             check_type(result, value)
             values[result] = value
     raise AssertionError("a subgraph ends with xnnpack.yield")
+
+
+def static_tensor(op: xnnpack.ConstantOp, ctx: XirContext) -> Tensor:
+    """A constant's elements, of the type that the IR says."""
+    values = torch.tensor(constant_array(op.elements, ctx))
+    dtype = DTYPES.get(type(element_type(op.output)))
+    return values if dtype is None else values.to(dtype)
 
 
 def check_type(result: SSAValue, value: Tensor) -> None:
@@ -101,8 +109,7 @@ def check_type(result: SSAValue, value: Tensor) -> None:
     assert all(size < 0 or size == got for size, got in zip(expected, value.shape, strict=True)), (
         f"{result.owner} computed {tuple(value.shape)}"
     )
-    if result.type.element_type != i32:
-        assert value.dtype == DTYPES[type(result.type.element_type)]
+    assert value.dtype == DTYPES[type(result.type.element_type)]
 
 
 @singledispatch
@@ -112,8 +119,7 @@ def evaluate(op: Operation, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def bounded(op: xnnpack.BoundedOp, value: Tensor) -> tuple[Tensor]:
-    low, high = op.bounds
-    return (value.clamp(low, high),)
+    return (value if op.output_min is None and op.output_max is None else value.clamp(*op.bounds),)
 
 
 def images(value: Tensor) -> Tensor:
@@ -161,7 +167,9 @@ def _(op: xnnpack.LeakyReluOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 @evaluate.register
 def _(op: xnnpack.ConvertOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
-    return (operands[0].to(DTYPES[type(element_type(op.output))]),)
+    dtype = DTYPES[type(element_type(op.output))]
+    value = operands[0]
+    return ((value if dtype.is_floating_point else value.round()).to(dtype),)
 
 
 @evaluate.register
@@ -206,7 +214,7 @@ def _(op: xnnpack.Deconv2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 @evaluate.register
 def _(op: xnnpack.FullyConnectedOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
-    x, weight, *bias = operands
+    x, weight, *bias = (operand.to(DTYPES[type(element_type(op.output))]) for operand in operands)
     product = x @ (weight.T if op.transpose_weights is None else weight)
     return bounded(op, product + bias[0] if bias else product)
 

@@ -17,6 +17,7 @@ from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.dialects import edge
 from xir.dialects.xnnpack import kinds
+from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.passes import PassManager
 from xir.transforms.legalizations import RULES
 from xir.transforms.partition_xnnpack import PartitionXnnpackPass
@@ -137,6 +138,7 @@ CASES: list[Case] = [
     case("prelu", self=r(5), weight=c(1)),
     # Nothing at all.
     case("clone", self=MATRIX),
+    case("_to_copy", self=MATRIX),
     case("alias", self=MATRIX),
     case("detach", self=MATRIX),
     case("contiguous", self=MATRIX),
@@ -389,11 +391,64 @@ CASES: list[Case] = [
     case("pixel_unshuffle", self=r(2, 3, 4, 6), downscale_factor=2),
 ]
 
+HALVES = (torch.float16, torch.bfloat16)
+
+HALF_TOLERANCE = 3
+"""How many units in the last place of its largest number a result may be off: two for a sum or product of rounded
+numbers, whose own rounding makes it three."""
+
+
+def i(*shape: int) -> torch.Tensor:
+    """32-bit integers of both signs."""
+    return torch.arange(-3, 7, dtype=torch.int32).repeat(10)[: torch.Size(shape).numel()].reshape(shape)
+
+
+INTEGER_CASES: list[Case] = [
+    *(case(f"{name}.Tensor", self=i(2, 3), other=i(3)) for name in ("add", "sub", "mul")),
+    case("add.Tensor", self=i(2, 3), other=Const(i(3)), alpha=2),
+    case("add.Tensor", self=torch.tensor([2**31 - 1], dtype=torch.int32), other=torch.tensor([1], dtype=torch.int32)),
+    case("add.Scalar", self=i(2, 3), other=2, alpha=3),
+    case("rsub.Scalar", self=i(2, 3), other=2),
+    case("mul.Scalar", self=i(2, 3), other=-3),
+    *(case(name, self=i(10)) for name in ("abs", "neg", "square", "clone")),
+    case("pow.Tensor_Scalar", self=i(10), exponent=3),
+    case("view", self=i(2, 3), size=[3, 2]),
+    case("permute", self=i(2, 3, 4), dims=[2, 0, 1]),
+    case("slice.Tensor", self=i(4, 5), dim=1, start=1, end=3),
+    case("cat", tensors=[i(2, 3), i(1, 3)]),
+    case("repeat", self=i(2, 3), repeats=[2, 2]),
+]
+"""Calls on 32-bit integers; XNNPACK wraps sums around as ATen does."""
+
+MIXED_CASES: list[Case] = [
+    # What ATen computes of integers in fp32, and of two types in the wider one.
+    *(case(name, self=i(10)) for name in ("sigmoid", "exp", "tanh")),
+    case("div.Tensor", self=i(2, 3), other=Const(torch.tensor([1, 3, 7], dtype=torch.int32))),
+    case("add.Scalar", self=i(2, 3), other=0.5),
+    case("mul.Tensor", self=i(2, 3), other=r(3)),
+    case("mul.Tensor", self=r(2, 3).half(), other=r(3)),
+    case("add.Tensor", self=r(2, 3).bfloat16(), other=r(2, 3).half()),
+    case("sub.Tensor", self=r(2, 3), other=Const(torch.tensor([1, 2, 3]))),
+    # Conversions.
+    *(
+        case("_to_copy", self=source, dtype=ELEMENT_TYPES[dtype])
+        for source in (r(5) * 9, (r(5) * 9).half(), (r(5) * 9).bfloat16(), i(5))
+        for dtype in (torch.float32, *HALVES, torch.int32)
+        if source.dtype != dtype
+    ),
+    case("copy", self=c(2, 3), src=i(2, 3)),
+    case("copy", self=Const(i(2, 3)), src=r(2, 3) * 9),
+]
+"""Calls whose operands and result differ in type."""
+
+
 XIR_CASES: list[Case] = [case("round", self=ROUNDING)]
 """Calls that become nodes which stock ExecuTorch lacks."""
 
 
 def case_name(value: object) -> str:
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
     return value.removeprefix("edge.") if isinstance(value, str) else ""
 
 
@@ -453,6 +508,67 @@ def test_a_rule_for_xirs_own_nodes_computes_what_aten_computes(
     file = check(built, "xir")
     with pytest.raises(RuntimeError):
         _load_for_executorch_from_buffer(file).forward(list(built.inputs))
+
+
+def cast(value: Any, dtype: torch.dtype) -> Any:
+    """An argument with its floating-point tensors converted."""
+    match value:
+        case Const(tensor):
+            return Const(cast(tensor, dtype))
+        case torch.Tensor():
+            return value.to(dtype) if value.is_floating_point() else value
+        case list():
+            return [cast(each, dtype) for each in value]
+        case _:
+            return value
+
+
+def run_everywhere(name: str, args: dict[str, Any], only: Sequence[int] | None) -> list[list[torch.Tensor]]:
+    """The results of a call that is delegated whole: by the reference, in xir's runtime, in stock ExecuTorch."""
+    built = call(name, args, only)
+    delegated = EdgeProgram(built.module, built.ctx).to_backend(XnnpackPartitioner())
+    assert not remaining(delegated)
+    file = delegated.to_executorch().buffer
+    results = [
+        run_module(delegated.module, delegated.ctx, built.inputs),
+        runtime.Runtime.get().load_program(file).load_method("forward").execute(list(built.inputs)),
+        _load_for_executorch_from_buffer(file).forward(list(built.inputs)),
+    ]
+    return [[torch.as_tensor(each) for each in result] for result in results]
+
+
+def assert_close_in(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor], dtype: torch.dtype) -> None:
+    """Equal shapes, the type `dtype`, and numbers near `exact`, which are fp32."""
+    for got, want in zip(actual, exact, strict=True):
+        assert got.dtype == dtype
+        rounded = want.to(dtype)
+        finite = rounded.isfinite()
+        largest = want[finite].abs().max().item() if finite.any() else 0.0
+        tolerance = HALF_TOLERANCE * torch.finfo(dtype).eps * max(largest, 1e-6)
+        torch.testing.assert_close(got.float(), torch.where(finite, want, rounded.float()), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=case_name)
+@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
+def test_halves(name: str, args: dict[str, Any], only: Sequence[int] | None, dtype: torch.dtype) -> None:
+    half = {key: cast(value, dtype) for key, value in args.items()}
+    exact = expected_of(call(name, {key: cast(value, torch.float32) for key, value in half.items()}, only))
+    for results in run_everywhere(name, half, only):
+        assert_close_in(results, exact, dtype)
+
+
+@pytest.mark.parametrize(("name", "args", "only"), INTEGER_CASES, ids=case_name)
+def test_integers(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
+    expected = expected_of(call(name, args, only))
+    for results in run_everywhere(name, args, only):
+        torch.testing.assert_close(results, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("name", "args", "only"), MIXED_CASES, ids=case_name)
+def test_mixed_types(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
+    expected = expected_of(call(name, args, only))
+    for results in run_everywhere(name, args, only):
+        torch.testing.assert_close(results, expected)
 
 
 def test_every_rule_has_a_case() -> None:

@@ -25,7 +25,7 @@ func.func @invalid(%a: tensor<1x1x1x1x1x1x4xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<4xf32>) {
-  // expected-error @+1 {{operands and result must have one floating-point type}}
+  // expected-error @+1 {{XNNPACK does not compute it on f32, f16 together}}
   %0 = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf16>
   func.return
 }
@@ -72,9 +72,9 @@ func.func @invalid(%a: tensor<4xf32>) {
 
 // -----
 
-func.func @invalid(%a: tensor<4xi8>) {
+func.func @invalid(%a: tensor<4x!quant.uniform<i8:f32, 0.1>>) {
   // expected-error @+1 {{a copy does not change the element type}}
-  %0 = xnnpack.copy %a : tensor<4xi8> -> tensor<4xi32>
+  %0 = xnnpack.copy %a : tensor<4x!quant.uniform<i8:f32, 0.1>> -> tensor<4xi32>
   func.return
 }
 
@@ -105,7 +105,7 @@ func.func @invalid(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<4xf32>, %b: tensor<4xf16>) {
-  // expected-error @+1 {{operands and result must have one floating-point type}}
+  // expected-error @+1 {{XNNPACK does not compute it on f32, f16, f32 together}}
   %0 = xnnpack.binary add %a, %b : tensor<4xf32>, tensor<4xf16> -> tensor<4xf32>
   func.return
 }
@@ -248,9 +248,9 @@ func.func @invalid(%a: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<
 
 // -----
 
-func.func @invalid(%a: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf16>) {
-  // expected-error @+1 {{operands and result must have one floating-point type}}
-  %0 = xnnpack.conv2d %a, %w : (tensor<1x8x8x3xf32>, tensor<4x3x3x3xf16>) -> tensor<1x6x6x4xf32>
+func.func @invalid(%a: tensor<1x8x8x3xf16>, %w: tensor<4x3x3x3xf16>) {
+  // expected-error @+1 {{XNNPACK does not compute it on f16, f16, f32 together}}
+  %0 = xnnpack.conv2d %a, %w : (tensor<1x8x8x3xf16>, tensor<4x3x3x3xf16>) -> tensor<1x6x6x4xf32>
   func.return
 }
 
@@ -513,7 +513,7 @@ func.func @invalid(%a: tensor<1x8x8x3xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<1x8x8x3xf32>) {
-  // expected-error @+1 {{indices must be i32}}
+  // expected-error @+1 {{XNNPACK does not compute it on i64}}
   %0, %1 = xnnpack.argmax_pooling2d %a {kernel = array<i32: 2, 2>} : (tensor<1x8x8x3xf32>) -> (tensor<1x4x4x3xf32>, tensor<1x4x4x3xi64>)
   func.return
 }
@@ -545,8 +545,8 @@ func.func @invalid(%a: tensor<1x8x8x3xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<2x3xf32>) {
-  // expected-error @+1 {{input and result must have one element type}}
-  %0 = xnnpack.static_transpose %a {perm = array<i32: 1, 0>} : tensor<2x3xf32> -> tensor<3x2xf16>
+  // expected-error @+1 {{input must be quantised by tensor in 8 bits, it is f32}}
+  %0 = xnnpack.static_transpose %a {perm = array<i32: 1, 0>} : tensor<2x3xf32> -> tensor<3x2x!quant.uniform<i8:f32, 0.1>>
   func.return
 }
 
@@ -768,9 +768,9 @@ func.func @invalid(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
 
 // -----
 
-func.func @invalid(%a: tensor<2x3xf32>, %b: tensor<2x3xf16>) {
-  // expected-error @+1 {{inputs and result must have one element type}}
-  %0 = xnnpack.concatenate %a, %b {axis = 0 : i32} : (tensor<2x3xf32>, tensor<2x3xf16>) -> tensor<4x3xf32>
+func.func @invalid(%a: tensor<2x3xf32>, %b: tensor<2x3x!quant.uniform<i8:f32, 0.1>>) {
+  // expected-error @+1 {{input must be quantised by tensor in 8 bits, it is f32}}
+  %0 = xnnpack.concatenate %a, %b {axis = 0 : i32} : (tensor<2x3xf32>, tensor<2x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<4x3xf32>
   func.return
 }
 

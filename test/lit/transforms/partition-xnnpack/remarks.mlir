@@ -26,11 +26,10 @@ func.func @element_type(%x: tensor<4xf64>) -> tensor<4xf64> {
 
 // -----
 
-// Of a constant as well: the sum is f32, its second operand is not.
-func.func @constant_element_type(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %c = edge.constant dense<3> : tensor<i64>
+// Of one operand alone as well: the sum is f32, its second operand is not.
+func.func @operand_element_type(%x: tensor<4xf32>, %y: tensor<i64>) -> tensor<4xf32> {
   // expected-remark @+1 {{edge.add.Tensor not delegated: XNNPACK does not compute it on i64}}
-  %0 = edge.add.Tensor(%x, %c) : (tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
+  %0 = edge.add.Tensor(%x, %y) : (tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
 

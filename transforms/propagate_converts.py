@@ -1,0 +1,127 @@
+"""Keep values in fp32 between nodes that compute in it.
+
+XNNPACK has no kernels for most nodes on bf16, and a rule asks for fp32 where a 16-bit type would overflow. Each such
+node comes with conversions around it. Where the conversion behind one node meets the one before the next, also across
+nodes that only move elements, both go away: the value is then not rounded in between, which makes it more accurate than
+rounding after every node does, and saves two passes over it. Compilers that fuse elementwise ops do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+
+SHORT: tuple[Attribute, ...] = (f16, bf16)
+"""Types whose values fp32 holds exactly."""
+
+
+@dataclass(frozen=True)
+class PropagateConvertsPass(XirPass):
+    """Remove conversions from fp32 to a 16-bit type and back, also across nodes that move elements.
+
+    Before:
+    ```mlir
+    %1 = xnnpack.convert %0 : tensor<2x3xf32> -> tensor<2x3xbf16>
+    %2 = xnnpack.static_transpose %1 {perm = array<i32: 1, 0>} : tensor<2x3xbf16> -> tensor<3x2xbf16>
+    %3 = xnnpack.convert %2 : tensor<3x2xbf16> -> tensor<3x2xf32>
+    ```
+    After:
+    ```mlir
+    %3 = xnnpack.static_transpose %0 {perm = array<i32: 1, 0>} : tensor<2x3xf32> -> tensor<3x2xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite every subgraph."""
+        for each in op.walk():
+            if isinstance(each, xnnpack.SubgraphOp):
+                propagate(each.body.block, ctx)
+
+
+def propagate(block: Block, ctx: XirContext) -> None:
+    """Remove the conversions of one subgraph that meet."""
+    wanted = wanted_in_fp32(block)
+    if not wanted:
+        return
+    wide: dict[SSAValue, SSAValue] = {}
+    for op in list(block.ops):
+        if isinstance(op, xnnpack.ConvertOp):
+            if is_narrowing(op):
+                wide[op.output] = op.input
+            elif op.input in wide and element_type(op.output) == f32:
+                op.output.replace_all_uses_with(wide[op.input])
+                block.erase_op(op)
+        elif isinstance(op, xnnpack.NodeOp) and any(result in wanted for result in op.results):
+            dynamic = [value for value in op.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
+            if op.MOVES and dynamic and all(value in wide for value in dynamic):
+                move_in_fp32(op, wide, ctx)
+    for op in reversed(list(narrowings(block))):
+        if op.output.first_use is None:
+            block.erase_op(op)
+
+
+def wanted_in_fp32(block: Block) -> set[SSAValue]:
+    """The 16-bit values that are converted to fp32, directly or behind nodes that move elements."""
+    wanted: set[SSAValue] = set()
+    for op in reversed(list(block.ops)):
+        if isinstance(op, xnnpack.ConvertOp):
+            if element_type(op.input) in SHORT and element_type(op.output) == f32:
+                wanted.add(op.input)
+        elif isinstance(op, xnnpack.NodeOp) and op.MOVES and any(result in wanted for result in op.results):
+            wanted.update(op.operands)
+    return wanted
+
+
+def is_narrowing(op: xnnpack.ConvertOp) -> bool:
+    """Whether a conversion rounds fp32 to a 16-bit type."""
+    return element_type(op.input) == f32 and element_type(op.output) in SHORT
+
+
+def narrowings(block: Block) -> Iterator[xnnpack.ConvertOp]:
+    """The conversions of a block that round."""
+    return (op for op in block.ops if isinstance(op, xnnpack.ConvertOp) and is_narrowing(op))
+
+
+def move_in_fp32(op: xnnpack.NodeOp, wide: dict[SSAValue, SSAValue], ctx: XirContext) -> None:
+    """Replace a node that moves elements by one on fp32 and a conversion behind it."""
+    operands = [wide[value] if value in wide else widened_constant(op, value, ctx) for value in op.operands]
+    node = type(op).create(
+        operands=operands,
+        result_types=[TensorType(f32, shape_of(result)) for result in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    insert(node, op)
+    for old, new in zip(op.results, node.results, strict=True):
+        narrowing = xnnpack.ConvertOp.create(operands=[new], result_types=[old.type])
+        insert(narrowing, op)
+        wide[narrowing.output] = new
+        old.replace_all_uses_with(narrowing.output)
+    block = op.parent
+    assert block is not None
+    block.erase_op(op)
+
+
+def widened_constant(before: Operation, value: SSAValue, ctx: XirContext) -> SSAValue:
+    """A 16-bit constant in fp32."""
+    assert isinstance(value.owner, xnnpack.ConstantOp)
+    constant = xnnpack.ConstantOp(make_dense(constant_array(value.owner.value, ctx), ctx, "constant", f32))
+    insert(constant, before)
+    return constant.output
+
+
+def insert(op: Operation, before: Operation) -> None:
+    """Put `op`, with the location of `before`, in front of it."""
+    op.location = before.location
+    block = before.parent
+    assert block is not None
+    block.insert_op_before(op, before)
