@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xir.runtime._native import XirRuntimeError
-from xir.runtime.dtypes import NUMPY_DTYPES, is_torch_tensor, torch_dtype, torch_number
+from xir.runtime.dtypes import NUMPY_DTYPES, NUMPY_NUMBERS, is_torch_tensor, torch_dtype, torch_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,19 +71,18 @@ def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array
     if is_torch_tensor(value):
         tensor: torch.Tensor = value  # pyright: ignore[reportAssignmentType]
         shape = tuple(tensor.shape)
-        given = torch_number(tensor.dtype)
-        named = str(tensor.dtype).removeprefix("torch.")
+        given, dtype = torch_number(tensor.dtype), tensor.dtype
     elif isinstance(value, np.ndarray | np.generic):
         value = np.asarray(value)
         shape = value.shape
-        given = next((number for number, dtype in NUMPY_DTYPES.items() if dtype == value.dtype), None)
-        named = str(value.dtype)
+        given, dtype = NUMPY_NUMBERS.get(value.dtype), value.dtype
     else:
         raise XirRuntimeError(f"input {index} is a tensor, and a {type(value).__name__} was given")
     if len(shape) != len(dim_order):
         raise XirRuntimeError(f"input {index} has shape {list(info['shape'])}, and {list(shape)} was given")
     # bfloat16 may be handed in as the bits that NumPy can hold.
     if given != info["dtype"] and not (info["dtype"] == 15 and given == 27):
+        named = str(dtype).removeprefix("torch.")
         raise XirRuntimeError(f"input {index} is {info['dtype_name']}, and {named} was given")
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value.transpose(dim_order)), shape

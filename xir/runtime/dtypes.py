@@ -30,6 +30,9 @@ NUMPY_DTYPES: dict[int, np.dtype[np.generic]] = {
 }
 """Types that NumPy has too."""
 
+NUMPY_NUMBERS = {dtype: number for number, dtype in NUMPY_DTYPES.items()}
+"""The other way around."""
+
 TORCH_NAMES: dict[int, str] = {number: dtype.name for number, dtype in NUMPY_DTYPES.items()} | {
     15: "bfloat16",
     23: "float8_e5m2",
