@@ -58,6 +58,10 @@ test-lit: build ## The golden tests on the IR
 test-py: build ## The Python tests; ARGS='-k name' chooses
 	$(BIN)/python -m pytest $(ARGS)
 
+.PHONY: test-zoo
+test-zoo: build ## Every model of the zoo without a delegate, in both runtimes; takes minutes, not part of test
+	$(BIN)/python -m pytest -m exhaustive $(ARGS)
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug \

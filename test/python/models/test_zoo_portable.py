@@ -1,0 +1,51 @@
+"""Models of the zoo without a delegate: kernels alone, in both runtimes, with eager's numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+
+from xir.api import to_edge
+from xir.dialects.edge.kernels import executorch_kernels
+from xir.models import MODELS, load_model
+from xir.runtime import Runtime
+
+TOLERANCE = 1e-4
+"""Of the output's largest magnitude."""
+
+CROPPED = {
+    "mv2": 64,
+    "mv3": 64,
+    "mv3_large": 64,
+    "resnet18": 64,
+    "resnet50": 64,
+    "efficientnet_b0": 64,
+    "dl3": 64,
+    "edsr": 16,
+    "ic3": 96,
+    "ic4": 96,
+}
+"""Models that take images of any size, and the smaller one that is enough to see that every kernel is right."""
+
+QUICK = {"add", "add_mul", "linear", "mv2", "mv3", "lstm", "llama2", "emformer_join"}
+"""One or two of each kind; the others are for `make test-zoo`."""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in MODELS])
+def test_kernels_with_eagers_numbers(name: str) -> None:
+    model, inputs = load_model(name)
+    if name in CROPPED:
+        size = CROPPED[name]
+        inputs = tuple(image[..., :size, :size].contiguous() for image in inputs)
+    with torch.no_grad():
+        expected = model(*inputs)
+    program = to_edge(torch.export.export(model, inputs)).to_executorch()
+    assert executorch_kernels().issuperset(program.kernel_names)
+    file = program.buffer
+    (ours,) = Runtime.get().load_program(file, threads=1).load_method("forward").execute(list(inputs))
+    (stock,) = _load_for_executorch_from_buffer(file).forward(list(inputs))
+    limit = TOLERANCE * expected.abs().max().item()
+    torch.testing.assert_close(ours, expected, rtol=0, atol=limit)
+    torch.testing.assert_close(stock, expected, rtol=0, atol=limit)
