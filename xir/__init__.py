@@ -7,6 +7,9 @@
     method = xir.runtime.Runtime.get().load_program("model.pte").load_method("forward")
     outputs = method.execute(inputs)
 
+For integers instead of floats, `xir.quantize(model, inputs, calibration=batches)` takes the place of
+`torch.export.export`.
+
 Names are loaded when they are first used: importing this package costs nothing.
 """
 
@@ -16,16 +19,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import runtime
     from .api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner, to_edge
+    from .quantizer import QuantConfig, XnnpackQuantizer, quantize
 
 __version__ = "0.1.0"
 
-__all__ = ["EdgeProgram", "ExecutorchProgram", "XnnpackPartitioner", "runtime", "to_edge"]
+__all__ = [
+    "EdgeProgram",
+    "ExecutorchProgram",
+    "QuantConfig",
+    "XnnpackPartitioner",
+    "XnnpackQuantizer",
+    "quantize",
+    "runtime",
+    "to_edge",
+]
+
+_MODULES = {
+    "QuantConfig": "xir.quantizer",
+    "XnnpackQuantizer": "xir.quantizer",
+    "quantize": "xir.quantizer",
+}
+"""Where names are that are not in `xir.api`."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'xir' has no attribute '{name}'")
-    value = import_module("xir.runtime") if name == "runtime" else getattr(import_module("xir.api"), name)
+    if name == "runtime":
+        value = import_module("xir.runtime")
+    else:
+        value = getattr(import_module(_MODULES.get(name, "xir.api")), name)
     globals()[name] = value
     return value
 

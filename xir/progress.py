@@ -3,9 +3,11 @@
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sized
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+T = TypeVar("T")
 
 PATIENCE = 1.0
 """Seconds that a step may take before it is mentioned."""
@@ -29,6 +31,30 @@ def step(what: str, stream: TextIO | None = None) -> Generator[None]:
     finally:
         done.set()
         thread.join()
+
+
+def counted(what: str, items: Iterable[T], stream: TextIO | None = None) -> Generator[T]:
+    """The items, and while they are taken a line that counts them, shown as `step` shows its own.
+
+    It has the total where `items` knows its length.
+    """
+    stream = sys.stderr if stream is None else stream
+    if stream is None or not stream.isatty():
+        yield from items
+        return
+    total = f" of {len(items)}" if isinstance(items, Sized) else ""
+    start, shown = time.monotonic(), False
+    try:
+        for index, item in enumerate(items):
+            if time.monotonic() - start >= PATIENCE:
+                stream.write(f"\r{what}: {index}{total} … {time.monotonic() - start:.0f} s")
+                stream.flush()
+                shown = True
+            yield item
+    finally:
+        if shown:
+            stream.write("\r\033[K")
+            stream.flush()
 
 
 def _tick(what: str, stream: TextIO, done: threading.Event) -> None:

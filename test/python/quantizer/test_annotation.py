@@ -1,0 +1,364 @@
+"""What the quantizer annotates: the table's ops, by their kind, and nothing that would gain nothing."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.fx import Graph, GraphModule, Node
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import SharedQuantizationSpec
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
+
+from xir.dialects import edge
+from xir.quantizer import QuantConfig, XnnpackQuantizer
+from xir.quantizer.operators import CLAMPS, STEEP, Operators
+from xir.transforms.legalizations import QUANTIZED, Quantized
+
+GENERATOR = torch.Generator().manual_seed(4)
+
+
+def r(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=GENERATOR)
+
+
+class Calling(nn.Module):
+    """A function as a module; parameters are by name among `modules`."""
+
+    def __init__(self, function: Callable[..., Any], **modules: nn.Module):
+        super().__init__()
+        for name, module in modules.items():
+            self.add_module(name, module)
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(self, *inputs)
+
+
+def annotate(module: nn.Module, *inputs: Tensor, config: QuantConfig | XnnpackQuantizer | None = None) -> GraphModule:
+    """The module's graph as `prepare_pt2e` has the quantizer annotate it."""
+    quantizer = config if isinstance(config, XnnpackQuantizer) else XnnpackQuantizer(config or QuantConfig())
+    exported = torch.export.export(module.eval(), inputs).module()
+    assert isinstance(exported, GraphModule)
+    return quantizer.annotate(quantizer.transform_for_annotation(exported))
+
+
+def annotated(module: nn.Module, *inputs: Tensor, config: QuantConfig | XnnpackQuantizer | None = None) -> list[str]:
+    """The names of the nodes that are annotated."""
+    graph = annotate(module, *inputs, config=config).graph
+    return [node.name for node in graph.nodes if Q_ANNOTATION_KEY in node.meta]
+
+
+def converted(module: nn.Module, *inputs: Tensor, config: QuantConfig | None = None) -> GraphModule:
+    """The module's graph after calibration with `inputs` and conversion."""
+    exported = torch.export.export(module.eval(), inputs).module()
+    assert isinstance(exported, GraphModule)
+    observed = prepare_pt2e(exported, XnnpackQuantizer(config or QuantConfig()))
+    observed(*inputs)
+    return convert_pt2e(observed)
+
+
+def node_of(graph: Graph, name: str) -> Node:
+    return next(node for node in graph.nodes if node.name == name)
+
+
+def parameters_of(value: Any) -> tuple[float, int]:
+    """Scale and zero point of a quantise or dequantise node."""
+    assert "quantize_per_tensor" in str(value.target)
+    return value.args[1], value.args[2]
+
+
+# The table
+
+
+def torch_overload(name: str) -> Any:
+    schema = edge.OPS[name].row.schema
+    packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
+    return getattr(packet, schema.overload or "default")
+
+
+@pytest.mark.parametrize("name", sorted(QUANTIZED))
+def test_an_operator_plays_the_part_that_the_table_gives_it(name: str) -> None:
+    graph = Graph()
+    placeholder = graph.placeholder("x")
+    schema = edge.OPS[name].row.schema
+    arguments: dict[str, Any] = {
+        argument.name: [placeholder] if argument.type.is_list else placeholder for argument in schema.tensors.values()
+    }
+    node = graph.call_function(torch_overload(name), (), arguments)
+    operators = Operators()
+    assert (operators.name(node), operators.kind(node)) == (name, QUANTIZED[name])
+
+
+def test_exceptions_are_of_the_table() -> None:
+    assert {name for name in STEEP | CLAMPS if QUANTIZED.get(name) is not Quantized.TABLE} == set()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.flatten(1),
+        lambda x: x.reshape(2, -1),
+        lambda x: x.chunk(2, 1)[1],
+        lambda x: x.swapaxes(1, 2),
+        lambda x: nn.functional.pad(x, (1, 1)),
+    ],
+)
+def test_composite_operators_are_what_their_parts_are(function: Callable[[Tensor], Tensor]) -> None:
+    graph = torch.export.export(Calling(lambda _, x: function(x)), (r(2, 4, 4),)).graph
+    node = next(node for node in graph.nodes if node.op == "call_function")
+    assert Operators().kind(node) is Quantized.MOVES
+
+
+def test_a_convolution_that_pads_to_the_same_size_is_one() -> None:
+    names = annotated(nn.Conv2d(3, 4, 3, padding="same"), r(1, 3, 8, 8))
+    assert names == ["conv2d"]
+
+
+# One operation of several nodes
+
+
+@pytest.mark.parametrize("clamp", [nn.ReLU(), nn.ReLU6(), nn.Hardtanh(-1, 1), nn.ReLU(inplace=True)])
+def test_a_clamp_is_part_of_the_convolution_before_it(clamp: nn.Module) -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), clamp)
+    graph = annotate(module, r(1, 3, 8, 8)).graph
+    conv = node_of(graph, "conv2d")
+    assert conv.meta[Q_ANNOTATION_KEY].output_qspec is None
+    assert next(iter(conv.users)).meta[Q_ANNOTATION_KEY].output_qspec is not None
+
+
+def test_a_clamp_is_no_part_of_a_convolution_that_is_read_elsewhere() -> None:
+    module = Calling(lambda m, x: torch.relu(y := m.conv(x)) + y, conv=nn.Conv2d(3, 4, 3))
+    graph = annotate(module, r(1, 3, 8, 8)).graph
+    assert node_of(graph, "conv2d").meta[Q_ANNOTATION_KEY].output_qspec is not None
+
+
+def test_a_clamp_is_part_of_a_sum() -> None:
+    graph = annotate(Calling(lambda _, x, y: torch.relu(x + y)), r(4), r(4)).graph
+    assert node_of(graph, "add").meta[Q_ANNOTATION_KEY].output_qspec is None
+    assert node_of(graph, "relu").meta[Q_ANNOTATION_KEY].output_qspec is not None
+
+
+# Parameters
+
+
+def test_moved_data_keeps_its_parameters() -> None:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        y, z = m.a(x), torch.relu(m.b(x)) * 5
+        return m.c(nn.functional.max_pool2d(torch.cat([y, z], 1), 2).permute(0, 1, 3, 2))
+
+    module = Calling(forward, a=nn.Conv2d(3, 4, 3), b=nn.Conv2d(3, 4, 3), c=nn.Conv2d(8, 2, 1))
+    graph = converted(module, r(1, 3, 10, 10)).graph
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor.default
+    sources = {node.all_input_nodes[0].name: parameters_of(node) for node in graph.nodes if node.target is quantize}
+    assert len({sources[name] for name in ("conv2d", "mul", "cat", "max_pool2d", "permute")}) == 1
+    assert sources["conv2d_2"] != sources["cat"]
+
+
+def test_parts_of_a_split_share_parameters() -> None:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        y, z = m.a(x).split(2, 1)
+        return m.b(torch.cat([z, y], 1))
+
+    graph = converted(Calling(forward, a=nn.Conv2d(3, 4, 1), b=nn.Conv2d(4, 2, 1)), r(1, 3, 4, 4)).graph
+    parts = [node for node in graph.nodes if node.target is operator.getitem]
+    assert len({parameters_of(next(iter(part.users))) for part in parts}) == 1
+
+
+def test_weights_are_symmetric_by_output_channel() -> None:
+    module = Calling(lambda m, x: m.b(m.a(x)), a=nn.Conv2d(4, 8, 3), b=nn.ConvTranspose2d(8, 6, 3))
+    graph = converted(module, r(1, 4, 8, 8)).graph
+    dequantize = torch.ops.quantized_decomposed.dequantize_per_channel.default
+    nodes = [node for node in graph.nodes if node.target is dequantize]
+    assert [node.args[3:6] for node in nodes] == [(0, -127, 127), (1, -127, 127)]
+
+
+def test_groups_of_a_transposed_convolution_share_a_scale() -> None:
+    """A channel of its weight is one of each group."""
+    graph = converted(nn.ConvTranspose2d(4, 4, 3, groups=2), r(1, 4, 8, 8)).graph
+    assert not any("per_channel" in str(node.target) for node in graph.nodes)
+
+
+def test_multiplying_by_a_positive_number_is_exact() -> None:
+    module = Calling(lambda m, x: m.b(m.a(x) * 0.3), a=nn.Linear(4, 4), b=nn.Linear(4, 4))
+    graph = converted(module, r(5, 4)).graph
+    product = node_of(graph, "mul")
+    before, after = parameters_of(product.args[0]), parameters_of(next(iter(product.users)))
+    assert after[0] == pytest.approx(before[0] * 0.3)
+    assert after[1] == before[1]
+
+
+def test_the_second_matrix_of_a_product_has_the_zero_point_0() -> None:
+    """Also the linear layer that all three come from, or there would be a conversion between them."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        q, k, v = m.qkv(x).view(2, 5, 3, 8).unbind(2)
+        return m.out(nn.functional.scaled_dot_product_attention(q, k, v))
+
+    graph = converted(Calling(forward, qkv=nn.Linear(8, 24), out=nn.Linear(8, 8)), r(2, 5, 8)).graph
+    products = [node for node in graph.nodes if node.target is torch.ops.aten.bmm.default]
+    assert len(products) == 2
+    for product in products:
+        assert parameters_of(product.args[1])[1] == 0
+    assert parameters_of(next(iter(node_of(graph, "linear").users)))[1] == 0
+    softmax = next(node for node in graph.nodes if "softmax" in str(node.target))
+    assert parameters_of(next(iter(softmax.users)))[1] == -128
+
+
+def test_sharing_refers_to_an_annotated_operand() -> None:
+    graph = annotate(Calling(lambda m, x: m.a(x.view(2, 4)), a=nn.Linear(4, 4)), r(8)).graph
+    view = node_of(graph, "view")
+    spec = view.meta[Q_ANNOTATION_KEY].output_qspec
+    assert isinstance(spec, SharedQuantizationSpec)
+    assert spec.edge_or_node == (view.args[0], view)
+
+
+# What follows its neighbours
+
+
+class Residual(nn.Module):
+    """A transformer's block: the sums are read by layer norms and each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(8) for _ in range(2))
+        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.second(nn.functional.gelu(self.first(self.norms[0](x))))
+        return self.norms[1](x)
+
+
+def test_the_residual_stream_of_a_transformer_stays_float() -> None:
+    assert annotated(Residual(), r(3, 8)) == ["linear", "gelu", "linear_1"]
+
+
+def test_the_residual_stream_of_a_convolutional_network_does_not() -> None:
+    module = Calling(lambda m, x: m.c((y := m.a(x)) + m.b(y)), **{n: nn.Conv2d(4, 4, 1) for n in "abc"})
+    assert annotated(module, r(1, 4, 4, 4)) == ["conv2d", "conv2d_1", "add", "conv2d_2"]
+
+
+def test_squeeze_and_excitation_is_whole() -> None:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        y = m.a(x)
+        return m.b(y * nn.functional.hardsigmoid(m.c(y.mean((2, 3), keepdim=True))))
+
+    names = annotated(Calling(forward, **{n: nn.Conv2d(4, 4, 1) for n in "abc"}), r(1, 4, 4, 4))
+    assert names == ["conv2d", "mean", "conv2d_1", "hardsigmoid", "mul", "conv2d_2"]
+
+
+def test_a_sum_of_nothing_but_inputs_is_integer() -> None:
+    assert annotated(Calling(lambda _, x, y: x + y), r(4), r(4)) == ["add"]
+
+
+def test_a_norm_written_by_hand_stays_float() -> None:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        y = m.a(x)
+        return m.b(y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5))
+
+    assert annotated(Calling(forward, a=nn.Linear(8, 8), b=nn.Linear(8, 8)), r(3, 8)) == ["linear", "linear_1"]
+
+
+def test_masks_and_integers_stay_what_they_are() -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.register_buffer("mask", torch.tensor([0.0, 0.0, 0.0, float("-inf")]))
+
+        def forward(self, x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+            return self.linear(x) + self.mask, n + n
+
+    assert annotated(Masked(), r(2, 4), torch.ones(3, dtype=torch.int64)) == ["linear"]
+
+
+def test_one_token_that_is_small_keeps_its_bits() -> None:
+    """A class token is joined in float to patches that a convolution computed on integers."""
+
+    class Tokens(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 8, 4, stride=4), nn.LayerNorm(8)
+            self.token = nn.Parameter(torch.full((1, 1, 8), 0.01))
+
+        def forward(self, x: Tensor) -> Tensor:
+            patches = self.conv(x).flatten(2).transpose(1, 2)
+            return self.norm(torch.cat([self.token, patches], 1))
+
+    assert annotated(Tokens(), r(1, 3, 8, 8)) == ["conv2d", "flatten", "transpose"]
+
+
+# Configurations
+
+
+def test_dynamic_quantisation_is_of_products_with_weights() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, groups=8), nn.ReLU(), nn.Flatten(), nn.Linear(8, 4))
+    assert annotated(module, r(1, 3, 5, 5), config=QuantConfig("dynamic")) == ["conv2d", "linear"]
+    graph = converted(module, r(1, 3, 5, 5), config=QuantConfig("dynamic")).graph
+    targets = [str(node.target) for node in graph.nodes]
+    assert sum("choose_qparams_per_token" in target for target in targets) == 1
+    assert sum("choose_qparams.tensor" in target for target in targets) == 1
+
+
+@pytest.mark.parametrize(("group_size", "expected"), [(32, (8, 2)), (64, (8, 1)), (None, (8,))])
+def test_fine_weights(group_size: int | None, expected: tuple[int, ...]) -> None:
+    module = nn.Linear(64, 8)
+    result = converted(module, r(3, 64), config=QuantConfig("int4", group_size=group_size))
+    weight = next(node for node in result.graph.nodes if "dequantize_per_channel" in str(node.target))
+    integers, scales = (getattr(result, str(weight.args[i].target)) for i in range(2))
+    assert scales.shape == expected
+    assert integers.dtype == torch.int8
+    assert (int(integers.min()) >= -8, int(integers.max()) <= 7) == (True, True)
+    error = (result(x := r(3, 64)) - module(x)).norm() / module(x).norm()
+    assert error < 0.12
+
+
+def block(quantizer: XnnpackQuantizer) -> list[str]:
+    module = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Hardswish(), nn.Sequential(nn.Conv2d(4, 4, 1), nn.Conv2d(4, 2, 1)))
+    return annotated(module, r(1, 3, 4, 4), config=quantizer)
+
+
+def test_settings_by_place_type_and_operator() -> None:
+    config = QuantConfig()
+    every = ["conv2d", "hardswish", "conv2d_1", "conv2d_2"]
+    assert block(XnnpackQuantizer()) == every
+    assert block(XnnpackQuantizer(None)) == []
+    assert block(XnnpackQuantizer().set_module_name("2", None)) == ["conv2d"]
+    assert block(XnnpackQuantizer().set_module_name("2", None).set_module_name("2.0", config)) == [*every[:3]]
+    assert block(XnnpackQuantizer().set_module_type(nn.Hardswish, None)) == [n for n in every if n != "hardswish"]
+    assert block(XnnpackQuantizer(None).set_operator_type(torch.ops.aten.conv2d, config)) == [
+        "conv2d",
+        "conv2d_1",
+        "conv2d_2",
+    ]
+    assert block(
+        XnnpackQuantizer(None).set_module_name("0", config).set_operator_type(torch.ops.aten.conv2d, None)
+    ) == ["conv2d"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("2.*", ["conv2d"]),
+        ("2", ["conv2d"]),
+        ("conv2d_1", ["conv2d", "conv2d_2"]),
+        ("aten.hardswish", ["conv2d", "conv2d_1", "conv2d_2"]),
+    ],
+)
+def test_patterns_of_layers_to_keep(pattern: str, left: list[str]) -> None:
+    quantizer = XnnpackQuantizer(QuantConfig(keep_float=(pattern, "nowhere.*")))
+    assert block(quantizer) == left
+    assert quantizer.unmatched() == ["nowhere.*"]
+
+
+def test_steep_functions_are_integer_when_asked_for() -> None:
+    module = Calling(lambda m, x: m.b(torch.exp(m.a(x))), a=nn.Linear(4, 4), b=nn.Linear(4, 4))
+    assert "exp" not in annotated(module, r(2, 4))
+    quantizer = XnnpackQuantizer().set_operator_type(torch.ops.aten.exp, QuantConfig())
+    assert "exp" in annotated(module, r(2, 4), config=quantizer)

@@ -1,0 +1,91 @@
+"""Calibration inputs: checking them, and running a prepared model on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule
+from xdsl.dialects.builtin import LocationAttr
+
+from xir.importer.source import node_location
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import name_location
+from xir.progress import counted
+
+from .observers import Range
+
+Inputs = tuple[Tensor, ...]
+
+
+def calibrate(model: GraphModule, samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> int:
+    """Run `model` on every sample; returns how many there are.
+
+    `free` has, for each input, the dimensions whose size may differ from the `reference`'s. DiagnosticError for a
+    sample that does not fit, and where there is none.
+    """
+    count = 0
+    with torch.no_grad():
+        for sample in counted("Calibrating", checked(samples, reference, free)):
+            model(*sample)
+            count += 1
+    if count == 0:
+        raise DiagnosticError(
+            name_location("calibration"), "there is no input in it: give an iterable of at least one, or leave it out"
+        )
+    check_ranges(model)
+    return count
+
+
+def checked(samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> Iterator[Inputs]:
+    """The samples as tuples of tensors, each like `reference`. A model of one input takes bare tensors as well."""
+    if isinstance(samples, Tensor):
+        raise DiagnosticError(
+            name_location("calibration"), "it is a tensor: give an iterable of inputs, such as a list of batches"
+        )
+    for index, sample in enumerate(samples):
+        where = name_location(f"calibration input {index}")
+        values = (sample,) if isinstance(sample, Tensor) else tuple(sample)
+        if len(values) != len(reference):
+            raise DiagnosticError(where, f"it has {_count(len(values))}; the model takes {_count(len(reference))}")
+        for position, (value, like) in enumerate(zip(values, reference, strict=True)):
+            _check_tensor(where, position, value, like, free[position])
+        yield values
+
+
+def _count(number: int) -> str:
+    return f"{number} tensor{'' if number == 1 else 's'}"
+
+
+def _check_tensor(where: LocationAttr, position: int, value: Any, like: Tensor, free: frozenset[int]) -> None:
+    if not isinstance(value, Tensor):
+        raise DiagnosticError(where, f"tensor {position} is a {type(value).__name__}")
+    if value.dtype != like.dtype:
+        raise DiagnosticError(where, f"tensor {position} has dtype {value.dtype}; the model takes {like.dtype}")
+    different = [dim for dim, (a, b) in enumerate(zip(value.shape, like.shape, strict=False)) if a != b]
+    if value.dim() != like.dim() or not free.issuperset(different):
+        raise DiagnosticError(
+            where, f"tensor {position} has shape {list(value.shape)}; the model takes {_shape(like, free)}"
+        )
+    if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+        raise DiagnosticError(where, f"tensor {position} has infinite or NaN values, which no scale can hold")
+
+
+def _shape(like: Tensor, free: frozenset[int]) -> str:
+    return "[" + ", ".join("any" if dim in free else str(size) for dim, size in enumerate(like.shape)) + "]"
+
+
+def check_ranges(model: GraphModule) -> None:
+    """DiagnosticError where a layer's values have no range."""
+    for node in model.graph.nodes:
+        observer = model.get_submodule(str(node.target)) if node.op == "call_module" else None
+        if not isinstance(observer, Range) or observer.bad_value is None:
+            continue
+        source = node.all_input_nodes[0]
+        raise DiagnosticError(
+            node_location(source),
+            f"its values reach {observer.bad_value} on the calibration inputs, which no scale can hold: "
+            f"leave it in float, keep_float=('{source.name}',), or correct the model",
+        )

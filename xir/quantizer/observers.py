@@ -1,0 +1,198 @@
+"""Observers: what finds ranges during calibration, and puts conversions into the graph afterwards.
+
+They are torchao's own, except where those give a scale that XNNPACK cannot use, hide bad input, or do not exist.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
+from torchao.quantization.pt2e.observer import HistogramObserver, MinMaxObserver, ObserverBase, PerChannelMinMaxObserver
+from torchao.quantization.pt2e.utils import create_getattr_from_value
+
+SMALLEST_CHANNEL = 2.0**-12
+"""The smallest weight scale of a tensor, relative to its largest. An int32 bias has the step input · weight: a channel
+of nearly zero weights must not make that so small that the bias overflows."""
+
+_quantized = torch.ops.quantized_decomposed
+
+
+class Range:
+    """What both activation observers add: they notice values that have no range, and zeros have a usable scale."""
+
+    min_val: Tensor
+    max_val: Tensor
+    bad_value: float | None = None
+    """An infinite or NaN value that was seen."""
+
+    def forward(self, x_orig: Tensor) -> Tensor:
+        if self.bad_value is None and x_orig.numel() > 0:
+            low, high = (float(bound) for bound in torch.aminmax(x_orig.detach()))
+            if not math.isfinite(low) or not math.isfinite(high):
+                self.bad_value = high if math.isfinite(low) else low
+        return x_orig if self.bad_value is not None else super().forward(x_orig)  # pyright: ignore
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """Scale and zero point, one element each."""
+        if not bool(self.max_val > self.min_val) and not bool(self.max_val.abs() > 0):
+            return torch.ones(1), torch.zeros(1, dtype=torch.int64)
+        return super().calculate_qparams()  # pyright: ignore
+
+
+class MinMaxRange(Range, MinMaxObserver):
+    """From the smallest value seen to the largest."""
+
+
+class HistogramRange(Range, HistogramObserver):
+    """The range that makes the squared error of the values seen least."""
+
+
+class PerChannelRange(PerChannelMinMaxObserver):
+    """A weight's scale by channel, none smaller than `SMALLEST_CHANNEL` of the largest."""
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """Scales and zero points (0) of each channel."""
+        scales, zero_points = super().calculate_qparams()
+        largest = float(torch.maximum(self.max_val.abs(), self.min_val.abs()).max()) / self.quant_max
+        return scales.clamp(min=largest * SMALLEST_CHANNEL if largest > 0 else 1.0), zero_points
+
+
+class TokenRange(ObserverBase):
+    """Activations that are quantised as they come, each vector of the last dimension by its own range."""
+
+    def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, **_: Any):
+        super().__init__(dtype, is_dynamic=True)
+        self.quant_min = quant_min
+        self.quant_max = quant_max
+
+    def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`x` itself."""
+        return x
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # pyright: ignore
+        """Nothing that is known before the program runs."""
+        raise NotImplementedError("the parameters are computed for each vector at run time")
+
+    def convert(self, model: GraphModule, observer: Node) -> None:
+        """Replace the observer by the computation of parameters, quantisation and dequantisation."""
+        value = observer.args[0]
+        with model.graph.inserting_before(observer):
+            call = model.graph.call_function
+            parameters = call(_quantized.choose_qparams_per_token_asymmetric.default, (value, self.dtype))
+            scale, zero_point = (call(operator.getitem, (parameters, index)) for index in range(2))
+            span = (scale, zero_point, self.quant_min, self.quant_max, self.dtype)
+            integers = call(_quantized.quantize_per_token.default, (value, *span))
+            result = call(_quantized.dequantize_per_token.default, (integers, *span, torch.float32))
+        for node in (parameters, scale, zero_point, integers, result):
+            _take_origin(node, next(iter(observer.users)))
+        observer.replace_all_uses_with(result)
+        model.graph.erase_node(observer)
+
+
+class TokenFakeQuantize(FakeQuantizeBase):
+    """`TokenRange` for training: rounds in the forward pass, and lets gradients through."""
+
+    def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, **_: Any):
+        super().__init__()
+        self.dtype = dtype
+        self.is_dynamic = True
+        self.quant_min = quant_min
+        self.quant_max = quant_max
+
+    def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`x` as the program will see it."""
+        if not self.fake_quant_enabled[0]:
+            return x
+        with torch.no_grad():
+            scale, zero_point = _quantized.choose_qparams_per_token_asymmetric(x, self.dtype)
+            span = (scale, zero_point, self.quant_min, self.quant_max, self.dtype)
+            rounded = _quantized.dequantize_per_token(_quantized.quantize_per_token(x, *span), *span, torch.float32)
+        return x + (rounded - x).detach()
+
+    def calculate_qparams(self, **_: Any) -> tuple[Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Nothing that is known before the program runs."""
+        raise NotImplementedError("the parameters are computed for each vector at run time")
+
+    convert = TokenRange.convert
+
+
+def _take_origin(node: Node, user: Node) -> None:
+    """Conversions come from where their user does."""
+    if "stack_trace" in user.meta:
+        node.meta["stack_trace"] = user.meta["stack_trace"]
+
+
+CANDIDATES = tuple(1.0 - 0.025 * step for step in range(17))
+"""4-bit scales that are tried, relative to the one that covers the largest weight."""
+
+
+def best_scales(groups: Tensor, quant_min: int, quant_max: int) -> Tensor:
+    """The scales [n] of the least squared error for weights [n, size], symmetric; 1 for a group of zeros."""
+    largest = groups.abs().amax(dim=1)
+    covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
+    best = covering
+    least = torch.full_like(covering, torch.inf)
+    for factor in CANDIDATES:
+        scales = covering * factor
+        rounded = (groups / scales[:, None]).round().clamp(quant_min, quant_max) * scales[:, None]
+        error = (rounded - groups).square().sum(dim=1)
+        best, least = torch.where(error < least, scales, best), torch.minimum(error, least)
+    return best
+
+
+class FinePerChannelRange(PerChannelMinMaxObserver):
+    """A 4-bit weight's scale by channel, the one of the least squared error."""
+
+    def forward(self, x_orig: Tensor) -> Tensor:
+        """`x_orig` itself, having noted its scales."""
+        rows = x_orig.detach().movedim(self.ch_axis, 0).flatten(1)
+        self.scales = best_scales(rows, self.quant_min, self.quant_max)
+        return x_orig
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """Scales and zero points (0) of each channel."""
+        return self.scales, torch.zeros_like(self.scales, dtype=torch.int64)
+
+
+class GroupRange(ObserverBase):
+    """A 4-bit weight's scales by output channel and group of inputs."""
+
+    def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, group_size: int, **_: Any):
+        super().__init__(dtype)
+        self.quant_min = quant_min
+        self.quant_max = quant_max
+        self.group_size = group_size
+
+    def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`x` itself, having noted it."""
+        self.weight = x.detach()
+        return x
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # pyright: ignore
+        """Scales and zero points (0), [channels, groups]."""
+        channels = self.weight.shape[0]
+        scales = best_scales(self.weight.reshape(-1, self.group_size), self.quant_min, self.quant_max)
+        scales = scales.reshape(channels, -1)
+        return scales, torch.zeros_like(scales, dtype=torch.int32)
+
+    def convert(self, model: GraphModule, observer: Node) -> None:
+        """Replace the observed weight by its integers, dequantised."""
+        scales, zero_points = self.calculate_qparams()
+        span = (self.quant_min, self.quant_max, self.dtype, self.group_size)
+        integers = _quantized.quantize_per_channel_group(self.weight, scales, zero_points, *span)
+        with model.graph.inserting_before(observer):
+            values = [
+                create_getattr_from_value(model, model.graph, f"{observer.target}_{name}", value, None)
+                for name, value in (("integers", integers), ("scales", scales), ("zero_points", zero_points))
+            ]
+            dequantize = _quantized.dequantize_per_channel_group.default
+            result = model.graph.call_function(dequantize, (*values, *span, torch.float32))
+        _take_origin(result, next(iter(observer.users)))
+        observer.replace_all_uses_with(result)
+        model.graph.erase_node(observer)

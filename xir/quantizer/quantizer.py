@@ -1,0 +1,117 @@
+"""The quantizer for torchao's PT2E flow."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from xir.transforms.legalizations import Quantized
+
+from .annotation import StaticAnnotator, annotate_dynamic
+from .config import DEFAULT, QuantConfig
+from .layers import module_path, module_types, names_of
+from .operators import STEEP, Operators
+from .parameters import Parameters
+from .rewriting import make_products_explicit
+from .selection import Selection
+
+
+class XnnpackQuantizer(Quantizer):
+    """Annotates what XNNPACK computes on integers, for `prepare_pt2e` and (with `QuantConfig(qat=True)`)
+    `prepare_qat_pt2e`.
+
+    `config` holds for the whole model; the setters say otherwise for a part of it, None for float. A module's name goes
+    before its type, and that before an operator.
+    """
+
+    def __init__(self, config: QuantConfig | None = DEFAULT):
+        self._config = config
+        self._by_name: dict[str, QuantConfig | None] = {}
+        self._by_type: dict[str, QuantConfig | None] = {}
+        self._by_operator: dict[str, QuantConfig | None] = {}
+        self._matched: set[str] = set()
+        self.annotated = 0
+        """How many nodes the last `annotate` found."""
+
+    def set_global(self, config: QuantConfig | None) -> XnnpackQuantizer:
+        """Quantise by `config` what no other setter names."""
+        self._config = config
+        return self
+
+    def set_module_name(self, name: str, config: QuantConfig | None) -> XnnpackQuantizer:
+        """Quantise the module at this path (`encoder.layers.0`), with all in it, by `config`."""
+        self._by_name[name] = config
+        return self
+
+    def set_module_type(self, module_type: type[torch.nn.Module], config: QuantConfig | None) -> XnnpackQuantizer:
+        """Quantise modules of this type, with all in them, by `config`."""
+        self._by_type[f"{module_type.__module__}.{module_type.__qualname__}"] = config
+        return self
+
+    def set_operator_type(self, operator: Any, config: QuantConfig | None) -> XnnpackQuantizer:
+        """Quantise calls of this operator (`torch.ops.aten.add`, or an overload of it) by `config`."""
+        self._by_operator[str(operator)] = config
+        return self
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Take apart what hides products that could compute on integers."""
+        make_products_explicit(model, lambda node: self._find(node))
+        return model
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Annotate every node that computes on integers."""
+        operators, parameters = Operators(), Parameters(model)
+        configs = {node: config for node in model.graph.nodes if (config := self._find(node)) is not None}
+
+        def is_static(node: Node) -> bool:
+            if node not in configs or configs[node].mode != "static":
+                return False
+            return operators.name(node) not in STEEP or self._operator_config(node)[0]
+
+        selection = Selection(model.graph, operators, parameters, is_static)
+        StaticAnnotator(selection, operators, parameters, configs).annotate()
+        self.annotated = len(selection.kinds)
+        for node, config in configs.items():
+            if config.mode != "static" and operators.kind(node) is Quantized.WEIGHTED:
+                self.annotated += annotate_dynamic(node, config, operators, parameters)
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        """Nothing: annotations follow from the table that the lowering has, too."""
+
+    def _find(self, node: Node) -> QuantConfig | None:
+        """The configuration of a node; None for float."""
+        config = self._find_by_place(node)
+        if config is None or node.op != "call_function":
+            return None
+        names = names_of(node)
+        kept = {pattern for pattern in config.keep_float if any(fnmatchcase(name, pattern) for name in names)}
+        self._matched |= kept
+        return None if kept else config
+
+    def unmatched(self) -> list[str]:
+        """The patterns of `keep_float` that no node of the models annotated so far has matched."""
+        configs = (self._config, *self._by_name.values(), *self._by_type.values(), *self._by_operator.values())
+        return sorted({each for config in configs if config for each in config.keep_float} - self._matched)
+
+    def _find_by_place(self, node: Node) -> QuantConfig | None:
+        path = module_path(node)
+        names = [name for name in self._by_name if path == name or path.startswith(name + ".")]
+        if names:
+            return self._by_name[max(names, key=len)]
+        for name in reversed(module_types(node)):
+            if name in self._by_type:
+                return self._by_type[name]
+        found, config = self._operator_config(node)
+        return config if found else self._config
+
+    def _operator_config(self, node: Node) -> tuple[bool, QuantConfig | None]:
+        overload = str(node.target)
+        for name in (overload, overload.rpartition(".")[0]):
+            if name in self._by_operator:
+                return True, self._by_operator[name]
+        return False, None
