@@ -222,6 +222,12 @@ class Deconv2dOp(ConvolutionOp):
     def verify_node(self) -> None:
         expect_length(self.adjustment, 2, "adjustment")
         expect_at_least(self.adjustment, 0, "adjustment")
+        expect_length(self.stride, 2, "stride")
+        # XNNPACK refuses others: src/operators/deconvolution-nhwc.c.
+        if any(size >= step for size, step in zip(ints(self.adjustment), ints(self.stride), strict=True)):
+            raise VerifyException(
+                f"adjustment {list(ints(self.adjustment))} must be below the stride {list(ints(self.stride))}"
+            )
         super().verify_node()
 
     def output_size(self, height: int, width: int) -> tuple[int, int]:

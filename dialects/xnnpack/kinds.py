@@ -35,7 +35,7 @@ class Kind:
 
 UNARY = (
     Kind("abs", "XNNAbs", 30, ("edge.abs",), "|x|", elements="number"),
-    Kind("bankers_rounding", "XNNBankersRounding", 128, ("edge.round",), "the nearest integer to x, ties to even"),
+    Kind("bankers_rounding", "XNNBankersRounding", 128, (), "the nearest integer to x, ties to even"),
     Kind("ceiling", "XNNCeiling", 23, ("edge.ceil",), "the least integer not below x"),
     Kind("cosine", "XNNCos", 47, ("edge.cos",), "cos(x), x in radians"),
     Kind("exp", "XNNExp", 44, ("edge.exp",), "e^x"),

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import math
+from math import prod
 
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of
-from xir.transforms.legalizations.elementwise import scaled
-from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule, static_name
+from xir.transforms.legalizations.functions import (
+    argument,
+    elu_of,
+    exponential_less_one,
+    is_positive,
+    logarithm_of_one_plus,
+    plus,
+    returned,
+    scaled,
+)
+from xir.transforms.legalizations.rule import (
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    operand,
+    rule,
+    static_name,
+)
+
+INVISIBLE_THRESHOLD = 17.0
+"""log(1 + e^x) is x for all fp32 numbers from here on."""
 
 
 @rule("edge.relu", quantized=Quantized.TABLE)
@@ -32,12 +52,12 @@ def clamp(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
-    """A clamp node; XNNPACK wants an interval with an interior."""
+    """A clamp node; without an interval between the bounds, which XNNPACK wants, what ATen does step by step."""
     low = -math.inf if low is None else float(low)
     high = math.inf if high is None else float(high)
-    if not low < high:
-        raise RefusalError(f"its bounds [{low:g}, {high:g}] leave no interval")
-    return b.clamp(value, low, high)
+    if low < high:
+        return b.clamp(value, low, high)
+    return b.binary("minimum", b.binary("maximum", value, b.scalar(low, value)), b.scalar(high, value))
 
 
 @rule("edge.hardsigmoid", quantized=Quantized.TABLE)
@@ -69,11 +89,17 @@ def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.elu", quantized=Quantized.TABLE)
 def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Self where positive, else alpha·(e^self − 1)."""
-    if op.value("scale") != 1 or op.value("input_scale") != 1:
-        raise RefusalError("XNNPACK's elu has no scale and input_scale")
-    alpha = FloatAttr(float(op.value("alpha")), f32)
-    return b.node(xnnpack.EluOp, [operand(op, "self")], b.shape(operand(op, "self")), {"alpha": alpha})
+    """scale · (self where positive, else alpha·(e^(input_scale·self) − 1)).
+
+    XNNPACK has this for a positive alpha and without the scale of the input. In general it is the sum of both sides.
+    """
+    value = operand(op, "self")
+    alpha, scale, input_scale = (float(op.value(name)) for name in ("alpha", "scale", "input_scale"))
+    if alpha > 0 and input_scale == 1:
+        return scaled(b, elu_of(b, value, alpha), scale)
+    below = scaled(b, b.clamp(value, None, 0.0), input_scale)
+    falling = elu_of(b, below, 1.0) if input_scale > 0 else exponential_less_one(b, below)
+    return b.binary("add", scaled(b, b.clamp(value, 0.0, None), scale), scaled(b, falling, alpha * scale))
 
 
 @rule("edge.leaky_relu", quantized=Quantized.TABLE)
@@ -87,28 +113,38 @@ def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else weight·self; one weight for all, or one for each channel (dimension 1)."""
     value, weight = operand(op, "self"), operand(op, "weight")
-    slope = b.weight(weight, "weight").reshape(-1)
-    if slope.size > 1 and rank_of(value) > 1:
-        slope = slope.reshape(-1, *(1,) * (rank_of(value) - 2))
-    return b.binary("prelu", value, b.constant(slope, weight, static_name(weight)))
+    count = prod(b.shape(weight))
+    shape = (count, *(1 for _ in range(rank_of(value) - 2))) if count > 1 else ()
+    if not isinstance(weight.owner, edge.ConstantOp):
+        return b.binary("prelu", value, b.reshape(weight, shape))
+    return b.binary("prelu", value, b.constant(b.weight(weight, "weight").reshape(shape), weight, static_name(weight)))
 
 
 @rule("edge.softplus")
 def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """log(1 + e^(beta·self)) / beta."""
-    beta = float(op.value("beta"))
-    return scaled(b, soft_positive(b, scaled(b, operand(op, "self"), beta)), 1.0 / beta)
+    """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
+    beta, threshold = float(op.value("beta")), float(op.value("threshold"))
+    if threshold < 0:
+        raise RefusalError(f"its threshold {threshold:g} cuts off negative numbers")
+    value = scaled(b, operand(op, "self"), beta)
+    rest = soft_rest(b, value)
+    if threshold < INVISIBLE_THRESHOLD:
+        rest = b.binary("subtract", rest, b.binary("multiply", rest, is_positive(b, plus(b, value, -threshold))))
+    return scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta)
 
 
-def soft_positive(b: NodeBuilder, value: SSAValue) -> SSAValue:
-    """log(1 + e^x) as max(x, 0) + log(1 + e^−|x|), whose exponential never overflows."""
-    tail = b.unary("exp", b.unary("negate", b.unary("abs", value)))
-    rest = b.unary("log", b.binary("add", tail, b.scalar(1.0, value)))
-    return b.binary("add", b.clamp(value, 0.0, None), rest)
+def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """log(1 + e^−|x|), what softplus is more than max(x, 0); the exponential never overflows."""
+    return logarithm_of_one_plus(b, b.unary("exp", b.unary("negate", b.unary("abs", value))))
 
 
 @rule("edge.mish")
 def mish(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """self · tanh(softplus(self))."""
-    value = operand(op, "self")
-    return b.binary("multiply", value, b.unary("tanh", soft_positive(b, value)))
+    """self · tanh(log(1 + e^self)), which is self · w / (w + 2) with n = e^self and w = n·(n + 2).
+
+    From e^10 on the quotient is 1.
+    """
+    value = argument(op, b, "self")
+    number = b.unary("exp", b.clamp(value, None, 10.0))
+    weight = b.binary("multiply", number, plus(b, number, 2.0))
+    return returned(op, b, b.binary("multiply", value, b.binary("divide", weight, plus(b, weight, 2.0))))

@@ -22,6 +22,7 @@ from xir.transforms.legalizations.rule import (
     static_array,
     static_name,
 )
+from xir.transforms.legalizations.shape import pad_with
 
 
 @rule(
@@ -47,25 +48,54 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
 
     pad_height, pad_width = window(op.value("padding"), dims, 0)
+    padding, stride = (pad_height, pad_width, pad_height, pad_width), window(op.value("stride"), dims, 1)
+    adjustment = (0, 0)
+    if is_transposed(op):
+        image, padding, adjustment = with_smaller_adjustment(
+            b, image, padding, window(op.value("output_padding"), dims, 0), stride
+        )
     properties: dict[str, Attribute] = {
-        "padding": u32s((pad_height, pad_width, pad_height, pad_width)),
-        "stride": u32s(window(op.value("stride"), dims, 1)),
+        "padding": u32s(padding),
+        "stride": u32s(stride),
         "dilation": u32s(window(op.value("dilation"), dims, 1)),
         "groups": IntegerAttr(groups, i32),
     }
     if is_transposed(op):
         op_class, filter_array = xnnpack.Deconv2dOp, deconv_filter(weight, groups)
-        properties["adjustment"] = u32s(window(op.value("output_padding"), dims, 0))
+        properties["adjustment"] = u32s(adjustment)
     elif groups > 1 and groups == b.shape(image)[1]:
         op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
     else:
         op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
     operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, filter_, static_name(filter_))]
-    if bias is not None:
+    if bias is not None and isinstance(bias.owner, edge.ConstantOp):
         operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
     batch, channels, height, width = image_shape(b, op.results[0], dims)
     result = b.node(op_class, operands, (batch, height, width, channels), properties)
+    if bias is not None and len(operands) == 2:
+        result = b.binary("add", result, bias)
     return b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))
+
+
+def with_smaller_adjustment(
+    b: NodeBuilder,
+    image: SSAValue,
+    padding: tuple[int, int, int, int],
+    adjustment: tuple[int, int],
+    stride: tuple[int, int],
+) -> tuple[SSAValue, tuple[int, int, int, int], tuple[int, int]]:
+    """The same transposed convolution with adjustments below the strides, which is all that XNNPACK takes.
+
+    An adjustment makes the result longer. So does cutting less off its end, or a zero behind the image.
+    """
+    ends, zeros, kept = [padding[2], padding[1]], [0, 0], list(adjustment)
+    for axis in (0, 1):
+        if adjustment[axis] >= stride[axis]:
+            longer = ends[axis] - adjustment[axis]
+            zeros[axis] = max(-(longer // stride[axis]), 0)
+            ends[axis], kept[axis] = longer + zeros[axis] * stride[axis], 0
+    image = pad_with(b, image, (0, 0, 0, 0), (0, 0, *zeros), 0.0)
+    return image, (padding[0], ends[1], ends[0], padding[3]), (kept[0], kept[1])
 
 
 def is_transposed(op: edge.EdgeOp) -> bool:
@@ -97,11 +127,16 @@ def deconv_filter(weight: np.ndarray, groups: int) -> np.ndarray:
 @rule("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
 def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """self·scale + shift by channel; what `fold-batch-norm` could not fold into a convolution."""
+    return [by_running_statistics(op, b)]
+
+
+def by_running_statistics(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The normalisation by static mean and variance: a product and a sum by channel."""
     scale, shift = batch_norm_affine(op, b.ctx)
     value = operand(op, "input")
     shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
     product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
-    return [b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))]
+    return b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))
 
 
 def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.transforms.legalizations.functions import lifted, power_of, scaled, truncated
 from xir.transforms.legalizations.rule import (
     NodeBuilder,
     Quantized,
-    RefusalError,
     Rule,
     promoted,
     rule,
 )
-
-MAX_POWER = 16
-"""The largest whole power that is multiplied out; each squaring rounds once more."""
 
 
 def unary_rule(kind: str) -> Rule:
@@ -42,11 +38,6 @@ for row in UNARY:
     rule(*row.edge, quantized=Quantized.TABLE)(unary_rule(row.kind))
 for row in BINARY:
     rule(*row.edge, quantized=Quantized.OPERANDS if row.quantized else None)(binary_rule(row.kind))
-
-
-def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
-    """`value` times a number."""
-    return value if factor == 1 else b.binary("multiply", value, b.scalar(float(factor), value))
 
 
 @rule("edge.add.Tensor", "edge.sub.Tensor", quantized=Quantized.OPERANDS)
@@ -110,49 +101,6 @@ def trunc(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return truncated(b, promoted(op, b, "self"))
 
 
-def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
-    """max(floor(value), min(ceil(value), 0)): the floor where it is positive, else the ceiling."""
-    towards_zero = b.clamp(b.unary("ceiling", value), None, 0.0)
-    return b.binary("maximum", b.unary("floor", value), towards_zero)
-
-
-@rule("edge.pow.Tensor_Scalar")
-def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Self to a power: roots, and whole numbers by repeated squaring."""
-    value, exponent = promoted(op, b, "self"), float(op.value("exponent"))
-    if exponent == 0.5:
-        return b.unary("square_root", value)
-    if exponent == -0.5:
-        return b.unary("reciprocal_square_root", value)
-    if exponent == 0 or not exponent.is_integer() or abs(exponent) > MAX_POWER:
-        raise RefusalError(f"the power {exponent:g} is neither a square root nor a whole number up to {MAX_POWER}")
-    power = whole_power(b, value, int(abs(exponent)))
-    return power if exponent > 0 else b.binary("divide", b.scalar(1.0, value), power)
-
-
-def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
-    """`value` to a positive whole power, by squaring."""
-    if exponent == 1:
-        return value
-    half = b.unary("square", whole_power(b, value, exponent // 2))
-    return half if exponent % 2 == 0 else b.binary("multiply", half, value)
-
-
-@rule("edge.pow.Scalar")
-def scalar_pow(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """A positive number to the power `exponent`: e^(exponent·log(number))."""
-    base = float(op.value("self"))
-    if base <= 0:
-        raise RefusalError(f"its base {base:g} has no logarithm")
-    return power_of(b, base, promoted(op, b, "exponent"))
-
-
-def power_of(b: NodeBuilder, base: float, exponent: SSAValue) -> SSAValue:
-    """e^(exponent·log(base)), in fp32: an error of the product is one of the result, as many times as it is large."""
-    power = b.unary("exp", scaled(b, b.convert(exponent, f32), math.log(base)))
-    return b.convert(power, element_type(exponent))
-
-
 @rule("edge.exp2")
 def exp2(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """2 to the power self."""
@@ -183,15 +131,8 @@ def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.sign")
 def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """−1, 0 or 1: two multiplications by a power of 2, each clamped to [−1, 1], lift even the smallest number to 1.
-
-    That is, unless the processor takes denormal numbers for zero, as some runtimes tell it to.
-    """
-    value = promoted(op, b, "self")
-    large = 2.0**15 if element_type(value) == f16 else 2.0**127
-    for _ in range(2):
-        value = b.binary("multiply", value, b.scalar(large, value), -1.0, 1.0)
-    return value
+    """−1, 0 or 1."""
+    return lifted(b, promoted(op, b, "self"), -1.0, 1.0)
 
 
 @rule("edge.clamp.Tensor")

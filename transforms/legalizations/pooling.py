@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -12,6 +12,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
 from xir.transforms._sizes import OpenSize
 from xir.transforms.legalizations.convolution import image_shape, window
+from xir.transforms.legalizations.functions import scaled
 from xir.transforms.legalizations.reduction import image_mean, max_over
 from xir.transforms.legalizations.resampling import resampled
 from xir.transforms.legalizations.rule import (
@@ -24,7 +25,7 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
-from xir.transforms.legalizations.shape import joined, pad_with, run
+from xir.transforms.legalizations.shape import every, joined, pad_with, run
 
 CEIL_MODE_HINT = "pool with ceil_mode=False"
 
@@ -100,10 +101,11 @@ def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 
 
 def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
-    """The image itself, where the window is one element and moves by one."""
-    if pool.stride != (1, 1) or any(pool.padding):
-        raise RefusalError("a window of 1x1 with a stride is not a pooling for XNNPACK")
-    return pool.image
+    """The elements that a window of one element meets; it has no padding."""
+    image = pool.image
+    for dim, step in zip((2, 3), pool.stride, strict=True):
+        image = every(b, image, dim, 0, b.shape(image)[dim], step)
+    return image
 
 
 @rule("edge.avg_pool1d", "edge.avg_pool2d")
@@ -111,21 +113,24 @@ def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean of each window.
 
     XNNPACK divides by the elements that are not padding. To count the padding, zeros are put around the image first;
-    what lies beyond them (`ceil_mode`) never counts. A `divisor_override` is a factor on the mean of a full window.
+    what lies beyond them (`ceil_mode`) never counts. A `divisor_override` divides the sum, whatever the window meets:
+    then zeros are put everywhere, and it is a factor on the mean.
     """
     pool = pooling(op, b, 1 if op.name == "edge.avg_pool1d" else 2)
-    if pool.kernel == (1, 1):
-        return b.reshape(strided(b, pool), b.shape(op.results[0]))
     divisor = op.value("divisor_override") if op.name == "edge.avg_pool2d" else None
     image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
-    if op.value("count_include_pad") or divisor is not None:
+    if divisor is not None:
+        image = pad_with(b, image, (0, 0, top, left), (0, 0, bottom, right), 0.0)
+        top, right, bottom, left = 0, 0, 0, 0
+    elif op.value("count_include_pad"):
         image = pad_with(b, image, (0, 0, top, left), (0, 0, top, left), 0.0)
         top, right, bottom, left = 0, right - left, bottom - top, 0
-    if divisor is not None and (right or bottom):
-        raise RefusalError("its divisor_override also divides windows that end outside the image")
-    result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
+    if pool.kernel == (1, 1):
+        result = strided(b, pool)
+    else:
+        result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
     if divisor is not None:
-        result = b.binary("multiply", result, b.scalar(pool.kernel[0] * pool.kernel[1] / divisor, result))
+        result = scaled(b, result, prod(pool.kernel) / divisor)
     return b.reshape(result, b.shape(op.results[0]))
 
 

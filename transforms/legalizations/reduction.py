@@ -8,6 +8,7 @@ reduction takes an element at a time and five times as long (197x768: 211 µs ag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 
@@ -18,7 +19,8 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
 from xir.transforms._sizes import OpenSize
-from xir.transforms.legalizations.elementwise import scaled
+from xir.transforms.legalizations.convolution import by_running_statistics
+from xir.transforms.legalizations.functions import argument, is_positive, power, returned, scaled
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -29,6 +31,7 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
+from xir.transforms.legalizations.shape import run
 
 MAX_DOT = 4096
 """The most elements that a fully connected layer adds up."""
@@ -65,6 +68,8 @@ def kept_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list
 def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The mean over `dims`, sorted and not empty."""
     rank, shape = rank_of(value), b.shape(value)
+    if all(shape[d] == 1 for d in dims):
+        return b.reshape(value, kept_shape(shape, dims, keepdim))
     if rank == 4 and list(dims) == [2, 3]:
         return image_mean(b, value, keepdim=keepdim)
     if is_dot(b, value, dims):
@@ -122,6 +127,11 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.reshape(image, kept_shape(shape, dims, keepdim))
 
 
+def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The smallest element over `dims`: what is largest of the negatives."""
+    return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
+
+
 @rule("edge.mean", "edge.mean.dim", quantized=Quantized.OPERANDS)
 def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean over `dim`, or over everything."""
@@ -154,9 +164,28 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.convert(total, element_type(value))
 
 
+@rule("edge.prod", "edge.prod.dim_int")
+def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The product over `dim`, or over everything: of both halves, as long as there are two."""
+    value = argument(op, b, "self")
+    shape = b.shape(value)
+    dims = normalized_dims(op.value("dim") if op.name == "edge.prod.dim_int" else None, rank_of(value))
+    value = as_image(b, value, dims)
+    odd: list[SSAValue] = []
+    while (size := fixed(b.shape(value)[1], "number of factors")) > 1:
+        half = size // 2
+        if size % 2:
+            odd.append(run(b, value, 1, size - 1, 1))
+        value = b.binary("multiply", run(b, value, 1, 0, half), run(b, value, 1, half, half))
+    for element in odd:
+        value = b.binary("multiply", value, element)
+    value = b.reshape(value, kept_shape(shape, dims, op.name == "edge.prod.dim_int" and op.value("keepdim")))
+    return returned(op, b, value)
+
+
 @rule("edge.linalg_vector_norm")
 def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """√Σx², Σ|x| or max |x| over `dim`, for the orders 2, 1 and ∞."""
+    """(Σ|x|ⁿ)^(1/n) over `dim`; for ∞ and −∞ the largest and smallest |x|, for 0 how many are not 0."""
     value, order = operand(op, "self"), float(op.value("ord"))
     dims, keepdim = normalized_dims(op.value("dim"), rank_of(value)), op.value("keepdim")
     if order == 2:
@@ -164,11 +193,11 @@ def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         length = b.unary("square_root", sum_over(b, squares, dims, keepdim=keepdim))
         return b.convert(length, element_type(value))
     magnitude = b.unary("abs", value)
-    if order == 1:
-        return sum_over(b, magnitude, dims, keepdim=keepdim)
-    if order == float("inf"):
-        return max_over(b, magnitude, dims, keepdim=keepdim)
-    raise RefusalError(f"its order {order:g} is neither 1, 2 nor ∞")
+    if order == 0:
+        return sum_over(b, is_positive(b, magnitude), dims, keepdim=keepdim)
+    if math.isinf(order):
+        return (max_over if order > 0 else min_over)(b, magnitude, dims, keepdim=keepdim)
+    return power(b, sum_over(b, power(b, magnitude, order), dims, keepdim=keepdim), 1 / order)
 
 
 @rule("edge.amax")
@@ -180,10 +209,10 @@ def amax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.amin")
 def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """The smallest element over `dim`: what is largest of the negatives."""
+    """The smallest element over `dim`."""
     value = operand(op, "self")
     dims = normalized_dims(op.value("dim"), rank_of(value))
-    return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=op.value("keepdim")))
+    return min_over(b, value, dims, keepdim=op.value("keepdim"))
 
 
 @rule("edge.max", "edge.min")
@@ -204,9 +233,7 @@ def extreme_of_dim(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 
 def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The largest element over `dims` for an op called max, the smallest for one called min."""
-    if op.name.startswith("edge.max"):
-        return max_over(b, value, dims, keepdim=keepdim)
-    return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
+    return (max_over if op.name.startswith("edge.max") else min_over)(b, value, dims, keepdim=keepdim)
 
 
 @rule("edge._log_softmax")
@@ -302,9 +329,9 @@ def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 
 @rule("edge.instance_norm")
 def instance_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Standardise each channel of each sample, then scale and shift by channel."""
+    """Standardise each channel of each sample, or by running statistics, then scale and shift by channel."""
     if not op.value("use_input_stats"):
-        raise RefusalError("it uses running statistics", "use a batch norm, which is the same thing then")
+        return by_running_statistics(op, b)
     return grouped_norm(op, b, b.shape(operand(op, "input"))[1])
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type
-from xir.transforms.legalizations.rule import NodeBuilder, operand, rule
+from xir.transforms.legalizations.rule import NodeBuilder, fixed, operand, rule
 
 
 @rule("edge.where.self")
@@ -40,6 +40,15 @@ def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = b.weight(operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
+
+
+@rule("edge.tril", "edge.triu")
+def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self below or above a diagonal, else 0."""
+    value = operand(op, "self")
+    rows, columns = (fixed(size, "triangle") for size in b.shape(value)[-2:])
+    lower = np.tri(rows, columns, op.value("diagonal") - (op.name == "edge.triu"), dtype=np.bool_)
+    return filled(b, value, ~lower if op.name == "edge.tril" else lower, np.zeros(()))
 
 
 def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:

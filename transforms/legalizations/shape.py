@@ -106,8 +106,8 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
 
 @rule("edge.cat", quantized=Quantized.MOVES)
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Join tensors along `dim`; empty ones of shape [0] do not count."""
-    values = [value for value in op.tensors("tensors") if value is not None and b.shape(value) != (0,)]
+    """Join tensors along `dim`; those without elements add nothing."""
+    values = [value for value in op.tensors("tensors") if value is not None and 0 not in b.shape(value)]
     return joined(b, values, op.value("dim") % rank_of(values[0]))
 
 
@@ -162,14 +162,27 @@ def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.slice_scatter")
 def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Self with elements `start` to `end` of one dimension replaced by src."""
+    """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
     value, source = operand(op, "self"), operand(op, "src")
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
-    if op.value("step") != 1:
-        raise RefusalError(f"its step is {op.value('step')}; XNNPACK joins whole runs")
     if b.shape(source)[dim] == 0:
         return value
-    return replaced(b, value, source, dim, clamp_index(op.value("start") or 0, shape[dim]))
+    start, step = clamp_index(op.value("start") or 0, shape[dim]), op.value("step")
+    if step > 1:
+        source = spread_out(b, value, source, dim, start, step)
+    return replaced(b, value, source, dim, start)
+
+
+def spread_out(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int, step: int) -> SSAValue:
+    """The elements of `source` along a dimension, between them those of `value` from `start` on that they skip."""
+    shape, count = b.shape(value), b.shape(source)[dim]
+    size = (count - 1) * step + 1
+    padded = [step - 1 if d == dim else 0 for d in range(len(shape))]
+    kept = pad_with(b, run(b, value, dim, start, size), [0] * len(shape), padded, 0.0)
+    outer, inner = prod(shape[:dim]), prod(shape[dim + 1 :])
+    rows = b.reshape(kept, (outer, count, step, inner))
+    rows = joined(b, [b.reshape(source, (outer, count, 1, inner)), run(b, rows, 2, 1, step - 1)], 2)
+    return run(b, b.reshape(rows, (*shape[:dim], count * step, *shape[dim + 1 :])), dim, 0, size)
 
 
 def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int) -> SSAValue:
@@ -199,6 +212,59 @@ def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if index.min() < 0 or index.max() >= shape[dim]:
         raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
     return taken(b, value, dim, [int(i) for i in index])
+
+
+@rule("edge.index.Tensor")
+def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements by static indices of neighbouring dimensions, which are first made one."""
+    value, indices = operand(op, "self"), op.tensors("indices")
+    shape = b.shape(value)
+    places = {dim: index for dim, index in enumerate(indices) if index is not None}
+    first, last = min(places), max(places)
+    if len(places) != last - first + 1:
+        raise RefusalError("it indexes dimensions that are not neighbours")
+    arrays = [b.weight(index, "index") for index in places.values()]
+    if any(array.dtype == np.bool_ for array in arrays):
+        raise RefusalError("it indexes by a mask", "index by numbers")
+    sizes = shape[first : last + 1]
+    if any(
+        array.size and not -size <= array.min() <= array.max() < size for array, size in zip(arrays, sizes, strict=True)
+    ):
+        raise RefusalError(f"its index leaves the dimensions of sizes {list(sizes)}")
+    wrapped = [array % size for array, size in zip(arrays, sizes, strict=True)]
+    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*wrapped)), sizes)
+    merged = b.reshape(value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
+    return b.reshape(taken(b, merged, first, flat.reshape(-1).tolist()), b.shape(op.results[0]))
+
+
+@rule("edge.gather")
+def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements by a static index, one for each element of the result."""
+    value, index = operand(op, "self"), b.weight(operand(op, "index"), "index")
+    shape, dim = b.shape(value), op.value("dim") % max(rank_of(value), 1)
+    if index.ndim == 0:
+        return value
+    if index.min() < 0 or index.max() >= shape[dim]:
+        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+    places = list(np.indices(index.shape))
+    places[dim] = index
+    flat = np.ravel_multi_index(tuple(places), shape)
+    elements = taken(b, b.reshape(value, (prod(shape),)), 0, flat.reshape(-1).tolist())
+    return b.reshape(elements, index.shape)
+
+
+@rule("edge.diagonal")
+def diagonal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The diagonal of two dimensions, as the last one: with both made one, its elements have one distance."""
+    value, offset = operand(op, "self"), op.value("offset")
+    rank = rank_of(value)
+    pair = (op.value("dim1") % rank, op.value("dim2") % rank)
+    value = b.transpose(value, (*(d for d in range(rank) if d not in pair), *pair))
+    *rest, _, columns = b.shape(value)
+    result = b.shape(op.results[0])
+    start, step = (offset if offset >= 0 else -offset * columns), columns + 1
+    flat = b.reshape(value, (*rest, prod(b.shape(value)[-2:])))
+    return every(b, flat, rank - 2, start, start + (result[-1] - 1) * step + 1, step)
 
 
 def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SSAValue:
@@ -341,31 +407,29 @@ def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.roll", quantized=Quantized.MOVES)
 def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Move elements along dimensions, those that leave coming in on the other side."""
+    """Move elements along dimensions, or all in a row, those that leave coming in on the other side."""
     value, dims = operand(op, "self"), op.value("dims")
-    shape = b.shape(value)
+    shape = result = b.shape(value)
     if not dims:
-        raise RefusalError("it rolls the flattened tensor", "name the dimensions")
+        shape, dims = (prod(shape),), (0,)
+    value = b.reshape(value, shape)
     for shift, axis in zip(op.value("shifts"), dims, strict=True):
         dim = axis % len(shape)
         cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], OpenSize) else -shift % shape[dim]
         if cut:
             value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
-    return value
+    return b.reshape(value, result)
 
 
 @rule("edge.pixel_shuffle", "edge.pixel_unshuffle", quantized=Quantized.MOVES)
 def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Move blocks of channels into space, or back: [N, C·r², H, W] ⇔ [N, C, H·r, W·r]."""
+    """Move blocks of channels into space, or back: [..., C·r², H, W] ⇔ [..., C, H·r, W·r]."""
     value, result = operand(op, "self"), b.shape(op.results[0])
     shape = b.shape(value)
-    if len(shape) != 4:
-        raise RefusalError(f"its input has rank {len(shape)}; only batches of images are rearranged")
-    batch = shape[0]
     if op.name == "edge.pixel_shuffle":
-        factor, (_, channels, _, _), (height, width) = op.value("upscale_factor"), result, shape[2:]
-        blocks, perm = (batch * channels, factor, factor, height, width), (0, 3, 1, 4, 2)
+        factor, (height, width) = op.value("upscale_factor"), shape[-2:]
+        blocks, perm = (prod(result[:-2]), factor, factor, height, width), (0, 3, 1, 4, 2)
     else:
-        factor, (_, channels, _, _), (height, width) = op.value("downscale_factor"), shape, result[2:]
-        blocks, perm = (batch * channels, height, factor, width, factor), (0, 2, 4, 1, 3)
+        factor, (height, width) = op.value("downscale_factor"), result[-2:]
+        blocks, perm = (prod(shape[:-2]), height, factor, width, factor), (0, 2, 4, 1, 3)
     return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)

@@ -14,11 +14,14 @@ func.func @bounds(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// Bounds without an interval between them are no node, but what ATen does: first the lower one, then the upper one.
 // CHECK-LABEL: func.func @no_interval(
-// CHECK:         edge.clamp(%x) {min = 1 : i64, max = 1 : i64, xir.reason = "its bounds [1, 1] leave no interval"}
+// CHECK:         %[[L:.*]] = xnnpack.constant dense<2.000000e+00> : tensor<f32>
+// CHECK-NEXT:    %[[M:.*]] = xnnpack.binary maximum %{{.*}}, %[[L]]
+// CHECK-NEXT:    %[[H:.*]] = xnnpack.constant dense<1.000000e+00> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary minimum %[[M]], %[[H]]
 func.func @no_interval(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.clamp not delegated: its bounds [1, 1] leave no interval}}
-  %0 = edge.clamp(%x) {min = 1 : i64, max = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = edge.clamp(%x) {min = 2 : i64, max = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
 
@@ -49,23 +52,31 @@ func.func @nodes(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK-LABEL: func.func @scaled_elu(
-// CHECK:         edge.elu
-func.func @scaled_elu(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.elu not delegated: XNNPACK's elu has no scale and input_scale}}
-  %0 = edge.elu(%x) {scale = 1.05 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+// SELU: XNNPACK's ELU has an alpha and no scale.
+// CHECK-LABEL: func.func @selu(
+// CHECK:         xnnpack.elu %{{.*}} {alpha = 1.67326319 : f32}
+// CHECK-NEXT:    xnnpack.constant dense<1.050701e+00> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @selu(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.elu(%x) {alpha = 1.6732632423543772 : f64, scale = 1.0507009873554805 : f64} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
 
 // -----
 
-// XNNPACK's own limits are refusals too.
-// CHECK-LABEL: func.func @negative_alpha(
-// CHECK:         edge.elu
-func.func @negative_alpha(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.elu not delegated: alpha must be finite and positive, it is -1.0}}
-  %0 = edge.elu(%x) {alpha = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  func.return %0 : tensor<4xf32>
+// XNNPACK takes no alpha that is not positive, and has no scale of the input: then both sides are added.
+// CHECK-LABEL: func.func @sides(
+// CHECK:         %[[B:.*]] = xnnpack.clamp %{{.*}} {output_max = 0.000000e+00 : f32}
+// CHECK:         %[[E:.*]] = xnnpack.elu %{{.*}} {alpha = 1.000000e+00 : f32}
+// CHECK:         xnnpack.clamp %{{.*}} {output_min = 0.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %[[E]]
+// CHECK:         xnnpack.binary add
+// CHECK-NOT:     edge.elu
+func.func @sides(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = edge.elu(%x) {alpha = 2 : i64, input_scale = 0.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.elu(%x) {alpha = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
 // -----
@@ -83,9 +94,37 @@ func.func @prelu(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
 // -----
 
 // CHECK-LABEL: func.func @computed_prelu(
-// CHECK:         edge.prelu
-func.func @computed_prelu(%x: tensor<2x4xf32>, %w: tensor<4xf32>) -> tensor<2x4xf32> {
-  // expected-remark @+1 {{edge.prelu not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
-  %0 = edge.prelu(%x, %w) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
-  func.return %0 : tensor<2x4xf32>
+// CHECK:         %[[W:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 1, 1>}
+// CHECK-NEXT:    xnnpack.binary prelu %{{.*}}, %[[W]] : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
+func.func @computed_prelu(%x: tensor<1x2x4x4xf32>, %w: tensor<2xf32>) -> tensor<1x2x4x4xf32> {
+  %0 = edge.prelu(%x, %w) : (tensor<1x2x4x4xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
+  func.return %0 : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// A threshold that shows puts self in the place of its softplus.
+// CHECK-LABEL: func.func @softplus(
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.unary log
+// CHECK-NOT:     dense<1.70141183e+38>
+// CHECK-LABEL: func.func @low_threshold(
+// CHECK:         xnnpack.constant dense<1.70141183e+38>
+func.func @softplus(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.softplus(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func @low_threshold(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.softplus(%x) {threshold = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negative_threshold(
+// CHECK:         edge.softplus
+func.func @negative_threshold(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.softplus not delegated: its threshold -1 cuts off negative numbers}}
+  %0 = edge.softplus(%x) {threshold = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
 }

@@ -65,14 +65,35 @@ func.func @three_dimensions(%x: tensor<1x1x2x2x2xf32>) -> tensor<1x1x2x2x2xf32> 
 // -----
 
 // CHECK-LABEL: func.func @computed(
-// CHECK-COUNT-2: edge.conv2d
-func.func @computed(%x: tensor<1x1x2x2xf32>, %w: tensor<1x1x1x1xf32>, %b: tensor<1xf32>) -> tensor<1x1x2x2xf32> {
+// CHECK:         edge.conv2d
+func.func @computed(%x: tensor<1x1x2x2xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32> {
   // expected-remark @+1 {{edge.conv2d not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
   %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32>
-  %v = edge.constant dense<1.0> : tensor<1x1x1x1xf32>
-  // expected-remark @+1 {{edge.conv2d not delegated: its bias is not a constant}}
-  %1 = edge.conv2d(%0, %v, %b) : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>, tensor<1xf32>) -> tensor<1x1x2x2xf32>
-  func.return %1 : tensor<1x1x2x2xf32>
+  func.return %0 : tensor<1x1x2x2xf32>
+}
+
+// -----
+
+// A bias by channel is added where the channels are innermost.
+// CHECK-LABEL: func.func @computed_bias(
+// CHECK:         %[[C:.*]] = xnnpack.conv2d %{{.*}}, %{{.*}} {{.*}}: (tensor<1x2x2x1xf32>, tensor<3x1x1x1xf32>) -> tensor<1x2x2x3xf32>
+// CHECK-NEXT:    xnnpack.binary add %[[C]], %{{.*}} : tensor<1x2x2x3xf32>, tensor<3xf32> -> tensor<1x2x2x3xf32>
+func.func @computed_bias(%x: tensor<1x1x2x2xf32>, %b: tensor<3xf32>) -> tensor<1x3x2x2xf32> {
+  %w = edge.constant dense<1.0> : tensor<3x1x1x1xf32>
+  %0 = edge.conv2d(%x, %w, %b) : (tensor<1x1x2x2xf32>, tensor<3x1x1x1xf32>, tensor<3xf32>) -> tensor<1x3x2x2xf32>
+  func.return %0 : tensor<1x3x2x2xf32>
+}
+
+// -----
+
+// An output padding as large as the stride, which XNNPACK does not take, is a zero behind the image, or less to cut.
+// CHECK-LABEL: func.func @large_output_padding(
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 0, 0>, post_paddings = array<i32: 0, 0, 1, 0>
+// CHECK:         xnnpack.deconv2d %{{.*}}, %{{.*}} {padding = array<i32: 0, 0, 0, 1>, dilation = array<i32: 2, 2>} : {{.*}} -> tensor<1x6x4x1xf32>
+func.func @large_output_padding(%x: tensor<1x1x3x3xf32>) -> tensor<1x1x6x4xf32> {
+  %w = edge.constant dense<1.0> : tensor<1x1x2x2xf32>
+  %0 = edge.conv_transpose2d.input(%x, %w, none) {padding = array<i64: 0, 1>, output_padding = array<i64: 1, 1>, dilation = array<i64: 2, 2>} : (tensor<1x1x3x3xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x6x4xf32>
+  func.return %0 : tensor<1x1x6x4xf32>
 }
 
 // -----

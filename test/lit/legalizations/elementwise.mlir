@@ -56,16 +56,38 @@ func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// Quarters are roots; what else is no whole number, or a large one, goes through the logarithm.
 // CHECK-LABEL: func.func @other_powers(
-// CHECK-COUNT-3: edge.pow.Tensor_Scalar
+// CHECK:         xnnpack.unary square_root
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.unary log
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.unary abs
+// CHECK-NEXT:    xnnpack.unary log
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK:         edge.pow.Tensor_Scalar
 func.func @other_powers(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{the power 0.3 is neither a square root nor a whole number up to 16}}
-  %0 = edge.pow.Tensor_Scalar(%x) {exponent = 0.3 : f64} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @+1 {{the power 17 is neither a square root nor a whole number up to 16}}
-  %1 = edge.pow.Tensor_Scalar(%0) {exponent = 17 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @+1 {{the power 0 is neither a square root nor a whole number up to 16}}
-  %2 = edge.pow.Tensor_Scalar(%1) {exponent = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  func.return %2 : tensor<4xf32>
+  %0 = edge.pow.Tensor_Scalar(%x) {exponent = 1.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.pow.Tensor_Scalar(%0) {exponent = 0.3 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.pow.Tensor_Scalar(%1) {exponent = 65 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark @+1 {{the power 0 is no function of its base (replace it by its value)}}
+  %3 = edge.pow.Tensor_Scalar(%2) {exponent = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @power_of_tensors(
+// CHECK:         xnnpack.unary log
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.unary floor
+// CHECK:         xnnpack.unary square_root
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.yield
+func.func @power_of_tensors(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.pow.Tensor_Tensor(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
 }
 
 // -----

@@ -20,34 +20,43 @@ func.func @products(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
 
 // -----
 
+// XNNPACK packs a computed weight at each run; a computed bias is a node of its own.
 // CHECK-LABEL: func.func @computed_weight(
-// CHECK:         edge.linear
-func.func @computed_weight(%x: tensor<3x2xf32>, %w: tensor<4x2xf32>) -> tensor<3x4xf32> {
-  // expected-remark @+1 {{edge.linear not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
-  %0 = edge.linear(%x, %w, none) : (tensor<3x2xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+// CHECK:         %[[P:.*]] = xnnpack.fully_connected %{{.*}}, %{{.*}} : (tensor<3x2xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT:    xnnpack.binary add %[[P]], %{{.*}} : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+func.func @computed_weight(%x: tensor<3x2xf32>, %w: tensor<4x2xf32>, %b: tensor<4xf32>) -> tensor<3x4xf32> {
+  %0 = edge.linear(%x, %w, %b) : (tensor<3x2xf32>, tensor<4x2xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   func.return %0 : tensor<3x4xf32>
 }
 
 // -----
 
-// CHECK-LABEL: func.func @bias_by_row(
-// CHECK:         edge.addmm
-func.func @bias_by_row(%x: tensor<3x2xf32>) -> tensor<3x3xf32> {
+// A bias that is one number, or one for each column, is the node's; one that differs by row is added.
+// CHECK-LABEL: func.func @biases(
+// CHECK:         xnnpack.fully_connected %{{.*}}, %{{.*}}, %{{.*}} {transpose_weights} : (tensor<3x2xf32>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
+// CHECK:         %[[P:.*]] = xnnpack.fully_connected %{{.*}}, %{{.*}} {transpose_weights} : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+// CHECK:         xnnpack.binary add %[[P]], %{{.*}} : tensor<3x3xf32>, tensor<3x1xf32> -> tensor<3x3xf32>
+// CHECK:         xnnpack.batch_matrix_multiply
+// CHECK-NOT:     xnnpack.binary add
+// CHECK:         xnnpack.yield
+func.func @biases(%x: tensor<3x2xf32>, %y: tensor<2x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>) {
+  %n = edge.constant dense<1.0> : tensor<1x1xf32>
   %b = edge.constant dense<1.0> : tensor<3x1xf32>
   %w = edge.constant dense<1.0> : tensor<2x3xf32>
-  // expected-remark @+1 {{edge.addmm not delegated: its bias has rank 2; XNNPACK adds one number to each column}}
-  %0 = edge.addmm(%b, %x, %w) : (tensor<3x1xf32>, tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
-  func.return %0 : tensor<3x3xf32>
+  %0 = edge.addmm(%n, %x, %w) : (tensor<1x1xf32>, tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+  %1 = edge.addmm(%b, %x, %w) : (tensor<3x1xf32>, tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+  %2 = edge.addmm(%b, %x, %y) {beta = 0 : i64} : (tensor<3x1xf32>, tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
+  func.return %0, %1, %2 : tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>
 }
 
 // -----
 
-// A vector as weight leaves no output dimension.
+// A vector as weight is one row, which leaves no output dimension.
 // CHECK-LABEL: func.func @vector_weight(
-// CHECK:         edge.linear
+// CHECK:         %[[P:.*]] = xnnpack.fully_connected %{{.*}}, %{{.*}} : (tensor<3x2xf32>, tensor<1x2xf32>) -> tensor<3x1xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %[[P]] {new_shape = array<i32: 3>}
 func.func @vector_weight(%x: tensor<3x2xf32>) -> tensor<3xf32> {
   %w = edge.constant dense<1.0> : tensor<2xf32>
-  // expected-remark @+1 {{edge.linear not delegated: filter must have rank 2, it has rank 1}}
   %0 = edge.linear(%x, %w, none) : (tensor<3x2xf32>, tensor<2xf32>) -> tensor<3xf32>
   func.return %0 : tensor<3xf32>
 }
@@ -89,14 +98,40 @@ func.func @attention(%q: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
 
 // -----
 
+// Four query heads over two of keys and values: two heads of twice the length.
+// CHECK-LABEL: func.func @grouped_attention(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 6, 8>}
+// CHECK:         xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} {transpose_b} : (tensor<1x2x6x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x2x6x5xf32>
+// CHECK-NEXT:    xnnpack.softmax
+// CHECK-NEXT:    %[[R:.*]] = xnnpack.batch_matrix_multiply
+// CHECK-NEXT:    xnnpack.static_reshape %[[R]] {new_shape = array<i32: 1, 4, 3, 8>}
+func.func @grouped_attention(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32> {
+  %0 = edge.scaled_dot_product_attention(%q, %k, %k, none) {enable_gqa = true} : (tensor<1x4x3x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
+  func.return %0 : tensor<1x4x3x8xf32>
+}
+
+// -----
+
+// A row that sees nothing is 0, and not the softmax of −∞.
+// CHECK-LABEL: func.func @hidden_row(
+// CHECK:         %[[R:.*]] = xnnpack.constant dense<{{\[\[}}1.000000e+00], [0.000000e+00]]> : tensor<2x1xf32>
+// CHECK-NEXT:    %[[M:.*]] = xnnpack.constant dense<{{\[\[}}0.000000e+00, 0xFF800000], [0.000000e+00, 0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT:    xnnpack.binary add %{{.*}}, %[[M]]
+// CHECK:         xnnpack.binary multiply %{{.*}}, %[[R]]
+func.func @hidden_row(%q: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %m = edge.constant dense<[[true, false], [false, false]]> : tensor<2x2xi1>
+  %0 = edge.scaled_dot_product_attention(%q, %q, %q, %m) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
+  func.return %0 : tensor<1x2x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @other_attentions(
-// CHECK-COUNT-3: edge.scaled_dot_product_attention
+// CHECK-COUNT-2: edge.scaled_dot_product_attention
 func.func @other_attentions(%q: tensor<1x2x4xf32>, %m: tensor<2x2xi1>) -> tensor<1x2x4xf32> {
   // expected-remark @+1 {{it drops elements at random (export the module in eval() mode)}}
   %0 = edge.scaled_dot_product_attention(%q, %q, %q, none) {dropout_p = 0.5 : f64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
-  // expected-remark @+1 {{its key and value heads are shared by groups of query heads}}
-  %1 = edge.scaled_dot_product_attention(%0, %q, %q, none) {enable_gqa = true} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
   // expected-remark @+1 {{its boolean mask is not a constant}}
-  %2 = edge.scaled_dot_product_attention(%1, %q, %q, %m) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
-  func.return %2 : tensor<1x2x4xf32>
+  %1 = edge.scaled_dot_product_attention(%0, %q, %q, %m) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
+  func.return %1 : tensor<1x2x4xf32>
 }

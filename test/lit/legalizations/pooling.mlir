@@ -20,12 +20,13 @@ func.func @indices(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xi64> {
 
 // -----
 
-// A window of one element that moves by one does nothing; XNNPACK has none that skips.
+// A window of one element is no pooling: it takes elements.
 // CHECK-LABEL: func.func @one_element(
-// CHECK:         edge.max_pool2d(%x)
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 2, 4>}
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 2, 1, 4>}
+// CHECK-NOT:     max_pool
 func.func @one_element(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
   %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 1, 1>, stride = array<i64: 1, 1>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
-  // expected-remark @+1 {{edge.max_pool2d not delegated: a window of 1x1 with a stride is not a pooling for XNNPACK}}
   %1 = edge.max_pool2d(%0) {kernel_size = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32>
   func.return %1 : tensor<1x1x2x2xf32>
 }
@@ -50,10 +51,13 @@ func.func @average_inside(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32> {
 
 // -----
 
+// A divisor divides whatever the window meets: zeros stand also where it ends outside.
 // CHECK-LABEL: func.func @divisor(
-// CHECK:         edge.avg_pool2d
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 0, 0>, post_paddings = array<i32: 0, 0, 1, 1>
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, stride = array<i32: 2, 2>}
+// CHECK:         xnnpack.constant dense<4.500000e+00> : tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply
 func.func @divisor(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
-  // expected-remark @+1 {{edge.avg_pool2d not delegated: its divisor_override also divides windows that end outside the image}}
   %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, ceil_mode = true, divisor_override = 2 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32>
   func.return %0 : tensor<1x1x2x2xf32>
 }

@@ -120,10 +120,14 @@ func.func @instance_norm(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
 
 // -----
 
+// With running statistics it is a batch norm.
 // CHECK-LABEL: func.func @running_statistics(
-// CHECK:         edge.instance_norm
-func.func @running_statistics(%x: tensor<2x3x4x5xf32>, %m: tensor<3xf32>) -> tensor<2x3x4x5xf32> {
-  // expected-remark @+1 {{edge.instance_norm not delegated: it uses running statistics (use a batch norm, which is the same thing then)}}
+// CHECK:         xnnpack.constant dense<{{.*}}> : tensor<3x1x1xf32>
+// CHECK-NEXT:    xnnpack.binary multiply
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.yield
+func.func @running_statistics(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
+  %m = edge.constant dense<1.0> : tensor<3xf32>
   %0 = edge.instance_norm(%x, none, none, %m, %m) {use_input_stats = false, momentum = 0.1 : f64, eps = 1.0e-05 : f64, cudnn_enabled = true} : (tensor<2x3x4x5xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4x5xf32>
   func.return %0 : tensor<2x3x4x5xf32>
 }
@@ -141,11 +145,29 @@ func.func @vector_norm(%x: tensor<2x3xf32>) -> tensor<2xf32> {
 
 // -----
 
-// CHECK-LABEL: func.func @other_order(
-// CHECK:         edge.linalg_vector_norm
-func.func @other_order(%x: tensor<2x3xf32>) -> tensor<2xf32> {
-  // expected-remark @+1 {{edge.linalg_vector_norm not delegated: its order 3 is neither 1, 2 nor ∞}}
+// Any order is a power of a sum of powers; 0 counts.
+// CHECK-LABEL: func.func @other_orders(
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.constant dense<1.70141183e+38>
+// CHECK:         xnnpack.fully_connected
+func.func @other_orders(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %0 = edge.linalg_vector_norm(%x) {ord = 3 : i64, dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %1 = edge.linalg_vector_norm(%x) {ord = 0 : i64, dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// Half times half; an odd element at the end.
+// CHECK-LABEL: func.func @prod(
+// CHECK:         %[[O:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 4, 0, 0>, sizes = array<i32: 2, 1, 1, 1>}
+// CHECK-COUNT-2: xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.binary multiply %{{.*}}, %[[O]]
+func.func @prod(%x: tensor<2x5xf32>) -> tensor<2xf32> {
+  %0 = edge.prod.dim_int(%x) {dim = 1 : i64} : (tensor<2x5xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
 

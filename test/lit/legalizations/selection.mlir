@@ -69,3 +69,14 @@ func.func @value_at_run_time(%x: tensor<2xf32>, %v: tensor<f32>) -> tensor<2xf32
   %0 = edge.masked_fill.Tensor(%x, %m, %v) : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @triangle(
+// CHECK:         %[[L:.*]] = xnnpack.constant dense<{{\[\[}}0xFF800000, 0.000000e+00], [0xFF800000, 0xFF800000]]> : tensor<2x2xf32>
+// CHECK-NEXT:    %[[M:.*]] = xnnpack.binary maximum %{{.*}}, %[[L]]
+// CHECK:         xnnpack.binary minimum %[[M]]
+func.func @triangle(%x: tensor<3x2x2xf32>) -> tensor<3x2x2xf32> {
+  %0 = edge.tril(%x) : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+  func.return %0 : tensor<3x2x2xf32>
+}

@@ -108,10 +108,12 @@ func.func @negative_border(%x: tensor<4x6xf32>) -> tensor<4x5xf32> {
 
 // -----
 
+// Without dimensions all elements move in a row.
 // CHECK-LABEL: func.func @roll(
-// CHECK:         edge.roll
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 24>}
+// CHECK:         xnnpack.concatenate
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 4, 6>}
 func.func @roll(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
-  // expected-remark @+1 {{edge.roll not delegated: it rolls the flattened tensor (name the dimensions)}}
   %0 = edge.roll(%x) {shifts = array<i64: 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
   func.return %0 : tensor<4x6xf32>
 }
@@ -119,11 +121,12 @@ func.func @roll(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 // -----
 
 // CHECK-LABEL: func.func @pixel_shuffle(
-// CHECK:         edge.pixel_shuffle
-func.func @pixel_shuffle(%x: tensor<4x2x2xf32>) -> tensor<1x4x4xf32> {
-  // expected-remark @+1 {{edge.pixel_shuffle not delegated: its input has rank 3; only batches of images are rearranged}}
-  %0 = edge.pixel_shuffle(%x) {upscale_factor = 2 : i64} : (tensor<4x2x2xf32>) -> tensor<1x4x4xf32>
-  func.return %0 : tensor<1x4x4xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 2, 2, 3>}
+// CHECK-NEXT:    xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 3, 1, 4, 2>}
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 4, 6>}
+func.func @pixel_shuffle(%x: tensor<4x2x3xf32>) -> tensor<1x4x6xf32> {
+  %0 = edge.pixel_shuffle(%x) {upscale_factor = 2 : i64} : (tensor<4x2x3xf32>) -> tensor<1x4x6xf32>
+  func.return %0 : tensor<1x4x6xf32>
 }
 
 // -----
@@ -194,10 +197,10 @@ func.func @slice_scatter(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32> 
 
 // -----
 
+// Every second element of src, between them what was there.
 // CHECK-LABEL: func.func @scattered_steps(
-// CHECK:         edge.slice_scatter
+// CHECK:         xnnpack.concatenate %{{.*}}, %{{.*}} {axis = 2 : i32} : (tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>) -> tensor<1x2x2x1xf32>
 func.func @scattered_steps(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<3xf32> {
-  // expected-remark @+1 {{edge.slice_scatter not delegated: its step is 2; XNNPACK joins whole runs}}
   %0 = edge.slice_scatter(%x, %y) {step = 2 : i64} : (tensor<3xf32>, tensor<2xf32>) -> tensor<3xf32>
   func.return %0 : tensor<3xf32>
 }
@@ -221,4 +224,64 @@ func.func @converting_copy(%x: tensor<2xf64>, %y: tensor<2xf32>) -> tensor<2xf64
   // expected-remark @+1 {{edge.copy not delegated: XNNPACK does not compute it on f64}}
   %0 = edge.copy(%x, %y) : (tensor<2xf64>, tensor<2xf32>) -> tensor<2xf64>
   func.return %0 : tensor<2xf64>
+}
+
+// -----
+
+// Two neighbouring dimensions become one, of which a static index is runs of neighbours.
+// CHECK-LABEL: func.func @index(
+// CHECK:         %[[F:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 12>}
+// CHECK-NEXT:    xnnpack.static_slice %[[F]] {offsets = array<i32: 0, 1>, sizes = array<i32: 2, 2>}
+// CHECK-NEXT:    xnnpack.static_slice %[[F]] {offsets = array<i32: 0, 11>, sizes = array<i32: 2, 1>}
+// CHECK-NEXT:    xnnpack.concatenate
+func.func @index(%x: tensor<2x3x4xf32>) -> tensor<2x3xf32> {
+  %i = edge.constant dense<[0, 0, -1]> : tensor<3xi64>
+  %j = edge.constant dense<[1, 2, 3]> : tensor<3xi64>
+  %0 = edge.index.Tensor(%x, [none, %i, %j]) : (tensor<2x3x4xf32>, tensor<3xi64>, tensor<3xi64>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_indices(
+// CHECK-COUNT-3: edge.index.Tensor
+func.func @other_indices(%x: tensor<3x4x3xf32>) -> (tensor<1x4xf32>, tensor<1x4x3xf32>, tensor<2x4x3xf32>) {
+  %i = edge.constant dense<0> : tensor<1xi64>
+  // expected-remark @+1 {{edge.index.Tensor not delegated: it indexes dimensions that are not neighbours}}
+  %0 = edge.index.Tensor(%x, [%i, none, %i]) : (tensor<3x4x3xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x4xf32>
+  %j = edge.constant dense<3> : tensor<1xi64>
+  // expected-remark @+1 {{edge.index.Tensor not delegated: its index leaves the dimensions of sizes [3]}}
+  %1 = edge.index.Tensor(%x, [%j]) : (tensor<3x4x3xf32>, tensor<1xi64>) -> tensor<1x4x3xf32>
+  %m = edge.constant dense<[true, false, true]> : tensor<3xi1>
+  // expected-remark @+1 {{edge.index.Tensor not delegated: it indexes by a mask (index by numbers)}}
+  %2 = edge.index.Tensor(%x, [%m]) : (tensor<3x4x3xf32>, tensor<3xi1>) -> tensor<2x4x3xf32>
+  func.return %0, %1, %2 : tensor<1x4xf32>, tensor<1x4x3xf32>, tensor<2x4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @gather(
+// CHECK:         edge.gather
+// CHECK:         %[[F:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 6>}
+// CHECK-NEXT:    xnnpack.static_slice %[[F]] {offsets = array<i32: 2>, sizes = array<i32: 2>}
+// CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 1>}
+func.func @gather(%x: tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<1x1xf32>) {
+  %i = edge.constant dense<[[2], [0]]> : tensor<2x1xi64>
+  %0 = edge.gather(%x, %i) {dim = 1 : i64} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x1xf32>
+  %j = edge.constant dense<3> : tensor<1x1xi64>
+  // expected-remark @+1 {{edge.gather not delegated: its index leaves the dimension of size 3}}
+  %1 = edge.gather(%x, %j) {dim = 1 : i64} : (tensor<2x3xf32>, tensor<1x1xi64>) -> tensor<1x1xf32>
+  func.return %0, %1 : tensor<2x1xf32>, tensor<1x1xf32>
+}
+
+// -----
+
+// Elements of one distance, the first of each row of as many.
+// CHECK-LABEL: func.func @diagonal(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 9>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 4, 1>}
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 2, 1, 1>}
+func.func @diagonal(%x: tensor<3x3xf32>) -> tensor<2xf32> {
+  %0 = edge.diagonal(%x) {offset = 1 : i64} : (tensor<3x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
 }

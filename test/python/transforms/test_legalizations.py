@@ -107,6 +107,8 @@ CASES: list[Case] = [
     case("clamp", self=r(20), min=-0.5, max=0.5),
     case("clamp", self=r(20), min=0),
     case("clamp", self=r(20), max=0.25),
+    case("clamp", self=r(20), min=0.5, max=0.5),
+    case("clamp", self=r(20), min=1, max=-1),
     case("clamp.Tensor", self=r(4, 5), min=r(5) - 1, max=r(4, 1) + 1),
     case("clamp.Tensor", self=r(4, 5), min=c(5)),
     case("clamp.Tensor", self=r(4, 5), max=c(5)),
@@ -115,6 +117,21 @@ CASES: list[Case] = [
     *(case(row_name, self=p(2, 3)) for row_name in ("log2", "log10")),
     case("tan", self=r(2, 3).clamp(-1, 1)),
     case("cosh", self=NEAR_ZERO),
+    *(case(row_name, self=NEAR_ZERO) for row_name in ("erf", "expm1", "sinh")),
+    case("expm1", self=EXTREME[:-2]),
+    case("log1p", self=torch.tensor([-1.0, -0.5, -1e-4, -1e-9, 0.0, 1e-9, 1e-4, 0.5, 3.0, 1e9, math.inf])),
+    case("round", self=ROUNDING),
+    case("round", self=torch.tensor([0.49999997, 4194304.5, 8388607.5, -8388609.0, 16777219.0, -3e38, math.inf])),
+    *(
+        case(f"{row_name}.Scalar", self=r(4, 5) * 9, other=other)
+        for row_name in ("remainder", "fmod")
+        for other in (2, -0.5, 1)
+    ),
+    *(case("pow.Tensor_Scalar", self=p(2, 3), exponent=e) for e in (0.25, 0.75, 1.5, -2.5, 0.3, -1.7, 65, 66, -65)),
+    case("pow.Tensor_Scalar", self=r(2, 3), exponent=65),
+    case("pow.Tensor_Tensor", self=p(2, 3) * 3, exponent=r(3)),
+    case("pow.Tensor_Tensor", self=r(4, 5), exponent=torch.tensor([-3.0, -2.0, 0.0, 1.0, 4.0])),
+    case("pow.Tensor_Tensor", self=torch.tensor([0.0, 0.0, -2.0, 1.0]), exponent=torch.tensor([0.0, 2.0, 0.5, 1e9])),
     case("sign", self=torch.tensor([-3e38, -1.0, -2e-38, 0.0, 2e-38, 0.5, math.inf])),
     # Activations.
     *(
@@ -123,6 +140,7 @@ CASES: list[Case] = [
     ),
     case("softplus", self=EXTREME),
     case("softplus", self=NEAR_ZERO, beta=2, threshold=10),
+    case("softplus", self=torch.cat((NEAR_ZERO, EXTREME)), beta=1, threshold=1),
     case("mish", self=EXTREME),
     case("silu", self=EXTREME),
     case("hardtanh", self=NEAR_ZERO, min_val=0, max_val=6),
@@ -130,12 +148,18 @@ CASES: list[Case] = [
     case("gelu", self=NEAR_ZERO, approximate="tanh"),
     case("elu", self=NEAR_ZERO),
     case("elu", self=NEAR_ZERO, alpha=0.5),
+    *(
+        case("elu", self=NEAR_ZERO, alpha=alpha, scale=scale, input_scale=input_scale)
+        for alpha, scale, input_scale in ((1.67, 1.05, 1), (2.0, 1, 0.5), (-1.5, 2, 1), (0, 1, 1), (-1.0, 1, -1.0))
+    ),
     case("leaky_relu", self=NEAR_ZERO),
     case("leaky_relu", self=NEAR_ZERO, negative_slope=-0.3),
     case("prelu", self=IMAGE, weight=cp(4)),
     case("prelu", self=IMAGE, weight=c(1)),
     case("prelu", self=MATRIX, weight=c(6)),
     case("prelu", self=r(5), weight=c(1)),
+    case("prelu", self=r(), weight=c(1)),
+    case("prelu", self=IMAGE, weight=r(4)),
     # Nothing at all.
     case("clone", self=MATRIX),
     case("_to_copy", self=MATRIX),
@@ -169,6 +193,18 @@ CASES: list[Case] = [
     case("conv_transpose2d.input", input=IMAGE, weight=c(4, 5, 3, 3), bias=c(5)),
     case("conv_transpose2d.input", input=IMAGE, weight=c(4, 1, 2, 2), stride=(2, 2), groups=4),
     case("conv_transpose2d.input", input=r(4, 7, 9), weight=c(4, 5, 3, 3), padding=(1, 1)),
+    case("conv2d", input=IMAGE, weight=c(6, 4, 3, 3), bias=r(6)),
+    *(
+        case(
+            "conv_transpose2d.input",
+            input=IMAGE,
+            weight=c(4, 5, 3, 3),
+            padding=q,
+            output_padding=(2, 1),
+            dilation=(3, 2),
+        )
+        for q in ((0, 0), (1, 1), (3, 0))
+    ),
     case("conv_transpose1d", input=ROW, weight=c(4, 5, 3), bias=c(5), stride=(2,), output_padding=(1,), padding=(1,)),
     batch_norm(input=IMAGE, weight=c(4), bias=c(4), running_mean=c(4), running_var=cp(4)),
     batch_norm(input=MATRIX, running_mean=c(6), running_var=cp(6)),
@@ -188,6 +224,12 @@ CASES: list[Case] = [
     case("linear", input=r(2, 5, 6), weight=c(3, 6)),
     case("linear", input=r(6), weight=c(3, 6), bias=c(3)),
     case("addmm", self=c(3), mat1=MATRIX, mat2=c(6, 3)),
+    case("linear", input=MATRIX, weight=c(6)),
+    case("linear", input=MATRIX, weight=r(3, 6), bias=r(3)),
+    case("addmm", self=c(5, 1), mat1=MATRIX, mat2=c(6, 3)),
+    case("addmm", self=c(1, 1), mat1=MATRIX, mat2=c(6, 3)),
+    case("addmm", self=r(3), mat1=MATRIX, mat2=c(6, 3)),
+    case("addmm", self=torch.full((3,), math.nan), mat1=MATRIX, mat2=r(6, 3), beta=0),
     case("addmm", self=r(3), mat1=MATRIX, mat2=r(6, 3), beta=0.5, alpha=2),
     case("mm", self=MATRIX, mat2=c(6, 3)),
     case("mm", self=MATRIX, mat2=r(6, 3)),
@@ -220,6 +262,21 @@ CASES: list[Case] = [
         value=r(1, 2, 3, 4),
         attn_mask=Const(torch.tensor([[True, False, True], [True, True, False], [False, True, True]])),
     ),
+    case(
+        "scaled_dot_product_attention",
+        query=r(2, 4, 3, 8),
+        key=r(2, 2, 3, 8),
+        value=r(2, 2, 3, 4),
+        is_causal=True,
+        enable_gqa=True,
+    ),
+    case(
+        "scaled_dot_product_attention",
+        query=r(2, 3, 8),
+        key=r(2, 3, 8),
+        value=r(2, 3, 4),
+        attn_mask=Const(torch.tensor([[True, False, True], [False, False, False], [False, True, True]])),
+    ),
     *(case("_softmax", self=IMAGE, dim=dim, half_to_float=False) for dim in (-1, 0, 1, 2)),
     *(case("_log_softmax", self=r(2, 3, 4) * 50, dim=dim, half_to_float=False) for dim in (-1, 0, 1)),
     # Pooling.
@@ -228,6 +285,7 @@ CASES: list[Case] = [
     case("max_pool2d", self=IMAGE, kernel_size=(3, 3), stride=(2, 2), ceil_mode=True),
     case("max_pool2d", self=IMAGE, kernel_size=(2, 2), stride=(5, 4), padding=(1, 1), ceil_mode=True),
     case("max_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(1, 1)),
+    case("max_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(3, 2)),
     case("max_pool2d", self=-p(4, 7, 9), kernel_size=(2, 2), padding=(1, 1)),
     case("max_pool1d", self=ROW, kernel_size=(3,), stride=(2,), padding=(1,)),
     case("max_pool2d_with_indices", only=[0], self=IMAGE, kernel_size=(2, 2)),
@@ -247,6 +305,10 @@ CASES: list[Case] = [
     ),
     case("avg_pool2d", self=IMAGE, kernel_size=(3, 3), padding=(1, 1), divisor_override=5),
     case("avg_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(1, 1)),
+    case("avg_pool2d", self=IMAGE, kernel_size=(1, 1), stride=(2, 3), divisor_override=4),
+    case(
+        "avg_pool2d", self=IMAGE, kernel_size=(3, 2), stride=(2, 2), padding=(1, 0), ceil_mode=True, divisor_override=7
+    ),
     case("avg_pool1d", self=ROW, kernel_size=(3,), stride=(2,), padding=(1,)),
     case("avg_pool1d", self=r(4, 11), kernel_size=(2,)),
     *(
@@ -285,7 +347,11 @@ CASES: list[Case] = [
         for keepdim in (False, True)
     ),
     *(case("linalg_vector_norm", self=IMAGE, ord=o, dim=[1, 3], keepdim=True) for o in (1, 2, math.inf)),
+    *(case("linalg_vector_norm", self=p(2, 3, 4), ord=o, dim=[1]) for o in (0, 3, 0.5, -1, -math.inf)),
     case("linalg_vector_norm", self=IMAGE),
+    case("prod", self=MATRIX),
+    *(case("prod.dim_int", self=IMAGE, dim=d, keepdim=k) for d, k in ((-1, False), (1, True))),
+    case("mean.dim", self=r(2, 1, 1, 4), dim=[1, 2]),
     case("mean.dim", self=IMAGE, dim=None),
     case("mean.dim", self=r(2, 3, 4), dim=[1]),
     case("amax", self=r(2, 1, 4), dim=[1]),
@@ -302,6 +368,17 @@ CASES: list[Case] = [
             "instance_norm", input=x, weight=w, bias=w, use_input_stats=True, momentum=0.1, eps=1e-5, cudnn_enabled=True
         )
         for x, w in ((IMAGE, c(4)), (ROW, None))
+    ),
+    case(
+        "instance_norm",
+        input=IMAGE,
+        weight=c(4),
+        running_mean=c(4),
+        running_var=cp(4),
+        use_input_stats=False,
+        momentum=0.1,
+        eps=1e-5,
+        cudnn_enabled=True,
     ),
     *(case(row_name, self=IMAGE) for row_name in ("max", "min")),
     *(
@@ -323,6 +400,7 @@ CASES: list[Case] = [
     case("masked_fill.Scalar", self=r(6), mask=MASK, value=1),
     case("masked_fill.Scalar", self=MATRIX, mask=Const(torch.zeros(6, dtype=torch.bool)), value=1),
     case("masked_fill.Tensor", self=MATRIX, mask=MASK, value=Const(torch.tensor(-2.0))),
+    *(case(row_name, self=IMAGE, diagonal=d) for row_name in ("tril", "triu") for d in (0, 2, -1)),
     # Moves.
     case("view", self=MATRIX, size=[3, 10]),
     case("_unsafe_view", self=MATRIX, size=[-1]),
@@ -347,6 +425,11 @@ CASES: list[Case] = [
     case("repeat", self=r(2, 3), repeats=[2, 1, 3]),
     case("roll", self=IMAGE, shifts=[3, -1], dims=[2, 1]),
     case("roll", self=MATRIX, shifts=[5], dims=[0]),
+    case("roll", self=MATRIX, shifts=[-4]),
+    case("index.Tensor", self=IMAGE, indices=[None, Const(torch.tensor([3, -1, 0]))]),
+    case("index.Tensor", self=MATRIX, indices=[Const(torch.tensor([[0], [4]])), Const(torch.tensor([1, 2, -6]))]),
+    case("gather", self=MATRIX, dim=-1, index=Const(torch.tensor([[5, 0], [1, 1], [2, 3]]))),
+    *(case("diagonal", self=IMAGE, offset=o, dim1=a, dim2=b) for o, a, b in ((0, 0, 1), (3, 2, 3), (-2, 3, -2))),
     *(
         case("slice.Tensor", self=MATRIX, dim=dim, start=start, end=end)
         for dim, start, end in ((0, 1, 3), (-1, -4, -1), (1, None, 2), (0, 3, 1000), (1, -1000, None), (0, 0, 5))
@@ -366,6 +449,8 @@ CASES: list[Case] = [
     *(case("select_scatter", self=MATRIX, src=r(5), dim=-1, index=i) for i in (0, 2, -1)),
     case("slice_scatter", self=MATRIX, src=r(2, 6), start=1, end=3),
     case("slice_scatter", self=MATRIX, src=r(5, 6), dim=1),
+    case("slice_scatter", self=MATRIX, src=r(5, 2), dim=1, start=1, end=6, step=3),
+    case("slice_scatter", self=MATRIX, src=r(3, 6), step=2),
     *(
         case(f"{kind}_pad3d", self=r(1, 2, 3, 4, 5), padding=[1, 2, 0, 1, 1, 0])
         for kind in ("reflection", "replication")
@@ -387,7 +472,10 @@ CASES: list[Case] = [
     case("reflection_pad2d", self=IMAGE, padding=[1, 2, 3, 0]),
     case("replication_pad1d", self=ROW, padding=[3, 2]),
     case("replication_pad2d", self=IMAGE, padding=[1, 0, 3, 2]),
+    case("cat", tensors=[r(2, 3), r(2, 0), c(2, 1)], dim=1),
     case("pixel_shuffle", self=r(2, 8, 3, 5), upscale_factor=2),
+    case("pixel_shuffle", self=r(8, 3, 5), upscale_factor=2),
+    case("pixel_unshuffle", self=r(2, 1, 3, 4, 6), downscale_factor=2),
     case("pixel_unshuffle", self=r(2, 3, 4, 6), downscale_factor=2),
 ]
 
@@ -545,7 +633,8 @@ def assert_close_in(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor
         finite = rounded.isfinite()
         largest = want[finite].abs().max().item() if finite.any() else 0.0
         tolerance = HALF_TOLERANCE * torch.finfo(dtype).eps * max(largest, 1e-6)
-        torch.testing.assert_close(got.float(), torch.where(finite, want, rounded.float()), rtol=0, atol=tolerance)
+        numbers = torch.where(finite, want, rounded.float())
+        torch.testing.assert_close(got.float(), numbers, rtol=0, atol=tolerance, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=case_name)

@@ -313,8 +313,16 @@ func.func @invalid(%a: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) {
-  // expected-error @+1 {{result has shape 1x10x10x4, expected 1x11x10x4}}
+  // expected-error @+1 {{adjustment [1, 0] must be below the stride [1, 1]}}
   %0 = xnnpack.deconv2d %a, %w {adjustment = array<i32: 1, 0>} : (tensor<1x8x8x3xf32>, tensor<4x3x3x3xf32>) -> tensor<1x10x10x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) {
+  // expected-error @+1 {{result has shape 1x17x17x4, expected 1x18x17x4}}
+  %0 = xnnpack.deconv2d %a, %w {stride = array<i32: 2, 2>, adjustment = array<i32: 1, 0>} : (tensor<1x8x8x3xf32>, tensor<4x3x3x3xf32>) -> tensor<1x17x17x4xf32>
   func.return
 }
 

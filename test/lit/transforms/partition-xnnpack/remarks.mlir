@@ -44,10 +44,10 @@ func.func @rank(%x: tensor<1x1x1x1x1x1x4xf32>) -> tensor<1x1x1x1x1x1x4xf32> {
 
 // -----
 
-func.func @hint(%x: tensor<1x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
-  // expected-remark @+1 {{edge.linear not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
-  %0 = edge.linear(%x, %w, none) : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
-  func.return %0 : tensor<1x2xf32>
+func.func @hint(%x: tensor<1x1x2x2xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-remark @+1 {{edge.conv2d not delegated: its weight is not a constant (make it a parameter or buffer of the module)}}
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32>
+  func.return %0 : tensor<1x1x2x2xf32>
 }
 
 // -----
