@@ -1,9 +1,9 @@
-"""What the real XNNPACK says of single nodes, each kind of node asked about once."""
+"""What the real XNNPACK says of single nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -24,20 +24,12 @@ class NodeChecker:
     ctx: XirContext
     where: Locatable
     """What that remark points at."""
-    verdicts: dict[Hashable, str | None] = field(default_factory=dict[Hashable, str | None])
     available: bool = True
 
     def refusal(self, op: xnnpack.NodeOp) -> str | None:
         """Why XNNPACK does not run the node; None where it does, or where a size is known only at run time."""
         if not self.available or not all(has_static_shape(value) for value in (*op.operands, *op.results)):
             return None
-        kind = kind_of(op)
-        if kind not in self.verdicts:
-            self.verdicts[kind] = self.ask(op)
-        return self.verdicts[kind]
-
-    def ask(self, op: xnnpack.NodeOp) -> str | None:
-        """Ask XNNPACK itself."""
         try:
             from xir.runtime import XirRuntimeError
             from xir.runtime.check import check_subgraph
@@ -60,14 +52,9 @@ class NodeChecker:
 
 
 def kind_of(op: xnnpack.NodeOp) -> Hashable:
-    """What a node's verdict depends on: all but the elements of its constants."""
-    operands = list(op.operands)
-    return (
-        type(op),
-        tuple((value.type, is_constant(value), operands.index(value)) for value in operands),
-        tuple(op.result_types),
-        tuple(op.properties.items()),
-    )
+    """What a node's legality depends on: all but the elements of its constants."""
+    operands = [(value.type, is_constant(value)) for value in op.operands]
+    return (type(op), *operands, *op.result_types, *op.properties.items())
 
 
 def graph_of(op: xnnpack.NodeOp) -> xnnpack.SubgraphOp:

@@ -10,8 +10,8 @@ Delegated ops are grouped into as few subgraphs as can be, which `_groups` says 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -26,7 +26,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
 from xir.transforms._groups import Lowered, assign_levels, computes_sizes, groups_of, islands, reorder
-from xir.transforms._node_check import NodeChecker
+from xir.transforms._node_check import NodeChecker, kind_of
 from xir.transforms._outline import outline
 from xir.transforms._selection import Selection, op_names
 from xir.transforms._sizes import OpenSizeError, OpenSizes
@@ -132,6 +132,7 @@ class Lowering:
     target: str
     selection: Selection
     checker: NodeChecker | None
+    verdicts: dict[Hashable, str | None] = field(default_factory=dict[Hashable, str | None])
 
     def lower_all(self, block: Block) -> dict[Operation, Lowered]:
         """Lower the ops of a block that can be; those that are dead or do nothing are gone afterwards."""
@@ -168,7 +169,8 @@ class Lowering:
             values = rule(op, builder)
             values = [values] if isinstance(values, SSAValue) else values
             for built in builder.ops:
-                check_node(built, self.checker)
+                if isinstance(built, xnnpack.NodeOp):
+                    self.check(built)
             check_results(op, values)
         except OpenSizeError:
             discard(builder.ops)
@@ -177,6 +179,22 @@ class Lowering:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
         return Lowered(builder.ops, values)
+
+    def check(self, node: xnnpack.NodeOp) -> None:
+        """RefusalError unless XNNPACK runs the node. Each kind of node is looked at once."""
+        kind = kind_of(node)
+        if kind not in self.verdicts:
+            self.verdicts[kind] = self.verdict(node)
+        if (reason := self.verdicts[kind]) is not None:
+            raise RefusalError(reason)
+
+    def verdict(self, node: xnnpack.NodeOp) -> str | None:
+        """Why XNNPACK does not run the node."""
+        try:
+            check_node(node)
+        except (RefusalError, VerifyException) as error:
+            return str(error)
+        return None if self.checker is None else self.checker.refusal(node)
 
     def take_out(self, op: Operation, lowered: dict[Operation, Lowered], refusal: RefusalError) -> None:
         """Leave an op outside that could have been delegated."""
@@ -201,17 +219,13 @@ def erase_dead(block: Block) -> None:
             op.erase()
 
 
-def check_node(op: Operation, checker: NodeChecker | None) -> None:
-    """Raise unless XNNPACK runs an op that a rule built."""
+def check_node(op: xnnpack.NodeOp) -> None:
+    """Raise unless XNNPACK runs a node that a rule built, as far as its verifier and types tell."""
     op.verify()
-    if not isinstance(op, xnnpack.NodeOp):
-        return
     for value in (*op.operands, *op.results):
         if 0 in shape_of(value):
             # XNNPACK reads a size of 0 as one to be inferred, or not at all.
             raise RefusalError("it has a tensor without elements")
-    if checker is not None and (reason := checker.refusal(op)) is not None:
-        raise RefusalError(reason)
 
 
 def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from math import prod
 
 import numpy as np
@@ -31,7 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, u32s
+from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, tensor_type, u32s
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.location import location_of
@@ -65,16 +66,19 @@ BY_DIMENSION = ("offsets", "sizes", "pre_paddings", "post_paddings")
 """Properties with an element for each dimension."""
 
 
+@cache
 def identity(rank: int) -> Layout:
     """The layout of a value as it is."""
     return tuple(range(rank))
 
 
+@lru_cache(maxsize=65536)
 def compose(p: Layout, q: Layout) -> Layout:
     """The layout of T_q(T_p(x)): first p, then q."""
     return tuple(p[i] for i in q)
 
 
+@cache
 def inverse(p: Layout) -> Layout:
     """The layout that undoes p."""
     result = [0] * len(p)
@@ -115,12 +119,31 @@ class Traced:
     root: SSAValue
     perm: Layout
 
+    @staticmethod
+    def itself(value: SSAValue) -> Traced:
+        """A value that no transpose makes."""
+        return Traced(value, identity(rank_of(value)))
+
+
+@dataclass(frozen=True)
+class Read:
+    """A value that an op of an island reads, or, with `perm`, that an op outside reads of it."""
+
+    op: Operation
+    value: SSAValue
+    shape: tuple[int, ...]
+    perm: Layout
+
 
 @dataclass
 class Island:
     """Flexible ops that share one layout, each with the permutation of its frame against the first op's."""
 
     frames: dict[Operation, Layout] = field(default_factory=dict[Operation, Layout])
+    operands: list[Read] = field(default_factory=list[Read])
+    """What the ops read, seen through transposes; constants are left out, because they fit in anywhere."""
+    demands: list[Read] = field(default_factory=list[Read])
+    """What ops outside read of the ops' results, and in which layout."""
 
     def as_written(self) -> Layouts:
         """Every op in the layout that it has."""
@@ -153,6 +176,7 @@ class Layouter:
         ops = list(self.block.ops)
         if not any(isinstance(op, xnnpack.StaticTransposeOp) for op in ops):
             return
+        self.traced.update((argument, Traced.itself(argument)) for argument in self.block.args)
         for op in ops:
             for value in op.results:
                 self.traced[value] = self.trace(value)
@@ -170,13 +194,9 @@ class Layouter:
     def trace(self, value: SSAValue) -> Traced:
         """`value` through the transpose that makes it, if one does; operands are traced already."""
         if not isinstance(value.owner, xnnpack.StaticTransposeOp):
-            return Traced(value, identity(rank_of(value)))
-        before = self.seen(value.owner.input)
+            return Traced.itself(value)
+        before = self.traced[value.owner.input]
         return Traced(before.root, compose(before.perm, ints(value.owner.perm)))
-
-    def seen(self, value: SSAValue) -> Traced:
-        """What `trace` found; block arguments are themselves."""
-        return self.traced.get(value) or Traced(value, identity(rank_of(value)))
 
     def islands(self, ops: Sequence[Operation]) -> list[Island]:
         """Group flexible ops that exchange values, by a walk over their neighbours."""
@@ -186,7 +206,7 @@ class Layouter:
                 continue
             neighbours.setdefault(op, [])
             for value in op.operands:
-                seen = self.seen(value)
+                seen = self.traced[value]
                 producer = seen.root.owner
                 if isinstance(producer, Operation) and is_flexible(producer):
                     # op's frame is producer's permuted by perm: op in layout q is producer in layout perm∘q.
@@ -207,8 +227,20 @@ class Layouter:
                         placed.add(other)
                         island.frames[other] = compose(relation, island.frames[op])
                         pending.append(other)
+            self.find_borders(island)
             islands.append(island)
         return islands
+
+    def find_borders(self, island: Island) -> None:
+        """Fill in what the island reads and what is read of it."""
+        for op in island.frames:
+            for value in op.operands:
+                seen = self.traced[value]
+                if not isinstance(seen.root.owner, xnnpack.ConstantOp):
+                    island.operands.append(Read(op, seen.root, shape_of(seen.root), seen.perm))
+            for result in op.results:
+                shape = shape_of(result)
+                island.demands += [Read(op, result, shape, perm) for perm in demands(result, island.frames)]
 
     def count_moves(self, ops: Sequence[Operation], islands: Sequence[Island]) -> None:
         """Fill `needed` for the block as it is: every island in the identity layout."""
@@ -216,10 +248,10 @@ class Layouter:
         for op in ops:
             if op in flexible or isinstance(op, xnnpack.StaticTransposeOp):
                 continue
-            seen = [self.seen(value) for value in op.operands]
+            seen = [self.traced[value] for value in op.operands]
             self.needed.update((s.root, s.perm) for s in seen if s.root.owner not in flexible)
         for island in islands:
-            self.needed.update(self.moves(island.as_written()).keys())
+            self.needed.update(moves(island, island.as_written()).keys())
 
     def choose(self, island: Island) -> None:
         """Give the island the layouts with the least data to transpose.
@@ -227,73 +259,21 @@ class Layouter:
         Moves that somebody else needs as well cost nothing, and what is written is a candidate: so no choice makes the
         block move more than before.
         """
-        self.needed.subtract(self.moves(island.as_written()).keys())
-        best = min(self.candidates(island), key=self.cost)
-        self.needed.update(self.moves(best).keys())
+        best, *others = candidates(island)
+        best_moves = moves(island, best)
+        self.needed.subtract(best_moves.keys())
+        best_cost = self.cost(best_moves)
+        for layouts in others:
+            moved = moves(island, layouts)
+            if (cost := self.cost(moved)) < best_cost:
+                best, best_moves, best_cost = layouts, moved, cost
+        self.needed.update(best_moves.keys())
         self.layouts.update(best)
 
-    def candidates(self, island: Island) -> Iterator[Layouts]:
-        """What is written, and the island as a whole in each layout that makes a transpose at its border go away.
-
-        An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
-        """
-        yield island.as_written()
-        wanted: dict[Layout, None] = {identity(island.rank): None}
-        for op, frame in island.frames.items():
-            for layout in self.wishes(op, island):
-                wanted[compose(inverse(frame), layout)] = None
-        for q in wanted:
-            yield {op: compose(frame, q) for op, frame in island.frames.items()}
-
-    def wishes(self, op: Operation, island: Island) -> list[Layout]:
-        """The layouts of `op` that would make a transpose at one of its borders go away."""
-        wishes = [inverse(seen.perm) for value in op.operands if self.is_border(seen := self.seen(value), island)]
-        for result in op.results:
-            wishes += self.demands(result, island.frames)
-        return wishes
-
-    def is_border(self, seen: Traced, island: Island) -> bool:
-        """Whether a value comes into the island from outside, and is not a constant, which fits in anywhere."""
-        return seen.root.owner not in island.frames and not isinstance(seen.root.owner, xnnpack.ConstantOp)
-
-    def demands(self, value: SSAValue, inside: Container[Operation]) -> list[Layout]:
-        """The layouts in which ops that are not `inside` read `value`."""
-        found: list[Layout] = []
-        pending = [(value, identity(rank_of(value)))]
-        while pending:
-            current, perm = pending.pop()
-            for use in current.uses:
-                user = use.operation
-                if isinstance(user, xnnpack.StaticTransposeOp):
-                    pending.append((user.output, compose(perm, ints(user.perm))))
-                elif user not in inside:
-                    found.append(perm)
-        return found
-
-    def cost(self, layouts: Layouts) -> tuple[int, int]:
+    def cost(self, moved: dict[Move, int]) -> tuple[int, int]:
         """(elements moved, nodes needed to move them) for one island alone."""
-        own = [elements for move, elements in self.moves(layouts).items() if not self.needed[move]]
+        own = [elements for move, elements in moved.items() if not self.needed[move]]
         return sum(own), len(own)
-
-    def moves(self, layouts: Layouts) -> dict[Move, int]:
-        """The transposes in an island and at its borders when its ops take `layouts`, and the elements each moves."""
-        moved: dict[Move, int] = {}
-        for op, layout in layouts.items():
-            for value in op.operands:
-                seen = self.seen(value)
-                producer = seen.root.owner
-                if isinstance(producer, xnnpack.ConstantOp):
-                    continue
-                chosen = layouts.get(producer) if isinstance(producer, Operation) else None
-                held = chosen or identity(len(layout))
-                # The producer holds root in layout `held`; the op wants root in layout perm∘layout.
-                step = compose(inverse(held), compose(seen.perm, layout))
-                moved[seen.root, step] = transpose_cost([shape_of(seen.root)[i] for i in held], step)
-            for result in op.results:
-                for perm in self.demands(result, layouts):
-                    step = compose(inverse(layout), perm)
-                    moved[result, step] = transpose_cost([shape_of(result)[i] for i in layout], step)
-        return {move: elements for move, elements in moved.items() if move[1] != identity(len(move[1]))}
 
     def rewrite(self, op: Operation) -> None:
         """Write one op in its layout."""
@@ -321,7 +301,7 @@ class Layouter:
 
     def holder(self, value: SSAValue) -> Traced:
         """What holds the elements of an old value now."""
-        return self.physical.get(value) or Traced(value, identity(rank_of(value)))
+        return self.physical.get(value) or Traced.itself(value)
 
     def get(self, value: SSAValue, layout: Layout, user: Operation) -> SSAValue:
         """The old `value` in `layout`, for a use by `user`; writes a transpose if nothing holds it so."""
@@ -352,7 +332,7 @@ class Layouter:
             array = storage_array(value.owner.value, self.ctx, value.owner)
             return self.constant(value.owner, array.transpose(step), user)
         shape = [shape_of(value)[i] for i in step]
-        result_type = TensorType(element_type(value), shape)
+        result_type = tensor_type(element_type(value), shape)
         if transpose_cost(shape_of(value), step) == 0 and DYNAMIC_INDEX not in shape:
             properties: dict[str, Attribute] = {"new_shape": u32s(shape)}
             op = xnnpack.StaticReshapeOp.create(operands=[value], result_types=[result_type], properties=properties)
@@ -374,6 +354,56 @@ class Layouter:
         op.location = old.location
         self.block.insert_op_before(op, user)
         return op.output
+
+
+def demands(value: SSAValue, inside: Container[Operation]) -> list[Layout]:
+    """The layouts in which ops that are not `inside` read `value`."""
+    found: list[Layout] = []
+    pending = [(value, identity(rank_of(value)))]
+    while pending:
+        current, perm = pending.pop()
+        for use in current.uses:
+            user = use.operation
+            if isinstance(user, xnnpack.StaticTransposeOp):
+                pending.append((user.output, compose(perm, ints(user.perm))))
+            elif user not in inside:
+                found.append(perm)
+    return found
+
+
+def candidates(island: Island) -> Iterator[Layouts]:
+    """What is written, and the island as a whole in each layout that makes a transpose at its border go away.
+
+    An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
+    """
+    yield island.as_written()
+    wanted: dict[Layout, None] = {identity(island.rank): None}
+    for read in island.operands:
+        if read.value.owner not in island.frames:
+            wanted[compose(inverse(island.frames[read.op]), inverse(read.perm))] = None
+    for read in island.demands:
+        wanted[compose(inverse(island.frames[read.op]), read.perm)] = None
+    for q in wanted:
+        yield {op: compose(frame, q) for op, frame in island.frames.items()}
+
+
+def moves(island: Island, layouts: Layouts) -> dict[Move, int]:
+    """The transposes in an island and at its borders when its ops take `layouts`, and the elements each moves."""
+    moved: dict[Move, int] = {}
+    still = identity(island.rank)
+    for read in island.operands:
+        producer = read.value.owner
+        held = layouts.get(producer, still) if isinstance(producer, Operation) else still
+        # The producer holds the value in layout `held`; the op wants it in layout perm∘layout.
+        step = compose(inverse(held), compose(read.perm, layouts[read.op]))
+        if step != still:
+            moved[read.value, step] = transpose_cost([read.shape[i] for i in held], step)
+    for read in island.demands:
+        layout = layouts[read.op]
+        step = compose(inverse(layout), read.perm)
+        if step != still:
+            moved[read.value, step] = transpose_cost([read.shape[i] for i in layout], step)
+    return moved
 
 
 def is_flexible(op: Operation) -> bool:
@@ -402,5 +432,5 @@ def relaid(op: Operation, layout: Layout) -> Operation:
     if isinstance(op, xnnpack.ConcatenateOp):
         properties["axis"] = IntegerAttr(layout.index(op.axis.value.data), i32)
     result = op.results[0]
-    result_type = TensorType(element_type(result), [shape_of(result)[axis] for axis in layout])
+    result_type = tensor_type(element_type(result), [shape_of(result)[axis] for axis in layout])
     return type(op).create(operands=list(op.operands), result_types=[result_type], properties=properties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -183,7 +184,22 @@ def ints(attr: DenseArrayBase) -> tuple[int, ...]:
 
 def u32s(values: Sequence[int]) -> DenseArrayBase:
     """`values` as the i32 array attribute that this dialect uses for shapes, permutations and windows."""
-    return DenseArrayBase.from_list(i32, list(values))
+    return _u32s(tuple(values))
+
+
+@lru_cache(maxsize=4096)
+def _u32s(values: tuple[int, ...]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i32, values)
+
+
+def tensor_type(element: Attribute, shape: Sequence[int]) -> TensorType:
+    """The type of a tensor. A program has few of them: making one costs more than finding it again."""
+    return _tensor_type(element, tuple(shape))
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(element: Attribute, shape: tuple[int, ...]) -> TensorType:
+    return TensorType(element, shape)
 
 
 def same_dim(a: int, b: int) -> bool:

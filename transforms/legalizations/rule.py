@@ -13,12 +13,12 @@ from enum import Enum
 from typing import TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, u32s
+from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.transforms._sizes import OpenSize, OpenSizes
@@ -102,7 +102,7 @@ class NodeBuilder:
         """
         element = element or element_type(operands[0])
         sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
-        op = op_class.create(operands=operands, result_types=[TensorType(element, sizes)], properties=properties or {})
+        op = op_class.create(operands=operands, result_types=[tensor_type(element, sizes)], properties=properties or {})
         if computes_in_fp32(op, element):
             op.erase()
             wide = self.node(op_class, [self.convert(value, f32) for value in operands], shape, properties)
