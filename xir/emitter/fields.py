@@ -5,9 +5,11 @@ An op's properties bear the names of its table's fields, so these two functions 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
@@ -50,4 +52,10 @@ def to_attribute(field: Field, value: Any) -> Attribute:
     element = _FLOATS.get(field.type) or _INTEGERS.get(field.type, i32)
     if field.vector:
         return DenseArrayBase.from_list(element, list(value))  # pyright: ignore[reportArgumentType]
-    return FloatAttr(value, element) if field.type in _FLOATS else IntegerAttr(int(value), element)  # pyright: ignore
+    return FloatAttr(value, element) if isinstance(element, AnyFloat) else _integer(int(value), element)
+
+
+@lru_cache(maxsize=4096)
+def _integer(value: int, element: IntegerType) -> IntegerAttr:
+    """Files repeat few numbers, most of them small."""
+    return IntegerAttr(value, element)

@@ -54,6 +54,7 @@ from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_attribute
 from xir.emitter.xnn_reader import read_blob
+from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.verifier import verify
@@ -70,8 +71,9 @@ def read(buffer: Buffer, ctx: XirContext) -> ModuleOp:
     that is not a sound file, and nothing else.
     """
     try:
-        module = _Reader(read_container(buffer), ctx).read()
-        verify(module)
+        with paused_collection():
+            module = _Reader(read_container(buffer), ctx).read()
+            verify(module)
     except (VerifyException, DiagnosticError) as error:
         raise FormatError(f"the file is not sound: {error}") from None
     return module

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, note
 from xir.ir.verifier import verify
@@ -164,6 +165,7 @@ class PassManager:
     def _timed(self, name: str, function: Callable[..., None], *arguments: Context | ModuleOp) -> None:
         start = time.perf_counter()
         try:
-            function(*arguments)
+            with paused_collection():
+                function(*arguments)
         finally:
             self.timings.append((name, time.perf_counter() - start))
