@@ -7,7 +7,8 @@ dynamic dimensions are the same, or multiples of one another: they have the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import lcm
+from functools import cache
+from math import isqrt
 from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, StringAttr, TensorType
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.edge.types import tensor_type
+from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import Shape, ints, same_shape
 from xir.ir.diagnostics import DiagnosticError
 
@@ -27,8 +28,8 @@ DIM_NAMES = "xir.dim_names"
 """The attribute of a function's argument that names its dynamic dimensions: an array with a string for each dimension,
 empty for a static one. Dimensions of one name have one size."""
 
-STEP = lcm(*range(2, 41))
-"""Distinct sizes leave remainder 1 when they are divided by any small number."""
+SMALLEST = 2**16
+"""Results of arithmetic on stand-ins that are smaller have no stand-in left in them."""
 
 Number = tuple[int, int]
 """The smallest and the largest value of a size that the program computes."""
@@ -105,16 +106,20 @@ class OpenSize(int):
 
 def sized(number: int) -> int:
     """A number that comes from open sizes: open as well, unless they cancelled out."""
-    return OpenSize(number) if abs(number) >= STEP else number
+    return OpenSize(number) if abs(number) >= SMALLEST else number
 
 
+@cache
 def distinct(index: int) -> int:
-    """The stand-in for the dynamic size number `index`.
+    """The stand-in for the dynamic size number `index`: a prime, which no other size divides.
 
-    Powers of one large base, so that sums of products with small factors agree only where they are the same
-    expression; 1 more, so that none is divisible by a small number.
+    They are scattered over 2^23 to 2^28, so that sums and products with small numbers agree only where they are the
+    same expression, and the product of two still fits into the i64 of a size.
     """
-    return (STEP << (80 * index)) + 1
+    candidate = 2**23 + pow(5, 7 * index + 11, 2**28 - 57) | 1
+    while any(candidate % divisor == 0 for divisor in range(3, isqrt(candidate) + 1, 2)):
+        candidate += 2
+    return candidate
 
 
 class Sizes:
@@ -253,6 +258,8 @@ class OpenSizes(Sizes):
     def __init__(self, block: Block):
         self.names: dict[str, int] = {}
         """Name of a dynamic dimension -> its stand-in."""
+        self.limits: dict[int, int] = {}
+        """The stand-in of a dynamic dimension -> its upper bound, as far as it has one."""
         super().__init__(block, dict(self.inputs(block)), bounds=False)
 
     def inputs(self, block: Block) -> Iterator[tuple[SSAValue, Shape]]:
@@ -260,10 +267,13 @@ class OpenSizes(Sizes):
         function = block.parent_op()
         if not isinstance(function, FuncOp):
             return
+        bounds = largest_shapes(function)
         for argument, given in argument_attributes(function, DIM_NAMES):
             if isinstance(argument.type, TensorType) and not argument.type.has_static_shape():
                 names = [n.data for n in given if isinstance(n, StringAttr)] if isinstance(given, ArrayAttr) else []
-                yield argument, self.stand_ins(argument, dict(enumerate(names)))
+                shape = self.stand_ins(argument, dict(enumerate(names)))
+                self.limits.update(zip(shape, bounds.get(argument, ()), strict=False))
+                yield argument, shape
 
     def stand_ins(self, value: SSAValue, names: Mapping[int, str]) -> Shape:
         """A value's shape with the stand-ins of its dynamic dimensions, which may have names."""
@@ -274,6 +284,16 @@ class OpenSizes(Sizes):
             shape.append(self.names.setdefault(name, distinct(len(self.names))) if size == DYNAMIC_INDEX else size)
         return tuple(shape)
 
+    def follow_edge(self, op: edge.EdgeOp) -> None:
+        """A slice of a static dimension, up to a size that is never larger, has that size; stand-ins are larger."""
+        if op.name == "edge.slice.Tensor" and isinstance(end := op.value("end"), SSAValue):
+            shape, number = self.known(op.operands[0]), self.numbers[end][0]
+            dim = op.value("dim") % len(shape)
+            if not op.value("start") and op.value("step") == 1 and self.limits.get(number, SMALLEST) <= shape[dim]:
+                self.shapes[op.results[0]] = replaced(shape, dim, number)
+                return
+        super().follow_edge(op)
+
     def known(self, value: SSAValue) -> Shape:
         """The shape of a tensor; where it is unknown, dynamic dimensions of its own."""
         assert isinstance(value.type, TensorType)
@@ -281,13 +301,17 @@ class OpenSizes(Sizes):
         if DYNAMIC_INDEX not in shape:
             return shape
         found = self.shapes.get(value, shape)
-        if any(size == DYNAMIC_INDEX and number < STEP for size, number in zip(shape, found, strict=True)):
+        if any(size == DYNAMIC_INDEX and number < SMALLEST for size, number in zip(shape, found, strict=True)):
             found = self.shapes[value] = self.stand_ins(value, {})
         return found
 
     def shape(self, value: SSAValue) -> Shape:
         """The shape of a tensor, an `OpenSize` for each dynamic dimension."""
-        return tuple(map(sized, self.known(value)))
+        assert isinstance(value.type, TensorType)
+        return tuple(
+            OpenSize(number) if size == DYNAMIC_INDEX else size
+            for size, number in zip(value.type.get_shape(), self.known(value), strict=True)
+        )
 
     def number(self, value: SSAValue) -> int:
         """A size that the program computes: the same `OpenSize` as the dimensions have that are as large."""
@@ -299,6 +323,11 @@ class OpenSizes(Sizes):
 
 def upper_bounds(function: FuncOp) -> Sizes:
     """The largest shape of every value, from the arguments' `xir.max_shape`."""
+    return Sizes(function.body.block, largest_shapes(function), bounds=True)
+
+
+def largest_shapes(function: FuncOp) -> dict[SSAValue, Shape]:
+    """The `xir.max_shape` of each argument that has one."""
     inputs: dict[SSAValue, Shape] = {}
     for argument, attribute in argument_attributes(function, MAX_SHAPE):
         if not isinstance(attribute, DenseArrayBase) or not isinstance(argument.type, TensorType):
@@ -307,7 +336,7 @@ def upper_bounds(function: FuncOp) -> Sizes:
         if min(shape, default=0) < 0 or not same_shape(shape, type.get_shape()):
             raise DiagnosticError(argument, f"{MAX_SHAPE} {list(shape)} is not the largest shape of a {type}")
         inputs[argument] = shape
-    return Sizes(function.body.block, inputs, bounds=True)
+    return inputs
 
 
 def argument_attributes(function: FuncOp, name: str) -> Iterator[tuple[SSAValue, Attribute | None]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -96,7 +96,9 @@ class SplitFullyConnected(RewritePattern):
     def match_and_rewrite(self, op: xnnpack.FullyConnectedOp, rewriter: PatternRewriter, /) -> None:
         """Replace the slices of one node."""
         static = (op.filter, *(() if op.bias is None else (op.bias,)))
-        if not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static) or -1 in shape_of(op.output):
+        if not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static) or DYNAMIC_INDEX in shape_of(
+            op.output
+        ):
             return
         *outer, columns = (Part(size, False) for size in shape_of(op.output))
         columns.of_columns = True

@@ -15,6 +15,7 @@ from xir.transforms.legalizations.convolution import image_shape, window
 from xir.transforms.legalizations.functions import scaled
 from xir.transforms.legalizations.reduction import image_mean, max_over
 from xir.transforms.legalizations.resampling import resampled
+from xir.transforms.legalizations.reshaping import joined
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -25,7 +26,7 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
-from xir.transforms.legalizations.shape import every, joined, pad_with, run
+from xir.transforms.legalizations.shape import every, pad_with, run
 
 CEIL_MODE_HINT = "pool with ceil_mode=False"
 

@@ -22,6 +22,7 @@ from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, t
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.transforms._sizes import OpenSize, OpenSizes
+from xir.transforms.legalizations.reshaping import composed_reshape
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -132,13 +133,15 @@ class NodeBuilder:
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """Give the elements another `shape`; nothing is built when it is the shape already.
 
-        XNNPACK infers one dynamic dimension of the result, not more.
+        XNNPACK infers one dynamic dimension of the result; where there are more, other nodes do it, if they can.
         """
         if tuple(shape) == self.shape(value):
             return value
         new_shape = [0 if isinstance(size, OpenSize) else size for size in shape]
         if new_shape.count(0) > 1:
-            raise RefusalError("it makes a shape with several dynamic dimensions; XNNPACK infers one")
+            if (composed := composed_reshape(self, value, tuple(shape))) is None:
+                raise RefusalError("it splits or merges one of several dynamic dimensions; XNNPACK infers one size")
+            return composed
         return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(new_shape)})
 
     def unary(self, kind: str, value: SSAValue) -> SSAValue:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
+from xdsl.dialects.builtin import FloatAttr, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of, u32s
 from xir.transforms._sizes import OpenSize
 from xir.transforms.legalizations.elementwise import truncated
+from xir.transforms.legalizations.reshaping import joined
 from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
-
-MAX_CONCATENATE = 5
-"""The most tensors that one node joins."""
 
 MAX_RUNS = 256
 """The most slices that one op becomes: each is a node with its own cost."""
@@ -111,31 +109,17 @@ def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return joined(b, values, op.value("dim") % rank_of(values[0]))
 
 
-def joined(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Any number of values joined along `axis`, in rounds of as many as a node takes."""
-    while len(values) > 1:
-        chunks = [values[i : i + MAX_CONCATENATE] for i in range(0, len(values), MAX_CONCATENATE)]
-        values = [concatenate(b, chunk, axis) for chunk in chunks]
-    return values[0]
-
-
-def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """One concatenate node, or nothing for a single value."""
-    if len(values) == 1:
-        return values[0]
-    shape = list(b.shape(values[0]))
-    shape[axis] = sum(b.shape(value)[axis] for value in values)
-    return b.node(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
-
-
 @rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True)
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
     value = operand(op, "self")
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
-    start, end, step = b.number(op.value("start") or 0), op.value("end"), b.number(op.value("step"))
-    start = clamp_index(start, shape[dim])
-    end = shape[dim] if end is None else clamp_index(b.number(end), shape[dim])
+
+    def index(name: str, default: int) -> int:
+        number = default if (given := op.value(name)) is None else b.number(given)
+        return clamp_index(number if isinstance(shape[dim], OpenSize) else fixed(number, "run"), shape[dim])
+
+    start, end, step = index("start", 0), index("end", shape[dim]), b.number(op.value("step"))
     return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
 
 

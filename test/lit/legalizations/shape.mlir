@@ -168,7 +168,7 @@ func.func @dynamic_slice(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<4xf32>
 // CHECK-LABEL: func.func @two_dynamic(
 // CHECK:         edge.view(%x)
 func.func @two_dynamic(%x: tensor<?x?x4xf32>) -> tensor<?x?xf32> {
-  // expected-remark @+1 {{edge.view not delegated: it makes a shape with several dynamic dimensions; XNNPACK infers one}}
+  // expected-remark @+1 {{edge.view not delegated: it splits or merges one of several dynamic dimensions; XNNPACK infers one size}}
   %0 = edge.view(%x) {size = array<i64: 3, -1>} : (tensor<?x?x4xf32>) -> tensor<?x?xf32>
   func.return %0 : tensor<?x?xf32>
 }
