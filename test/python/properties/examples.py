@@ -1,0 +1,23 @@
+"""How many examples the tests try: few and always the same in `make test`, many and always others in `make fuzz`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import HealthCheck, Phase
+
+FACTOR = int(os.environ.get("XIR_FUZZ", "0"))
+
+DETERMINISTIC: dict[str, Any] = {
+    "derandomize": FACTOR == 0,
+    "database": None,
+    "deadline": None,
+    "phases": (Phase.generate, Phase.shrink),
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+}
+
+
+def examples(count: int) -> int:
+    """`count`, or in `make fuzz` so many times as much."""
+    return count * max(1, FACTOR)

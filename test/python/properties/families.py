@@ -1,0 +1,388 @@
+"""Strategies for steps: each family draws one op of its kind, in any form that XNNPACK can compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from properties.programs import Builder, Program
+from torch.nn import functional
+
+UNARY: dict[str, Callable[..., torch.Tensor]] = {
+    "abs": torch.abs,
+    "neg": torch.neg,
+    "square": torch.square,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": functional.relu,
+    "relu6": functional.relu6,
+    "hardswish": functional.hardswish,
+    "hardsigmoid": functional.hardsigmoid,
+    "selu": functional.selu,
+    "silu": functional.silu,
+    "mish": functional.mish,
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "exp": lambda x: torch.exp(x.clamp(-4, 3)),
+    "log": lambda x: torch.log(x.abs() + 0.5),
+    "sqrt": lambda x: torch.sqrt(x.abs() + 0.25),
+    "rsqrt": lambda x: torch.rsqrt(x.abs() + 0.25),
+    "reciprocal": lambda x: torch.reciprocal(x.abs() + 0.5),
+    "log_sigmoid": lambda x: -functional.softplus(-x),
+    "rsub": lambda x: 1.5 - x,
+    "div": lambda x: x / 3,
+    "add": lambda x: torch.add(x, 0.5, alpha=2),
+}
+
+STEPS = {"floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "sign": torch.sign}
+"""These jump, so they read inputs alone."""
+
+BINARY: dict[str, Callable[..., torch.Tensor]] = {
+    "add": torch.add,
+    "add_alpha": lambda x, y: torch.add(x, y, alpha=-0.5),
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": lambda x, y: x / (y.abs() + 0.5),
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "squared_difference": lambda x, y: (x - y) ** 2,
+}
+
+
+def unary(b: Builder) -> None:
+    name = b.draw(st.sampled_from(sorted(UNARY)))
+    b.step(name, UNARY[name], b.pick())
+
+
+def jumping(b: Builder) -> None:
+    name = b.draw(st.sampled_from(sorted(STEPS)))
+    b.step(name, STEPS[name], b.int(0, len(b.inputs) - 1))
+
+
+def parametrised(b: Builder) -> None:
+    """Activations with numbers of their own."""
+    x = b.pick()
+    slope = b.draw(st.sampled_from([0.01, 0.2, 1.0, 3.0]))
+    low = b.draw(st.sampled_from([None, -1.0, 0.0, 0.25]))
+    high = b.draw(st.sampled_from([0.5, 1.0, 6.0] if low is None else [None, 0.5, 6.0]))
+    exponent = b.draw(st.sampled_from([2, 3, 4, 0.5, -1, -2]))
+    threshold = b.draw(st.sampled_from([1.0, 20.0]))
+    name, run = b.draw(
+        st.sampled_from(
+            [
+                ("leaky_relu", lambda x: functional.leaky_relu(x, slope)),
+                ("elu", lambda x: functional.elu(x, slope)),
+                ("celu", lambda x: functional.celu(x, slope)),
+                ("softplus", lambda x: functional.softplus(x, slope, threshold)),
+                ("clamp", lambda x: x.clamp(low, high)),
+                ("hardtanh", lambda x: functional.hardtanh(x, -slope, slope)),
+                ("pow", lambda x: (x.abs() + 0.5) ** exponent),
+            ]
+        )
+    )
+    b.step(f"{name}[{slope}, {low}, {high}, {exponent}, {threshold}]", run, x)
+
+
+def prelu(b: Builder) -> None:
+    x = b.pick()
+    shape = b.shape(x)
+    channels = shape[1] if len(shape) > 1 and b.flag() else 1
+    b.step("prelu", functional.prelu, x, weights=[b.weight(channels)])
+
+
+def binary(b: Builder) -> None:
+    """Two values, one of them broadcast, or a value and a weight."""
+    name = b.draw(st.sampled_from(sorted(BINARY)))
+    x = b.pick()
+    shape = b.shape(x)
+    same = [n for n in range(len(b.values)) if b.shape(n) == shape]
+    if b.flag():
+        b.step(name, BINARY[name], x, b.draw(st.sampled_from(same)))
+        return
+    other = [size if b.flag() else 1 for size in shape][b.int(0, len(shape)) :]
+    run, weight = BINARY[name], b.random(*other)
+    if b.flag():
+        b.step(name, run, x, weights=[weight])
+    else:
+        b.step(f"{name}_reversed", lambda x, y: run(y, x), x, weights=[weight])
+
+
+def convolution(b: Builder) -> None:
+    """1-D or 2-D, of any grouping, with an activation or a batch norm behind it or not."""
+    dims = b.int(1, 2)
+    x = b.pick(dims + 2)
+    channels = b.shape(x)[1]
+    groups = b.draw(st.sampled_from([g for g in range(1, channels + 1) if channels % g == 0]))
+    outputs = groups * b.int(1, 3)
+    kernel = [b.int(1, 3) for _ in range(dims)]
+    dilation = [b.int(1, 2) for _ in range(dims)]
+    stride = [b.int(1, 3) for _ in range(dims)]
+    # Enough padding for one window at least.
+    padding = [
+        max(b.int(0, 2), -(-(d * (k - 1) + 1 - size) // 2))
+        for k, d, size in zip(kernel, dilation, b.shape(x)[2:], strict=True)
+    ]
+    function = functional.conv1d if dims == 1 else functional.conv2d
+    weights = [b.weight(outputs, channels // groups, *kernel), *([b.weight(outputs)] if b.flag() else [])]
+    if all(s == k % 2 == 1 for s, k in zip(stride, kernel, strict=True)) and b.flag():
+
+        def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
+            return function(x, *w, **with_bias(w), padding="same", dilation=dilation, groups=groups)
+
+        text = f"conv{dims}d[same, dilation={dilation}, groups={groups}]"
+    else:
+
+        def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
+            return function(x, *w, **with_bias(w), stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+        text = f"conv{dims}d[stride={stride}, padding={padding}, dilation={dilation}, groups={groups}]"
+    after_convolution(b, b.step(text, run, x, weights=weights))
+
+
+def with_bias(weights: Sequence[torch.Tensor]) -> dict[str, Any]:
+    return {} if len(weights) > 1 else {"bias": None}
+
+
+def transposed_convolution(b: Builder) -> None:
+    dims = b.int(1, 2)
+    x = b.pick(dims + 2)
+    channels = b.shape(x)[1]
+    groups = b.draw(st.sampled_from([g for g in range(1, channels + 1) if channels % g == 0]))
+    outputs = b.int(1, 3)
+    stride = [b.int(1, 3) for _ in range(dims)]
+    kernel = [b.int(1, 3) for _ in range(dims)]
+    adjustment = [b.int(0, s - 1) for s in stride]
+    # What is cut off leaves one element at least.
+    padding = [min(b.int(0, 1), (k - 1 + a) // 2) for k, a in zip(kernel, adjustment, strict=True)]
+    function = functional.conv_transpose1d if dims == 1 else functional.conv_transpose2d
+    weights = [b.weight(channels, outputs, *kernel), *([b.weight(groups * outputs)] if b.flag() else [])]
+
+    def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
+        options = {"stride": stride, "padding": padding, "output_padding": adjustment, "groups": groups}
+        return function(x, *w, **with_bias(w), **options)
+
+    text = f"conv_transpose{dims}d[stride={stride}, padding={padding}, adjustment={adjustment}, groups={groups}]"
+    after_convolution(b, b.step(text, run, x, weights=weights))
+
+
+def after_convolution(b: Builder, value: int) -> None:
+    """Nothing, an activation, or a batch norm with one."""
+    if b.flag():
+        value = batch_norm(b, value)
+    if b.flag():
+        b.step("relu6", functional.relu6, value)
+
+
+def batch_norm(b: Builder, value: int) -> int:
+    channels = b.shape(value)[1]
+    weights = [b.weight(channels), b.weight(channels).abs() + 0.5, b.weight(channels), b.weight(channels)]
+    return b.step("batch_norm", lambda x, m, v, w, c: functional.batch_norm(x, m, v, w, c), value, weights=weights)
+
+
+def batch_normalised(b: Builder) -> None:
+    batch_norm(b, b.pick(b.int(2, 4)))
+
+
+def linear(b: Builder) -> None:
+    x = b.pick_tensor()
+    outputs = b.int(1, 5)
+    weights = [b.weight(outputs, b.shape(x)[-1]), *([b.weight(outputs)] if b.flag() else [])]
+    b.step("linear", functional.linear, x, weights=weights)
+
+
+def matmul(b: Builder) -> None:
+    """With a weight of any rank, or of a value with its own transpose."""
+    x = b.pick_tensor()
+    shape = b.shape(x)
+    if len(shape) > 1 and b.flag():
+        b.step("gram", lambda x: x @ x.transpose(-1, -2), x)
+        return
+    batch = [size if b.flag() else 1 for size in shape[:-2]][b.int(0, max(0, len(shape) - 2)) :]
+    columns = [] if not batch and b.flag() else [b.int(1, 4)]
+    weight = b.weight(*batch, shape[-1], *columns)
+    b.step("matmul", torch.matmul, x, weights=[weight])
+
+
+def attention(b: Builder) -> None:
+    x = b.pick(b.int(3, 4))
+    length = b.shape(x)[-2]
+    causal, scale = b.flag(), b.draw(st.sampled_from([None, 0.5]))
+    if causal or b.flag():
+
+        def run(q: torch.Tensor) -> torch.Tensor:
+            return functional.scaled_dot_product_attention(q, q.sin(), q.cos(), is_causal=causal, scale=scale)
+
+        b.step(f"attention[causal={causal}, scale={scale}]", run, x)
+    else:
+        mask = b.random(length, length)
+        b.step(
+            "masked_attention",
+            lambda q, m: functional.scaled_dot_product_attention(q, q.sin(), q, m),
+            x,
+            weights=[mask],
+        )
+
+
+def dims_of(b: Builder, value: int) -> list[int]:
+    """Some dimensions of a value, counted from the front or from the back."""
+    rank = len(b.shape(value))
+    dims = b.draw(st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True))
+    return [dim - rank if b.flag() else dim for dim in dims]
+
+
+def reduction(b: Builder) -> None:
+    x = b.pick_tensor()
+    dims, keep = dims_of(b, x), b.flag()
+    name = b.draw(st.sampled_from(["mean", "sum", "amax", "amin", "var"]))
+    function = getattr(torch, name)
+    options = {"correction": 0} if name == "var" else {}
+    b.step(f"{name}[{dims}, {keep}]", lambda x: function(x, dim=dims, keepdim=keep, **options), x)
+
+
+def softmax(b: Builder) -> None:
+    x = b.pick_tensor()
+    dim = b.int(-len(b.shape(x)), len(b.shape(x)) - 1)
+    name = b.draw(st.sampled_from(["softmax", "log_softmax"]))
+    b.step(f"{name}[{dim}]", lambda x: getattr(functional, name)(x, dim), x)
+
+
+def normalization(b: Builder) -> None:
+    """Over the last dimensions or groups of channels, with weights or not; a large eps keeps it well conditioned."""
+    x = b.pick_tensor()
+    shape = b.shape(x)
+    if len(shape) > 2 and torch.Size(shape[2:]).numel() > 1 and b.flag():
+        groups = b.draw(st.sampled_from([g for g in range(1, shape[1] + 1) if shape[1] % g == 0]))
+        weights = [b.weight(shape[1]), b.weight(shape[1])] if b.flag() else []
+        b.step(f"group_norm[{groups}]", lambda x, *w: functional.group_norm(x, groups, *w, eps=0.1), x, weights=weights)
+        return
+    last = shape[-b.int(1, min(2, len(shape))) :]
+    weights = [b.weight(*last), b.weight(*last)] if b.flag() else []
+    if b.flag():
+        b.step(f"layer_norm[{last}]", lambda x, *w: functional.layer_norm(x, last, *w, eps=0.1), x, weights=weights)
+    else:
+        b.step(f"rms_norm[{last}]", lambda x, *w: functional.rms_norm(x, last, *w, eps=0.1), x, weights=weights[:1])
+
+
+def pooling(b: Builder) -> None:
+    x = b.pick(4)
+    height, width = b.shape(x)[2:]
+    kernel = [b.int(1, min(3, height)), b.int(1, min(3, width))]
+    stride = [b.int(1, 4), b.int(1, 4)]
+    padding = [b.int(0, k // 2) for k in kernel]
+    ceil, count = b.flag(), b.flag()
+    divisor = b.draw(st.sampled_from([None, None, 3]))
+    text = f"[{kernel}, {stride}, {padding}, ceil={ceil}"
+    if b.flag():
+        b.step(f"max_pool2d{text}]", lambda x: functional.max_pool2d(x, kernel, stride, padding, ceil_mode=ceil), x)
+    else:
+
+        def run(x: torch.Tensor) -> torch.Tensor:
+            return functional.avg_pool2d(x, kernel, stride, padding, ceil, count, divisor)
+
+        b.step(f"avg_pool2d{text}, count={count}, divisor={divisor}]", run, x)
+
+
+def adaptive_pooling(b: Builder) -> None:
+    x = b.pick(4)
+    size = [b.int(1, 4), b.int(1, 4)]
+    name = b.draw(st.sampled_from(["adaptive_avg_pool2d", "adaptive_max_pool2d"]))
+    b.step(f"{name}[{size}]", lambda x: getattr(functional, name)(x, size), x)
+
+
+def movement(b: Builder) -> None:
+    """What only moves elements."""
+    x = b.pick_tensor()
+    shape = b.shape(x)
+    rank = len(shape)
+    first, second = b.int(0, rank - 1), b.int(-rank, -1)
+    perm = b.draw(st.permutations(range(rank)))
+    start = b.int(0, shape[first] - 1)
+    stop, by = b.int(start + 1, shape[first]), b.int(1, 2)
+    times = [b.int(1, 2) for _ in shape]
+    pads = [b.int(0, 2) for _ in range(2 * b.int(1, rank))]
+    index = (*(slice(None),) * first, slice(start, stop, by))
+    name, run = b.draw(
+        st.sampled_from(
+            [
+                (f"permute{perm}", lambda x: x.permute(perm)),
+                (f"transpose[{first}, {second}]", lambda x: x.transpose(first, second)),
+                ("flatten", lambda x: x.flatten()),
+                ("reshape", lambda x: x.reshape(-1, x.shape[-1])),
+                (f"flip_size[{first}]", lambda x: x.unsqueeze(first).squeeze(first)),
+                (f"slice{index}", lambda x: x[index]),
+                (f"select[{first}, {start}]", lambda x: x.select(first, start) if rank > 1 else x),
+                (f"repeat{times}", lambda x: x.repeat(times)),
+                (f"expand{times[:2]}", lambda x: x.expand(times[0], *x.shape) if rank < 5 else x),
+                (f"pad{pads}", lambda x: functional.pad(x, pads, value=0.5)),
+                (f"chunks[{first}]", lambda x: x.chunk(2, first)[-1]),
+                (f"split[{first}, {stop}]", lambda x: x.split(stop, first)[0]),
+            ]
+        )
+    )
+    b.step(name, run, x)
+
+
+def concatenation(b: Builder) -> None:
+    x = b.pick_tensor()
+    shape, axis, count = b.shape(x), b.int(0, len(b.shape(x)) - 1), b.int(1, 6)
+    same = [n for n in range(len(b.values)) if b.shape(n) == shape]
+    others = [b.draw(st.sampled_from(same)) for _ in range(count)]
+    if len(shape) < 5 and b.flag():
+        b.step(f"stack[{axis}]", lambda *x: torch.stack(x, axis), x, *others)
+    else:
+        b.step(f"cat[{axis}]", lambda *x: torch.cat(x, axis), x, *others)
+
+
+def image_movement(b: Builder) -> None:
+    """What moves pixels."""
+    x = b.pick(4)
+    _, channels, height, width = b.shape(x)
+    size, corners = [b.int(1, 9), b.int(1, 9)], b.flag()
+    options: list[tuple[str, Callable[..., torch.Tensor]]] = [
+        (
+            f"bilinear[{size}, {corners}]",
+            lambda x: functional.interpolate(x, size, mode="bilinear", align_corners=corners),
+        ),
+        (f"nearest[{size}]", lambda x: functional.interpolate(x, size)),
+        ("replicate_pad", lambda x: functional.pad(x, (1, 2, 0, 1), mode="replicate")),
+    ]
+    if min(height, width) > 1:
+        options.append(("reflect_pad", lambda x: functional.pad(x, (1, 0, 1, 1), mode="reflect")))
+    if channels % 4 == 0:
+        options.append(("pixel_shuffle", lambda x: functional.pixel_shuffle(x, 2)))
+    if height % 2 == width % 2 == 0:
+        options.append(("pixel_unshuffle", lambda x: functional.pixel_unshuffle(x, 2)))
+    b.step(*b.draw(st.sampled_from(options)), x)
+
+
+FAMILIES: dict[str, Callable[[Builder], None]] = {
+    function.__name__: function
+    for function in (
+        unary, jumping, parametrised, prelu, binary, convolution, transposed_convolution, batch_normalised, linear,
+        matmul, attention, reduction, softmax, normalization, pooling, adaptive_pooling, movement, concatenation,
+        image_movement,
+    )
+}  # fmt: skip
+
+SHAPES = st.integers(1, 4).flatmap(lambda rank: st.lists(st.integers(1, 6), min_size=rank, max_size=rank))
+MOST_ELEMENTS = 20_000
+"""Families are not drawn any more where a value got larger: it is the forms that matter, not the sizes."""
+
+
+@st.composite
+def programs(draw: st.DrawFn, families: Sequence[str], fewest: int, most: int) -> Program:
+    """A program of `fewest` to `most` draws from `families`, behind something for XNNPACK to compute on each input."""
+    b = Builder(draw)
+    for shape in draw(st.lists(SHAPES, min_size=1, max_size=3)):
+        b.input(*shape)
+    for number in range(len(b.inputs)):
+        b.step("0.5 * ", lambda x: x * 0.5, number)
+    for _ in range(draw(st.integers(fewest, most))):
+        if max(value.numel() for value in b.values) > MOST_ELEMENTS:
+            break
+        FAMILIES[draw(st.sampled_from(families))](b)
+    return b.finish()

@@ -1,0 +1,163 @@
+"""Random PyTorch programs, and what has to hold for each: one delegate, and eager's numbers in both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from xir import runtime
+from xir.api import XnnpackPartitioner, to_edge
+from xir.dialects import edge, xnnpack
+
+LARGEST = 50.0
+"""What a step makes larger than this is scaled down, so that no program leaves the range where fp32 is accurate."""
+
+SLACK = 64.0
+"""How many times eager's own rounding error, which fp64 tells, a result may be off: other orders of summation."""
+
+TOLERANCE = 2e-5
+"""What it may be off in any case, of its largest magnitude."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: `run(*operands, *weights)`, the operands being numbers of earlier values."""
+
+    text: str
+    run: Callable[..., Tensor]
+    operands: tuple[int, ...]
+    weights: tuple[Tensor, ...] = ()
+
+
+class Program(nn.Module):
+    """Steps over inputs; the results are all values that no later step reads."""
+
+    def __init__(self, inputs: Sequence[Tensor], steps: Sequence[Step]):
+        super().__init__()
+        self.inputs = tuple(inputs)
+        self.steps = tuple(steps)
+        for number, step in enumerate(steps):
+            for index, weight in enumerate(step.weights):
+                self.register_buffer(f"step{number}_weight{index}", weight)
+        read = {operand for step in steps for operand in step.operands}
+        self.outputs = [n for n in range(len(inputs), len(inputs) + len(steps)) if n not in read]
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        values = list(inputs)
+        for number, step in enumerate(self.steps):
+            weights = [self.get_buffer(f"step{number}_weight{index}") for index in range(len(step.weights))]
+            values.append(step.run(*(values[operand] for operand in step.operands), *weights))
+        return tuple(values[output] for output in self.outputs)
+
+    def __repr__(self) -> str:
+        lines = [f"v{n} = input{list(value.shape)}" for n, value in enumerate(self.inputs)]
+        for number, step in enumerate(self.steps, len(self.inputs)):
+            operands = ", ".join(f"v{operand}" for operand in step.operands)
+            weights = "".join(f", w{list(weight.shape)}" for weight in step.weights)
+            lines.append(f"v{number} = {step.text}({operands}{weights})")
+        return "\n" + "\n".join(lines) + "\n"
+
+
+class Builder:
+    """Draws a program step by step; `values` are what eager computes, so that shapes and magnitudes are known."""
+
+    def __init__(self, draw: st.DrawFn):
+        self.draw = draw
+        self.generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
+        self.inputs: list[Tensor] = []
+        self.steps: list[Step] = []
+        self.values: list[Tensor] = []
+
+    def input(self, *shape: int) -> int:
+        """A new input, before the first step."""
+        assert not self.steps
+        self.inputs.append(self.random(*shape))
+        self.values.append(self.inputs[-1])
+        return len(self.values) - 1
+
+    def random(self, *shape: int) -> Tensor:
+        """Quarters between -3 and 3, no two programs alike: rounding never decides which way a step function goes."""
+        return torch.randint(-12, 13, shape, generator=self.generator).float() / 4 + 0.0625
+
+    def weight(self, *shape: int) -> Tensor:
+        """Normal numbers, divided by the root of how many of them one result adds up."""
+        fan_in = max(1, torch.Size(shape).numel() // max(1, shape[0] if shape else 1))
+        return torch.randn(shape, generator=self.generator) / fan_in**0.5
+
+    def int(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def flag(self) -> bool:
+        return self.draw(st.booleans())
+
+    def one_of(self, *values: object) -> object:
+        return self.draw(st.sampled_from(values))
+
+    def pick(self, rank: int | None = None) -> int:
+        """A value, of some rank if given; the newer the likelier. A step makes one of that rank if there is none."""
+        fitting = [n for n, value in enumerate(self.values) if rank in (None, value.dim())]
+        if not fitting:
+            value = self.pick()
+            shape = self.shape_with_rank(self.values[value].shape, rank or 1)
+            return self.step(f"reshape{shape}", lambda x: x.reshape(shape), value)
+        return self.draw(st.sampled_from([*fitting, *fitting[-3:], *fitting[-1:]]))
+
+    def pick_tensor(self) -> int:
+        """A value that is no scalar."""
+        value = self.pick()
+        return self.pick(1) if not self.values[value].dim() else value
+
+    @staticmethod
+    def shape_with_rank(shape: Sequence[int], rank: int) -> list[int]:
+        """A shape of `rank` dimensions with as many elements."""
+        if len(shape) < rank:
+            return [1] * (rank - len(shape)) + list(shape)
+        merged = torch.Size(shape[: len(shape) - rank + 1]).numel()
+        return [merged, *shape[len(shape) - rank + 1 :]]
+
+    def shape(self, value: int) -> list[int]:
+        return list(self.values[value].shape)
+
+    def step(self, text: str, run: Callable[..., Tensor], *operands: int, weights: Sequence[Tensor] = ()) -> int:
+        """Add a call, and after it a product that brings a large result back; the number of the last value."""
+        with torch.no_grad():
+            result = run(*(self.values[operand] for operand in operands), *weights)
+        self.steps.append(Step(text, run, operands, tuple(weights)))
+        self.values.append(result)
+        number, largest = len(self.values) - 1, float(result.abs().max())
+        if largest <= LARGEST:
+            return number
+        factor = 2.0 ** -int(largest).bit_length()
+        return self.step(f"{factor} * ", lambda x: x * factor, number)
+
+    def finish(self) -> Program:
+        return Program(self.inputs, self.steps)
+
+
+def check(program: Program) -> None:
+    """Compile it into one delegate and nothing else, run it in xir's runtime and in stock ExecuTorch, compare."""
+    lowered = to_edge(torch.export.export(program, program.inputs)).to_backend(XnnpackPartitioner())
+    ops = list(lowered.module.walk())
+    outside = [f"{op.name}: {op.attributes.get('xir.reason')}" for op in ops if isinstance(op, edge.EdgeOp)]
+    assert not outside, outside
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    buffer = lowered.to_executorch().buffer
+    inputs = list(program.inputs)
+    with torch.no_grad():
+        expected = program(*inputs)
+        exact = program.double()(*(value.double() for value in inputs))
+    program.float()
+    ours = runtime.Runtime.get().load_program(buffer, threads=1).load_method().execute(inputs)
+    stock = _load_for_executorch_from_buffer(buffer).forward(inputs)
+    for name, results in (("xir", ours), ("ExecuTorch", stock)):
+        for output, got, want, reference in zip(program.outputs, results, expected, exact, strict=True):
+            assert got.shape == want.shape, f"v{output} in {name}: {list(got.shape)}, not {list(want.shape)}"
+            scale = float(want.abs().max())
+            allowed = SLACK * float((want - reference).abs().max()) + TOLERANCE * scale + 1e-7
+            difference = float((got - want).abs().max())
+            assert difference <= allowed, f"v{output} in {name} is off by {difference}, {scale} its largest"

@@ -1,0 +1,19 @@
+"""Any op of any family, in any form: one delegate, and eager's numbers in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from properties.examples import DETERMINISTIC, examples
+from properties.families import FAMILIES, programs
+from properties.programs import Program, check
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family(family: str) -> None:
+    @settings(max_examples=examples(10), **DETERMINISTIC)
+    @given(programs([family], 1, 3))
+    def holds(program: Program) -> None:
+        check(program)
+
+    holds()
