@@ -62,6 +62,10 @@ test-py: build ## The Python tests; ARGS='-k name' chooses
 test-zoo: build ## Every model of the zoo without a delegate, in both runtimes; takes minutes, not part of test
 	$(BIN)/python -m pytest -m exhaustive $(ARGS)
 
+.PHONY: fuzz
+fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
+	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug \
