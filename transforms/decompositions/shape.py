@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import shape_of
-from xir.transforms.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.decompositions.rule import EdgeBuilder, decomposition, static_shape
 
 
 @decomposition("edge.clone", "edge.alias", "edge.detach", "edge.contiguous", "edge.lift_fresh_copy")
@@ -68,3 +70,25 @@ def cut(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
             value = b.call("slice.Tensor", self=value, dim=dim, start=-before, end=end)
     border = [max(size, 0) for size in pad]
     return b.call("constant_pad_nd", self=value, pad=border, value=op.value("value")) if any(border) else value
+
+
+@decomposition("edge.split.Tensor")
+def split(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
+    """`split_with_sizes(self, sizes, dim)` of a static dimension, because the kernel of `split` cannot resize its
+    results"""
+    value, dim, size = op.required("self"), op.value("dim"), op.value("split_size")
+    total = shape_of(value)[dim]
+    if total < 1 or not isinstance(size, int):
+        return None
+    sizes = [min(size, total - start) for start in range(0, total, size)]
+    return b.calls("split_with_sizes", self=value, split_sizes=sizes, dim=dim)
+
+
+@decomposition("edge.unbind.int")
+def unbind(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
+    """`select(self, dim, i)` for each `i`, if another dimension is dynamic: the kernel of `unbind` cannot resize its
+    results"""
+    value, dim = op.required("self"), op.value("dim")
+    if static_shape(value) is not None:
+        return None
+    return [b.call("select.int", self=value, dim=dim, index=i) for i in range(len(op.results))]

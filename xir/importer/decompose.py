@@ -8,12 +8,13 @@ time, on the shapes it has in the program, and the graph is kept for the next ca
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 import torch
 from torch._decomp import _core_aten_decompositions_post_autograd, decomposition_table
+from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -109,21 +110,40 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
 
         return call
 
-    graph = _traced(calling(_table().get(target, target)), inputs)
-    if graph is not None and _has_mutation(graph) and target in decomposition_table:
-        # The C++ of recurrent layers writes in place; their Python does not.
-        graph = _traced(calling(decomposition_table[target]), inputs)
+    in_python = decomposition_table.get(target)
+    graph = None
+    if in_python is None or not any(map(_is_dynamic, inputs)):
+        graph = _traced(calling(_table().get(target, target)), inputs)
+    if in_python is not None and (graph is None or _has_mutation(graph)):
+        # The C++ of recurrent layers writes in place, and takes dynamic sizes for those of the example; their Python
+        # does neither.
+        graph = _traced(calling(in_python), inputs)
     if graph is None or _has_mutation(graph) or any(node.target is target for node in graph.graph.nodes):
         return None
     return graph
 
 
+def _is_dynamic(node: Node) -> bool:
+    """Whether a node is a tensor with open sizes."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and any(map(is_open, value.shape))
+
+
 def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
-        with torch.no_grad(), _without_mkldnn():
+        with torch.no_grad(), _without_mkldnn(), _fake_mode(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except Exception:  # whatever a decomposition raises: the operator then stays as it is
         return None
+
+
+def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
+    """The mode of the program's tensors, where sizes alone go in and a tensor comes out."""
+    values = [node.meta.get("val") for node in inputs]
+    if not values or any(isinstance(value, torch.Tensor) for value in values):
+        return nullcontext()
+    around = (node.meta.get("val") for node in inputs[0].graph.nodes)
+    return next((value.fake_mode for value in around if isinstance(value, FakeTensor)), nullcontext())
 
 
 @contextmanager

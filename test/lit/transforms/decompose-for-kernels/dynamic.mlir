@@ -51,3 +51,24 @@ func.func @refined(%x: tensor<?x4xf32>) -> tensor<8x4xf32> {
   %0 = edge._unsafe_view(%x) {size = array<i64: -1, 4>} : (tensor<?x4xf32>) -> tensor<8x4xf32>
   func.return %0 : tensor<8x4xf32>
 }
+
+// The kernel of unbind cannot resize its results.
+// CHECK-LABEL:  func.func @unbind(
+// CHECK-NEXT:     %[[V0:.*]] = edge.select.int(%x) {dim = 0 : i64, index = 0 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.select.int(%x) {dim = 0 : i64, index = 1 : i64}
+// CHECK-NEXT:     func.return %[[V0]], %[[V1]]
+func.func @unbind(%x: tensor<2x?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0, %1 = edge.unbind.int(%x) : (tensor<2x?xf32>) -> (tensor<?xf32>, tensor<?xf32>)
+  func.return %0, %1 : tensor<?xf32>, tensor<?xf32>
+}
+
+// How long the pieces are is known, or not.
+// CHECK-LABEL:  func.func @split(
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 2>, dim = 1 : i64}
+// CHECK-NEXT:     %[[V2:.*]], %[[V3:.*]] = edge.split.Tensor(%x) {split_size = 2 : i64}
+// CHECK-NEXT:     func.return %[[V0]], %[[V1]], %[[V2]], %[[V3]]
+func.func @split(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0, %1 = edge.split.Tensor(%x) {split_size = 2 : i64, dim = 1 : i64} : (tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>)
+  %2, %3 = edge.split.Tensor(%x) {split_size = 2 : i64} : (tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  func.return %0, %1, %2, %3 : tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+}

@@ -84,3 +84,19 @@ func.func @pad_with_nothing(%x: tensor<4x5xf32>) -> tensor<4x4xf32> {
   %0 = edge.constant_pad_nd(%x) {pad = array<i64: -1, 0>} : (tensor<4x5xf32>) -> tensor<4x4xf32>
   func.return %0 : tensor<4x4xf32>
 }
+
+// CHECK-LABEL:  func.func @split(
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]], %[[V2:.*]] = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 2, 1>, dim = -1 : i64}
+// CHECK-NEXT:     func.return %[[V0]], %[[V1]], %[[V2]]
+func.func @split(%x: tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>) {
+  %0, %1, %2 = edge.split.Tensor(%x) {split_size = 2 : i64, dim = -1 : i64} : (tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>)
+  func.return %0, %1, %2 : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>
+}
+
+// CHECK-LABEL:  func.func @unbind(
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.unbind.int(%x)
+// CHECK-NEXT:     func.return %[[V0]], %[[V1]]
+func.func @unbind(%x: tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0, %1 = edge.unbind.int(%x) : (tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}
