@@ -26,8 +26,8 @@ demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
 	$(BIN)/python scripts/demo.py --model_name $(MODEL)
 
 .PHONY: bench
-bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's, as markdown
-	$(BIN)/python -m bench --model_name $(MODEL)
+bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8
+	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE))
 
 ##@ Set up
 .PHONY: venv

@@ -86,19 +86,20 @@ def start(runtime: str, load: Callable[[Path, int], Execute], path: Path, thread
     return peer
 
 
-def compare(ours: Path, stock: Path, inputs: Tensors, threads: int) -> tuple[Latency, Latency]:
-    """Measure both on `threads` threads, half of the rounds with either loaded first.
+def compare(ours: Path, stock: Path, inputs: Tensors, threads: int, float_: Path | None = None) -> tuple[Latency, ...]:
+    """Measure both on `threads` threads, half of the rounds with either loaded first; our float one as well.
 
     Where a runtime's memory comes to lie depends on what was allocated before it, and is worth some two per cent.
     """
     loaders = [("xir", load_xir, ours), ("ExecuTorch", load_stock, stock)]
+    if float_ is not None:
+        loaders.append(("xir fp32", load_xir, float_))
     halves: list[dict[str, Peer]] = []
     for order in (loaders, loaders[::-1]):
         peers = {name: start(name, load, path, threads, inputs) for name, load, path in order}
         take_rounds(list(peers.values()), inputs)
         halves.append(peers)
-    xir_latency, stock_latency = (together([half[name] for half in halves], threads) for name, _, _ in loaders)
-    return xir_latency, stock_latency
+    return tuple(together([half[name] for half in halves], threads) for name, _, _ in loaders)
 
 
 def take_rounds(peers: list[Peer], inputs: Tensors) -> None:
@@ -119,6 +120,11 @@ def together(halves: Sequence[Peer], threads: int) -> Latency:
     times = [each for peer in halves for each in peer.times]
     load, first = (statistics.mean(values) for values in zip(*((p.load, p.first) for p in halves), strict=True))
     return Latency(halves[0].runtime, threads, load, first, statistics.median(times), min(times))
+
+
+def outputs_of(run: Execute, inputs: Sequence[Tensors]) -> list[torch.Tensor]:
+    """The outputs for each of several inputs, one after the other."""
+    return [output.clone() for each in inputs for output in run(each)]
 
 
 def largest_difference(ours: Path, stock: Path, inputs: Tensors) -> float:
