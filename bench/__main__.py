@@ -64,9 +64,8 @@ def main() -> None:
 
     form = f"{arguments.quantize} q8" if arguments.quantize else "fp32"
     print(f"\n{arguments.model_name}, {form}, on {processor()}: milliseconds of alternating rounds of")
-    print(
-        f"{latency.RUNS_PER_ROUND} runs, after {latency.WARM_UPS} warm-ups; load and first iteration: medians of {2 * latency.LOADS} loads.\n"
-    )
+    print(f"{latency.RUNS_PER_ROUND} runs, after {latency.WARM_UPS} warm-ups;")
+    print(f"load and first iteration: medians of {latency.LOADS} loads, the mean of two such.\n")
     print(report.latency_table(measured))
     print(f"\n{accuracy_text}\n")
     print(report.lowering_table(lowerings))
