@@ -260,10 +260,12 @@ class OpenSizes(Sizes):
         """Name of a dynamic dimension -> its stand-in."""
         self.limits: dict[int, int] = {}
         """The stand-in of a dynamic dimension -> its upper bound, as far as it has one."""
-        super().__init__(block, dict(self.inputs(block)), bounds=False)
+        self.arguments = dict(self.inputs(block))
+        """The dynamic arguments of the function that `block` is the body of, if it is one."""
+        super().__init__(block, self.arguments, bounds=False)
 
     def inputs(self, block: Block) -> Iterator[tuple[SSAValue, Shape]]:
-        """The dynamic arguments of the function that `block` is the body of, if it is one."""
+        """The shapes of `arguments`."""
         function = block.parent_op()
         if not isinstance(function, FuncOp):
             return
@@ -312,6 +314,14 @@ class OpenSizes(Sizes):
             OpenSize(number) if size == DYNAMIC_INDEX else size
             for size, number in zip(value.type.get_shape(), self.known(value), strict=True)
         )
+
+    def input_with(self, size: int, element: Attribute) -> tuple[SSAValue, int] | None:
+        """An argument of the function with a dimension of the given open size, and which that is."""
+        for argument, shape in self.arguments.items():
+            assert isinstance(argument.type, TensorType)
+            if argument.type.element_type == element and size in shape:
+                return argument, shape.index(size)
+        return None
 
     def number(self, value: SSAValue) -> int:
         """A size that the program computes: the same `OpenSize` as the dimensions have that are as large."""

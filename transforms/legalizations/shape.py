@@ -65,13 +65,30 @@ def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
 
 
 def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-    """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so a product with ones spreads it."""
+    """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so products with ones spread it."""
     before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
-    aligned = b.reshape(value, before)
-    if before == shape:
-        return aligned
-    ones = [fixed(size, "copies") if size != old else 1 for size, old in zip(shape, before, strict=True)]
-    return b.binary("multiply", aligned, b.constant(np.ones(ones, np.float32), value, "ones"))
+    spreading = b.reshape(value, before)
+    copies = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
+    static = [1 if isinstance(size, OpenSize) else size for size in copies]
+    if prod(static) > 1:
+        spreading = b.binary("multiply", spreading, b.constant(np.ones(static, np.float32), value, "ones"))
+    for axis, size in enumerate(copies):
+        if isinstance(size, OpenSize):
+            spreading = b.binary("multiply", spreading, open_ones(b, value, size, axis, len(shape)))
+    return spreading
+
+
+def open_ones(b: NodeBuilder, like: SSAValue, size: OpenSize, axis: int, rank: int) -> SSAValue:
+    """Ones along `axis`, as many as a dynamic dimension of an input has; the other `rank` − 1 dimensions are of size 1.
+
+    They are what a padding puts beside one row of that input: its own elements, which may be anything, are cut off.
+    """
+    if (found := b.sizes.input_with(size, element_type(like))) is None:
+        raise RefusalError("it makes as many copies as a dynamic dimension says that no input of its type has")
+    value, dim = found
+    row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
+    padded = pad_with(b, b.reshape(row, (size, 1)), (0, 1), (0, 0), 1.0)
+    return b.reshape(run(b, padded, 1, 0, 1), [size if d == axis else 1 for d in range(rank)])
 
 
 @rule("edge.permute", quantized=Quantized.MOVES)

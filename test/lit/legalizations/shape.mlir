@@ -285,3 +285,32 @@ func.func @diagonal(%x: tensor<3x3xf32>) -> tensor<2xf32> {
   %0 = edge.diagonal(%x) {offset = 1 : i64} : (tensor<3x3xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+// As many copies as the input has rows, known only at run time: ones of that number are padding beside the input's rows.
+// CHECK-LABEL: func.func @dynamic_expand(
+// CHECK-NEXT:    edge.constant
+// CHECK-NEXT:    xnnpack.subgraph(%x)
+// CHECK:         %[[ROW:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x4xf32> -> tensor<?x1xf32>
+// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {pre_paddings = array<i32: 0, 1>, post_paddings = array<i32: 0, 0>, padding_value = 1.000000e+00 : f32} : tensor<?x1xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    %[[ONES:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x2xf32> -> tensor<?x1xf32>
+// CHECK:         xnnpack.binary multiply %{{.*}}, %[[ONES]] : tensor<1x4xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
+func.func @dynamic_expand(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = edge.constant dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<1x4xf32>
+  %1 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x4xf32>) -> i64
+  %2 = edge.expand(%0)[%1] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
+  %3 = edge.cat([%2, %x]) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %3 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_expand_by_tokens(
+// CHECK:         edge.expand
+func.func @dynamic_expand_by_tokens(%x: tensor<?xi64>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
+  // expected-remark @+1 {{edge.expand not delegated: it makes as many copies as a dynamic dimension says that no input of its type has}}
+  %1 = edge.expand(%y)[%0] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
+  func.return %1 : tensor<?x4xf32>
+}

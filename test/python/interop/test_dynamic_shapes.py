@@ -73,6 +73,20 @@ class Decoder(nn.Module):
         return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
 
 
+class Patches(nn.Module):
+    """The beginning of a vision transformer: patches behind a learned token, which each image gets a copy of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 4, stride=4)
+        self.token = nn.Parameter(torch.randn(1, 1, 16))
+        self.encoder = encoder()
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = self.patches(x).flatten(2).transpose(1, 2)
+        return self.encoder(torch.cat([self.token.expand(x.shape[0], -1, -1), rows], 1))[:, 0]
+
+
 def tokens(n: int, length: int) -> Inputs:
     return (torch.randint(50, (n, length)),)
 
@@ -95,6 +109,7 @@ class Case:
 CASES = {
     "conv_net": Case(conv_net, images, ({0: BATCH},)),
     "resnet18": Case(lambda: load_model("resnet18")[0], lambda n, _: (torch.randn(n, 3, 64, 64),), ({0: BATCH},)),
+    "patches": Case(Patches, images, ({0: BATCH},)),
     "encoder_batch": Case(encoder, lambda n, _: rows(n, 4), ({0: BATCH},)),
     "encoder_length": Case(encoder, lambda _, length: rows(1, length), ({1: LENGTH},)),
     "decoder": Case(
