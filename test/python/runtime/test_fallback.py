@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from reference.aten_calls import CASES, UNSPECIFIED, Case, aten_call
 
 import xir
+from xir.dialects import edge
+from xir.importer.dtypes import DTYPES
 from xir.runtime import Method, Runtime, XirRuntimeError
+from xir.runtime.convert import physical_from_torch
+from xir.runtime.dtypes import torch_number
 from xir.runtime.fallback import find_kernel, find_operator
+from xir.transforms.lower_to_pte import kernel_arguments
 
 
 class Function(torch.nn.Module):
@@ -76,3 +82,71 @@ def test_unknown_operators():
 def test_a_program_opens_no_files():
     assert find_operator("aten::from_file") is None
     assert find_operator("aten::from_file.out") is None
+
+
+FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2}
+
+
+def as_passed(value: Any) -> Any:
+    """An argument as the C++ runtime passes it to a fallback."""
+    match value:
+        case torch.Tensor():
+            order = tuple(range(value.ndim))
+            return physical_from_torch(value, order), torch_number(value.dtype), order, True
+        case torch.dtype():
+            return torch_number(value)
+        case list() | tuple():
+            return [as_passed(each) for each in value]
+        case str() if value in FORMATS:
+            return FORMATS[value]
+        case _:
+            return value
+
+
+def call_arguments(op: edge.EdgeOp, values: dict[Any, Any]) -> list[Any]:
+    """The arguments of an op's kernel, without its results."""
+    arguments: list[Any] = []
+    for name in kernel_arguments(op.schema, op.out_kernel):
+        argument = op.schema.tensors.get(name)
+        if argument is None:
+            value = op.value(name)
+            arguments.append(DTYPES.get(value, value))
+        elif argument.type.is_list:
+            arguments.append([None if each is None else values[each] for each in op.tensors(name)])
+        else:
+            tensor = op.tensor(name)
+            arguments.append(None if tensor is None else values[tensor])
+    return arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [pytest.param(name, case, id=f"{name}-{i}") for name, cases in CASES.items() for i, case in enumerate(cases)],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_runs_every_op_of_the_edge_dialect(name: str, case: Case):
+    call = aten_call(name, case)
+    op, expected = call.op, call.expected
+    kernel = find_kernel(op.out_kernel or op.schema.qualified_name)
+    assert kernel is not None
+    # What the memory of results holds before does not matter.
+    places = [torch.zeros_like(each) if isinstance(each, torch.Tensor) else each for each in expected]
+    is_list = op.schema.returns[0].type.is_list
+    tensors = [place for place in places if isinstance(place, torch.Tensor)]
+    out = [] if op.out_kernel is None else [tensors] if is_list else tensors
+    returned = [places] if is_list or (out and len(places) > 1) else places
+    arguments = as_passed([*call_arguments(op, call.values), *out, *returned])
+    answered: list[Any] = [content for _, content in kernel(arguments)]
+    if is_list:
+        (answered,) = answered
+    assert len(answered) == len(expected)
+    for got, wanted in zip(answered, expected, strict=True):
+        if not isinstance(wanted, torch.Tensor):
+            assert got == wanted
+            continue
+        shape, array = got
+        reference = physical_from_torch(wanted, range(wanted.ndim))
+        assert shape == tuple(wanted.shape)
+        assert array.dtype == reference.dtype
+        if name not in UNSPECIFIED:
+            torch.testing.assert_close(torch.from_numpy(array), torch.from_numpy(reference), equal_nan=True)
