@@ -65,7 +65,7 @@ Value Nothing() { return Value{None{}}; }
 Status Run(const char* name, std::vector<Value*> args) {
   const PortableKernel* kernel = FindPortableKernel(name);
   if (kernel == nullptr) return Fail(Code::kNotFound, "no kernel ", name);
-  auto written = MatchSignature(kernel->signature, args);
+  auto written = kernel->bind(args);
   if (!written.ok()) return std::move(written).status();
   return kernel->run(args);
 }
@@ -74,7 +74,7 @@ using Floats = std::vector<float>;
 
 }  // namespace
 
-XIR_TEST(kernel_registry_is_sorted) {
+XIR_TEST(kernel_registry) {
   for (const char* name : {"aten::_softmax.out", "aten::view_copy.out", "aten::add.out",
                            "dim_order_ops::_to_dim_order_copy.out", "aten::mm.out"}) {
     EXPECT(FindPortableKernel(name) != nullptr);
@@ -99,8 +99,9 @@ XIR_TEST(kernel_integers_wrap) {
   EXPECT((out.data == std::vector<int64_t>{INT64_MIN, 7}));
   EXPECT_OK(Run("aten::mul.out", {&a.value, &a.value, &out.value}));
   EXPECT((out.data == std::vector<int64_t>{1, 9}));
+  // A float does not become an integer.
   Owned<float> real({2}, {});
-  EXPECT_ERROR(Run("aten::mul.out", {&a.value, &real.value, &out.value}), "mixed dtypes");
+  EXPECT_ERROR(Run("aten::mul.out", {&a.value, &real.value, &out.value}), "another dtype");
 }
 
 XIR_TEST(kernel_memory_orders) {
@@ -115,8 +116,8 @@ XIR_TEST(kernel_memory_orders) {
   EXPECT((out.data == Floats{1, 16, 4, 25, 9, 36}));
   Owned<float> flat({6}, {});
   Ints sizes({-1});
-  EXPECT_ERROR(Run("aten::view_copy.out", {&last.value, &sizes.value, &flat.value}),
-               "not contiguous");
+  EXPECT_OK(Run("aten::view_copy.out", {&last.value, &sizes.value, &flat.value}));
+  EXPECT(flat.data == first.data);
   EXPECT_OK(Run("aten::view_copy.out", {&first.value, &sizes.value, &flat.value}));
   EXPECT(flat.data == first.data);
 }

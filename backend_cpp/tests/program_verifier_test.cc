@@ -199,23 +199,46 @@ XIR_TEST(moves_keep_kinds) {
   }
 }
 
-XIR_TEST(constants_are_not_written) {
-  // The addmm writes into its own weight, which is mapped read-only.
-  const Blob file = EditProgram(ReadGolden("stock_portable.pte"), [](ProgramT* p) {
+namespace {
+
+// The call of an operator in the portable golden program, for `change` to change.
+template <typename Change>
+Blob WithCallChanged(const char* name, const Change& change) {
+  return EditProgram(ReadGolden("stock_portable.pte"), [&](ProgramT* p) {
     for (const auto& instruction : p->execution_plan[0]->chains[0]->instructions) {
       auto* call = instruction->instr_args.AsKernelCall();
       if (call == nullptr) continue;
       const auto& op = *p->execution_plan[0]->operators[static_cast<size_t>(call->op_index)];
-      if (op.name != "aten::addmm") continue;
-      call->args[5] = call->args[3 - 1];
-      if (call->args.size() > 6) call->args[6] = call->args[5];
+      if (op.name == name) change(call);
     }
   });
-  auto method = LoadForward(file);
-  EXPECT(method.ok());
+}
+
+}  // namespace
+
+XIR_TEST(constants_are_not_written) {
+  // The addmm writes into the embedding's table, which is mapped read-only.
+  int32_t table = 0;
+  WithCallChanged("aten::embedding", [&](auto* call) { table = call->args[0]; });
+  const Blob file = WithCallChanged("aten::addmm", [&](auto* call) {
+    call->args[5] = table;
+    if (call->args.size() > 6) call->args[6] = table;
+  });
+  const auto method = LoadForward(file);
+  if (!method.ok()) return Report(__FILE__, __LINE__, "it does not load");
   runner::Array index = ReadGoldenArray("stock_portable.input_0.npy");
   EXPECT_OK(method.value()->SetInput(0, index.data.data(), index.data.size(), index.shape));
   EXPECT_ERROR(method.value()->Execute(), "read-only memory");
+}
+
+XIR_TEST(results_are_no_operands) {
+  EXPECT_ERROR(LoadForward(WithCallChanged("aten::addmm",
+                                           [](auto* call) {
+                                             call->args[5] = call->args[2];
+                                             if (call->args.size() > 6)
+                                               call->args[6] = call->args[5];
+                                           })),
+               "a result is another argument as well");
 }
 
 }  // namespace xir::testing

@@ -1,157 +1,90 @@
-#include <algorithm>
-#include <limits>
+#include "kernels/elementwise.h"
 
-#include "kernels/arguments.h"
-#include "kernels/kernels.h"
-#include "kernels/loop_nest.h"
+#include <algorithm>
 
 namespace xir::kernels {
 namespace {
 
-// One row of a binary operation; the three branches are loops that the compiler vectorises.
-template <typename T, typename Op>
-void BinaryRow(T* out, const T* a, const T* b, int64_t count, int64_t step_a, int64_t step_b,
-               const Op& op) {
-  if (step_a == 1 && step_b == 1) {
-    for (int64_t i = 0; i < count; ++i) out[i] = op(a[i], b[i]);
-  } else if (step_a == 1 && step_b == 0) {
-    const T scalar = *b;
-    for (int64_t i = 0; i < count; ++i) out[i] = op(a[i], scalar);
-  } else {
-    for (int64_t i = 0; i < count; ++i) out[i] = op(a[i * step_a], b[i * step_b]);
-  }
-}
+constexpr int64_t kBlock = 512;
+constexpr size_t kWidest = sizeof(int64_t);
 
-template <typename T, typename Op>
-Status BinaryAs(const Tensor& a, const Tensor& b, Tensor& out, const Op& op) {
-  Shape shape;
-  if (!BroadcastShape(a.shape, b.shape, &shape)) return Mismatch(a, b);
-  XIR_RETURN_IF_ERROR(out.Resize(shape));
-  LoopNest::Strides strides_a, strides_b;
-  if (!BroadcastStrides(a, shape, &strides_a) || !BroadcastStrides(b, shape, &strides_b)) {
-    return Mismatch(a, b);
-  }
-  const LoopNest nest(out, {out.strides(), strides_a, strides_b});
-  nest.ForEachRow([&](const auto& offset, int64_t count, const auto& step) {
-    BinaryRow(out.as<T>() + offset[0], a.as<T>() + offset[1], b.as<T>() + offset[2], count, step[1],
-              step[2], op);
-  });
-  return {};
-}
+// One operand's part of a row: its own memory where that is an array of what is computed in, else a
+// block of converted elements.
+struct Reader {
+  const uint8_t* data = nullptr;
+  int64_t size = 0;
+  bool native = false;
+  LoadFunction load = nullptr;
+  const void* filled = nullptr;  // the element that the whole block repeats, if it does
+  alignas(64) uint8_t block[kBlock * kWidest];
 
-// Runs `op(alpha-scaled)` on operands of one dtype; mixed dtypes are torch's to promote.
-template <template <typename> class Op>
-Status Binary(KernelArgs args, const Value* alpha) {
-  const Tensor& a = TensorArg(args, 0);
-  const Tensor& b = TensorArg(args, 1);
-  Tensor& out = TensorArg(args, alpha == nullptr ? 2 : 3);
-  if (a.dtype != b.dtype || a.dtype != out.dtype) return Unsupported("operands of mixed dtypes");
-  switch (out.dtype) {
-    case DType::kFloat:
-      return BinaryAs<float>(a, b, out, Op<float>(alpha));
-    case DType::kLong:
-      return BinaryAs<int64_t>(a, b, out, Op<int64_t>(alpha));
-    default:
-      return Unsupported("a dtype other than float32 and int64");
-  }
-}
-
-// Integers wrap around, as torch's do.
-template <typename T>
-struct Wrapping {
-  using Type = T;
-};
-template <>
-struct Wrapping<int64_t> {
-  using Type = uint64_t;
-};
-
-template <typename T>
-struct Scaled {
-  using U = typename Wrapping<T>::Type;
-  explicit Scaled(const Value* value) : alpha(value == nullptr ? T{1} : NumberArg<T>(*value)) {}
-  T alpha;
-};
-
-template <typename T>
-struct AddOp : Scaled<T> {
-  using Scaled<T>::Scaled;
-  using U = typename Scaled<T>::U;
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<U>(a) + static_cast<U>(this->alpha) * static_cast<U>(b));
-  }
-};
-
-template <typename T>
-struct SubOp : Scaled<T> {
-  using Scaled<T>::Scaled;
-  using U = typename Scaled<T>::U;
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<U>(a) - static_cast<U>(this->alpha) * static_cast<U>(b));
-  }
-};
-
-template <typename T>
-struct MulOp {
-  explicit MulOp(const Value*) {}
-  using U = typename Wrapping<T>::Type;
-  T operator()(T a, T b) const { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }
-};
-
-// Elements limited to [lower, upper]; a NaN stays one.
-Status ClampTo(const Tensor& in, Tensor& out, float lower, float upper) {
-  if (in.dtype != DType::kFloat || out.dtype != DType::kFloat) {
-    return Unsupported("a dtype other than float32");
-  }
-  XIR_RETURN_IF_ERROR(out.Resize(in.shape));
-  const LoopNest nest(out, {out.strides(), in.strides(), {}});
-  nest.ForEachRow([&](const auto& offset, int64_t count, const auto& step) {
-    const float* from = in.as<float>() + offset[1];
-    float* to = out.as<float>() + offset[0];
-    const auto clamp = [=](float x) {
-      const float raised = x < lower ? lower : x;
-      return raised > upper ? upper : raised;
-    };
-    if (step[1] == 1) {
-      for (int64_t i = 0; i < count; ++i) to[i] = clamp(from[i]);
+  // Elements [first, first + count) of the row that begins at `offset`.
+  const void* Read(int64_t offset, int64_t step, int64_t first, int64_t count) {
+    const uint8_t* from = data + (offset + first * step) * size;
+    if (native && (step == 1 || count == 1)) return from;
+    if (step == 0) {
+      if (filled != from) load(from, 0, kBlock, block);
+      filled = from;
     } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = clamp(from[i * step[1]]);
+      load(from, step, count, block);
+      filled = nullptr;
+    }
+    return block;
+  }
+};
+
+}  // namespace
+
+Status MapRows(Tensor& out, const Operand* operands, size_t count, const Mapping& mapping) {
+  Shape shape = operands[0].shape;
+  for (size_t k = 0; k < count; ++k) {
+    if (!IsNumeric(operands[k].dtype)) return Unsupported("elements of this dtype");
+    if (!Broadcast(operands[k].shape, &shape)) return Mismatch(operands[k].shape, shape);
+  }
+  if (!IsNumeric(out.dtype)) return Unsupported("elements of this dtype");
+  XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
+
+  std::array<Strides, LoopNest::kMaxOperands> strides{};
+  strides[0] = out.strides();
+  std::array<Reader, LoopNest::kMaxOperands - 1> readers;
+  for (size_t k = 0; k < count; ++k) {
+    if (!BroadcastStrides(operands[k].shape, operands[k].strides, shape, &strides[k + 1])) {
+      return Mismatch(operands[k].shape, shape);
+    }
+    readers[k].data = static_cast<const uint8_t*>(operands[k].data);
+    readers[k].size = static_cast<int64_t>(ElementSize(operands[k].dtype));
+    readers[k].native = IsNative(operands[k].dtype, mapping.operands[k]);
+    readers[k].load = LoaderOf(operands[k].dtype, mapping.operands[k]);
+  }
+  const bool direct = IsNative(out.dtype, mapping.result);
+  const StoreFunction store = StorerOf(out.dtype, mapping.result);
+  const auto out_size = static_cast<int64_t>(ElementSize(out.dtype));
+  alignas(64) uint8_t results[kBlock * kWidest];
+
+  const LoopNest nest(out, strides);
+  nest.ForEachRow([&](const auto& offset, int64_t length, const auto& step) {
+    bool whole = direct;
+    for (size_t k = 0; k < count; ++k) whole = whole && readers[k].native && step[k + 1] == 1;
+    const int64_t block = whole ? length : kBlock;
+    for (int64_t first = 0; first < length; first += block) {
+      const int64_t n = std::min(block, length - first);
+      const void* in[LoopNest::kMaxOperands - 1];
+      for (size_t k = 0; k < count; ++k) {
+        in[k] = readers[k].Read(offset[k + 1], step[k + 1], first, n);
+      }
+      uint8_t* to = out.as<uint8_t>() + (offset[0] + first) * out_size;
+      mapping.row(mapping.op, direct ? to : results, in, n);
+      if (!direct) store(results, n, to, 1);
     }
   });
   return {};
 }
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-}  // namespace
-
-Status Add(KernelArgs args) { return Binary<AddOp>(args, args[2]); }
-Status Sub(KernelArgs args) { return Binary<SubOp>(args, args[2]); }
-Status Mul(KernelArgs args) { return Binary<MulOp>(args, nullptr); }
-
-Status Div(KernelArgs args) {
-  const Tensor& a = TensorArg(args, 0);
-  const Tensor& b = TensorArg(args, 1);
-  Tensor& out = TensorArg(args, 2);
-  if (a.dtype != DType::kFloat || b.dtype != DType::kFloat || out.dtype != DType::kFloat) {
-    return Unsupported("a dtype other than float32");
-  }
-  return BinaryAs<float>(a, b, out, [](float x, float y) { return x / y; });
-}
-
-Status Relu(KernelArgs args) {
-  return ClampTo(TensorArg(args, 0), TensorArg(args, 1), 0.0f, kInfinity);
-}
-
-Status Hardtanh(KernelArgs args) {
-  return ClampTo(TensorArg(args, 0), TensorArg(args, 3), NumberArg<float>(*args[1]),
-                 NumberArg<float>(*args[2]));
-}
-
-Status Clamp(KernelArgs args) {
-  return ClampTo(TensorArg(args, 0), TensorArg(args, 3),
-                 args[1]->is_none() ? -kInfinity : NumberArg<float>(*args[1]),
-                 args[2]->is_none() ? kInfinity : NumberArg<float>(*args[2]));
+Status CheckResultType(DType common, DType out) {
+  if (!IsNumeric(common) || !IsNumeric(out)) return Unsupported("elements of this dtype");
+  if (common == out) return {};
+  const bool exact = common == DType::kFloat || common == DType::kDouble || common == DType::kLong;
+  return exact && CanCast(common, out) ? Status() : Unsupported("a result of another dtype");
 }
 
 }  // namespace xir::kernels

@@ -5,10 +5,10 @@
 
 namespace xir::kernels {
 
-LoopNest::LoopNest(const Tensor& result, const std::array<Strides, kMaxOperands>& strides) {
-  for (size_t i = 0; i < result.rank(); ++i) {
-    const size_t dim = result.dim_order[i];
-    const int64_t size = result.shape[dim];
+LoopNest::LoopNest(const Tensor& walk, const std::array<Strides, kMaxOperands>& strides) {
+  for (size_t i = 0; i < walk.rank(); ++i) {
+    const size_t dim = walk.dim_order[i];
+    const int64_t size = walk.shape[dim];
     if (size == 0) empty_ = true;
     if (size == 1) continue;
     std::array<int64_t, kMaxOperands> step{};
@@ -30,29 +30,41 @@ LoopNest::LoopNest(const Tensor& result, const std::array<Strides, kMaxOperands>
   }
 }
 
-bool BroadcastStrides(const Tensor& operand, const Shape& shape, LoopNest::Strides* strides) {
-  if (operand.rank() > shape.rank) return false;
-  const auto own = operand.strides();
-  const size_t lead = shape.rank - operand.rank();
+Strides ContiguousStrides(const Shape& shape) {
+  Strides strides{};
+  int64_t step = 1;
+  for (size_t i = shape.rank; i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+bool BroadcastStrides(const Shape& own_shape, const Strides& own, const Shape& shape,
+                      Strides* strides) {
+  if (own_shape.rank > shape.rank) return false;
+  const size_t lead = shape.rank - own_shape.rank;
   *strides = {};
-  for (size_t i = 0; i < operand.rank(); ++i) {
-    if (operand.shape[i] == shape[lead + i]) {
+  for (size_t i = 0; i < own_shape.rank; ++i) {
+    if (own_shape[i] == shape[lead + i]) {
       (*strides)[lead + i] = own[i];
-    } else if (operand.shape[i] != 1) {
+    } else if (own_shape[i] != 1) {
       return false;
     }
   }
   return true;
 }
 
-bool BroadcastShape(const Shape& a, const Shape& b, Shape* shape) {
-  shape->rank = std::max(a.rank, b.rank);
-  for (size_t i = 0; i < shape->rank; ++i) {
-    const int64_t from_a = i < a.rank ? a[a.rank - 1 - i] : 1;
-    const int64_t from_b = i < b.rank ? b[b.rank - 1 - i] : 1;
-    if (from_a != from_b && from_a != 1 && from_b != 1) return false;
-    (*shape)[shape->rank - 1 - i] = from_a == 1 ? from_b : from_a;
+bool Broadcast(const Shape& other, Shape* shape) {
+  Shape wide;
+  wide.rank = std::max(other.rank, shape->rank);
+  for (size_t i = 0; i < wide.rank; ++i) {
+    const int64_t a = i < other.rank ? other[other.rank - 1 - i] : 1;
+    const int64_t b = i < shape->rank ? (*shape)[shape->rank - 1 - i] : 1;
+    if (a != b && a != 1 && b != 1) return false;
+    wide[wide.rank - 1 - i] = a == 1 ? b : a;
   }
+  *shape = wide;
   return true;
 }
 
@@ -65,18 +77,20 @@ void CopyElements(const LoopNest& nest, void* to, const void* from) {
     const Element* source = static_cast<const Element*>(from) + offset[1];
     if (step[0] == 1 && step[1] == 1) {
       std::memmove(target, source, static_cast<size_t>(count) * sizeof(Element));
-      return;
+    } else if (step[0] == 1 && step[1] == 0) {
+      std::fill_n(target, count, *source);
+    } else {
+      for (int64_t i = 0; i < count; ++i) target[i * step[0]] = source[i * step[1]];
     }
-    for (int64_t i = 0; i < count; ++i) target[i * step[0]] = source[i * step[1]];
   });
 }
 
 }  // namespace
 
-void CopyStrided(const Tensor& walk, void* to, const LoopNest::Strides& to_strides,
-                 const void* from, const LoopNest::Strides& from_strides) {
-  const LoopNest nest(walk, {to_strides, from_strides, {}});
-  switch (ElementSize(walk.dtype)) {
+void CopyStrided(const Tensor& walk, size_t element_size, void* to, const Strides& to_strides,
+                 const void* from, const Strides& from_strides) {
+  const LoopNest nest(walk, {to_strides, from_strides, {}, {}});
+  switch (element_size) {
     case 1:
       return CopyElements<uint8_t>(nest, to, from);
     case 2:
@@ -86,6 +100,46 @@ void CopyStrided(const Tensor& walk, void* to, const LoopNest::Strides& to_strid
     default:
       return CopyElements<uint64_t>(nest, to, from);
   }
+}
+
+namespace {
+
+size_t ComputeSize(Compute compute) {
+  switch (compute) {
+    case Compute::kFloat:
+      return sizeof(float);
+    case Compute::kBool:
+      return sizeof(Bool);
+    default:
+      return sizeof(int64_t);
+  }
+}
+
+}  // namespace
+
+void LoadAll(const Tensor& tensor, Compute compute, void* to) {
+  const LoadFunction load = LoaderOf(tensor.dtype, compute);
+  const size_t from_size = ElementSize(tensor.dtype), to_size = ComputeSize(compute);
+  // The walk is over the array, so that rows of it are contiguous.
+  Tensor walk = tensor;
+  for (size_t i = 0; i < walk.rank(); ++i) walk.dim_order[i] = static_cast<uint8_t>(i);
+  const LoopNest nest(walk, {ContiguousStrides(tensor.shape), tensor.strides(), {}, {}});
+  nest.ForEachRow([&](const auto& offset, int64_t count, const auto& step) {
+    load(tensor.as<uint8_t>() + offset[1] * static_cast<int64_t>(from_size), step[1], count,
+         static_cast<uint8_t*>(to) + offset[0] * static_cast<int64_t>(to_size));
+  });
+}
+
+void StoreAll(const void* from, Compute compute, const Tensor& tensor) {
+  const StoreFunction store = StorerOf(tensor.dtype, compute);
+  const size_t from_size = ComputeSize(compute), to_size = ElementSize(tensor.dtype);
+  Tensor walk = tensor;
+  for (size_t i = 0; i < walk.rank(); ++i) walk.dim_order[i] = static_cast<uint8_t>(i);
+  const LoopNest nest(walk, {ContiguousStrides(tensor.shape), tensor.strides(), {}, {}});
+  nest.ForEachRow([&](const auto& offset, int64_t count, const auto& step) {
+    store(static_cast<const uint8_t*>(from) + offset[0] * static_cast<int64_t>(from_size), count,
+          tensor.as<uint8_t>() + offset[1] * static_cast<int64_t>(to_size), step[1]);
+  });
 }
 
 }  // namespace xir::kernels

@@ -132,12 +132,20 @@ Result<LoadedMethod::Call> LoadedMethod::BindKernel(const program::ExecutionPlan
       call.args.push_back(&memory_[static_cast<size_t>(index)]);
     }
   }
+  for (Value* value : call.args) {
+    if (value->get<Tensor>() != nullptr) call.tensors.push_back(value);
+    if (const auto* list = value->get<TensorList>()) {
+      for (Value* item : list->items) {
+        if (item != nullptr && item->get<Tensor>() != nullptr) call.tensors.push_back(item);
+      }
+    }
+  }
   const PortableKernel* portable = FindPortableKernel(call.name);
   if (portable == nullptr) {
     call.kernel = Fallback(call.name);
     return call;
   }
-  auto written = MatchSignature(portable->signature, call.args);
+  auto written = portable->bind(call.args);
   if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
   call.written = std::move(written).value();
   call.kernel = portable->run;
@@ -234,14 +242,14 @@ Status LoadedMethod::SetInput(size_t index, double value) {
 
 Status LoadedMethod::RunCall(Call* call) {
   if (call->delegate != nullptr) return call->delegate->Execute(call->args);
-  for (const Value* value : call->args) {
-    const auto* tensor = value->get<Tensor>();
-    if (tensor != nullptr && tensor->data == nullptr && tensor->numel() > 0) {
+  for (const Value* value : call->tensors) {
+    const Tensor& tensor = *value->get<Tensor>();
+    if (tensor.data == nullptr && tensor.numel() > 0) {
       return Fail(Code::kInvalidProgram, "a tensor has no memory");
     }
   }
-  for (const size_t index : call->written) {
-    if (!call->args[index]->get<Tensor>()->writable) {
+  for (const Value* value : call->written) {
+    if (!value->get<Tensor>()->writable) {
       return Fail(Code::kInvalidArgument, "it writes to read-only memory");
     }
   }

@@ -46,7 +46,8 @@ class LoadedMethod final : public Method {
     XnnDelegate* delegate = nullptr;
     size_t delegate_index = 0;
     std::vector<Value*> args;
-    std::vector<size_t> written;  // indices of the arguments that the kernel writes
+    std::vector<Value*> tensors;  // among the arguments and in their lists
+    std::vector<Value*> written;  // those that the kernel writes
   };
   struct Move {
     size_t from = 0;

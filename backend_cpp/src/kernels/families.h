@@ -1,0 +1,34 @@
+// The tables of kernels, one a file. registry.cc joins them.
+#pragma once
+
+#include "kernels/kernel.h"
+#include "xir/span.h"
+
+namespace xir::kernels {
+
+using KernelTable = Span<const PortableKernel>;
+
+template <size_t N>
+constexpr KernelTable TableOf(const PortableKernel (&rows)[N]) {
+  return KernelTable(rows, N);
+}
+
+KernelTable UnaryKernels();
+KernelTable BinaryKernels();
+KernelTable ReductionKernels();
+KernelTable ScanKernels();
+KernelTable ConvolutionKernels();
+KernelTable MatrixKernels();
+KernelTable NormalizationKernels();
+KernelTable PoolingKernels();
+KernelTable ResamplingKernels();
+KernelTable ShapeKernels();
+KernelTable JoiningKernels();
+KernelTable PaddingKernels();
+KernelTable IndexingKernels();
+KernelTable CreationKernels();
+KernelTable ConversionKernels();
+KernelTable QuantizedKernels();
+KernelTable SymbolKernels();
+
+}  // namespace xir::kernels

@@ -1,0 +1,110 @@
+#include "kernels/gemm.h"
+
+namespace xir::kernels {
+namespace {
+
+// GCC's and Clang's vectors. Wider ones than the processor's are split by the compiler.
+template <typename T, size_t kBytes>
+struct Vector {
+  typedef T Type __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  static constexpr int64_t kLanes = kBytes / sizeof(T);
+};
+
+// A tile of c, MR rows by NV vectors, stays in registers over all k.
+template <typename T, size_t kBytes, int MR, int NV>
+[[gnu::always_inline]] inline void RunTile(int64_t k, const T* a, const T* b, T* c,
+                                           int64_t c_stride, int64_t rows, int64_t columns) {
+  using V = typename Vector<T, kBytes>::Type;
+  constexpr int64_t kLanes = Vector<T, kBytes>::kLanes;
+  V sums[MR][NV] = {};
+  for (int64_t i = 0; i < k; ++i) {
+    V from_b[NV];
+    for (int v = 0; v < NV; ++v) from_b[v] = *reinterpret_cast<const V*>(b + v * kLanes);
+    for (int r = 0; r < MR; ++r) {
+      for (int v = 0; v < NV; ++v) sums[r][v] += a[r] * from_b[v];
+    }
+    a += MR;
+    b += NV * kLanes;
+  }
+  if (rows == MR && columns == NV * kLanes) {
+    for (int r = 0; r < MR; ++r) {
+      for (int v = 0; v < NV; ++v) {
+        *reinterpret_cast<V*>(c + r * c_stride + v * kLanes) += sums[r][v];
+      }
+    }
+    return;
+  }
+  alignas(64) T tile[MR][NV * kLanes];
+  for (int r = 0; r < MR; ++r) {
+    for (int v = 0; v < NV; ++v) *reinterpret_cast<V*>(&tile[r][v * kLanes]) = sums[r][v];
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; ++j) c[r * c_stride + j] += tile[r][j];
+  }
+}
+
+template <typename T, size_t kBytes, int MR, int NV>
+void Tile(int64_t k, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
+          int64_t columns) {
+  RunTile<T, kBytes, MR, NV>(k, a, b, c, c_stride, rows, columns);
+}
+
+// 16-byte vectors are everywhere: SSE2, NEON.
+constexpr MicroKernel<float> kFloat128{4, 8, Tile<float, 16, 4, 2>};
+constexpr MicroKernel<double> kDouble128{4, 4, Tile<double, 16, 4, 2>};
+
+// Integers wrap around.
+void WrappingTile(int64_t k, const int64_t* a, const int64_t* b, int64_t* c, int64_t c_stride,
+                  int64_t rows, int64_t columns) {
+  Tile<uint64_t, 16, 4, 2>(k, reinterpret_cast<const uint64_t*>(a),
+                           reinterpret_cast<const uint64_t*>(b), reinterpret_cast<uint64_t*>(c),
+                           c_stride, rows, columns);
+}
+
+#if defined(__x86_64__)
+// Compiled for more than the build's processor, and run where they may be.
+__attribute__((target("avx2,fma"))) void TileAvx2(int64_t k, const float* a, const float* b,
+                                                  float* c, int64_t c_stride, int64_t rows,
+                                                  int64_t columns) {
+  RunTile<float, 32, 6, 2>(k, a, b, c, c_stride, rows, columns);
+}
+
+__attribute__((target("avx512f"))) void TileAvx512(int64_t k, const float* a, const float* b,
+                                                   float* c, int64_t c_stride, int64_t rows,
+                                                   int64_t columns) {
+  RunTile<float, 64, 8, 2>(k, a, b, c, c_stride, rows, columns);
+}
+
+constexpr MicroKernel<float> kFloat256{6, 16, TileAvx2};
+constexpr MicroKernel<float> kFloat512{8, 32, TileAvx512};
+
+const MicroKernel<float>& ChooseFloat() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return kFloat512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kFloat256;
+  return kFloat128;
+}
+#else
+const MicroKernel<float>& ChooseFloat() { return kFloat128; }
+#endif
+
+}  // namespace
+
+template <>
+const MicroKernel<float>& BestMicroKernel<float>() {
+  static const MicroKernel<float>& best = ChooseFloat();
+  return best;
+}
+
+template <>
+const MicroKernel<double>& BestMicroKernel<double>() {
+  return kDouble128;
+}
+
+template <>
+const MicroKernel<int64_t>& BestMicroKernel<int64_t>() {
+  static constexpr MicroKernel<int64_t> kWrapping{4, 4, WrappingTile};
+  return kWrapping;
+}
+
+}  // namespace xir::kernels

@@ -1,0 +1,600 @@
+"""The portable kernels against torch's out variants of the same names: dtypes, broadcasts, shapes, parameters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from runtime.kernels import KernelProgram, reference
+
+from xir.runtime import program
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+ALL = (*FLOATS, *INTS, torch.bool)
+INDEX = torch.int64
+
+# torch rounds each step to a 16-bit float, the kernels only the result: they differ in the last place of a step.
+TOLERANCE = {torch.float16: {"rtol": 2e-3, "atol": 2e-3}, torch.bfloat16: {"rtol": 1.6e-2, "atol": 1.6e-2}}
+
+Case = tuple[Any, ...]
+"""A kernel's arguments, then perhaps `Out(dtypes)`."""
+
+
+class Out(tuple[torch.dtype, ...]):
+    """The dtypes of a kernel's results, where they are not the first tensor's."""
+
+
+def out(*dtypes: torch.dtype) -> Out:
+    return Out(dtypes)
+
+
+@pytest.fixture(autouse=True)
+def no_fallback(monkeypatch: pytest.MonkeyPatch):
+    """A kernel that leaves a case to torch fails it."""
+    monkeypatch.setattr(program, "find_kernel", lambda name: None)
+
+
+def rand(*shape: int, dtype: torch.dtype = torch.float32, low: float = -3, high: float = 3) -> torch.Tensor:
+    """Elements of [low, high], the same in each run."""
+    generator = torch.Generator().manual_seed(math.prod(shape) + len(shape))
+    if dtype.is_floating_point:
+        return (torch.rand(shape, generator=generator) * (high - low) + low).to(dtype)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    return torch.randint(
+        int(max(low, 0 if dtype == torch.uint8 else low)), int(high) + 1, shape, generator=generator
+    ).to(dtype)
+
+
+SPECIAL = torch.tensor([0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, math.inf, -math.inf, math.nan, 1e-8, 6.0, -6.0, 1e20])
+
+
+def unary(dtypes: Iterable[torch.dtype] = ALL, low: float = -3, high: float = 3, special: bool = True) -> list[Case]:
+    """One operand of each dtype, channels last too; integers become floats where the result is one."""
+    cases: list[Case] = [(rand(2, 3, 4, dtype=dtype, low=low, high=high),) for dtype in dtypes]
+    cases.append((rand(2, 3, 4, 5, low=low, high=high).to(memory_format=torch.channels_last),))
+    cases += [(torch.tensor(0.5),), (torch.empty(0, 3),)]
+    return [*cases, *([(SPECIAL,)] if special else [])]
+
+
+def to_float(cases: list[Case]) -> list[Case]:
+    """Integers in, float32 out."""
+    return [case if case[0].dtype.is_floating_point else (*case, out(torch.float32)) for case in cases]
+
+
+def to_bool(cases: list[Case]) -> list[Case]:
+    return [(*case, out(torch.bool)) for case in cases]
+
+
+SHAPES = [
+    ((2, 3), (2, 3)),
+    ((2, 1, 4), (3, 1)),
+    ((5,), ()),
+    ((), ()),
+    ((2, 3, 4), (4,)),
+    ((0, 3), (1, 3)),
+    ((700,), (2, 1)),
+]
+
+
+MIXED = (
+    (torch.float32, torch.int64),
+    (torch.int32, torch.float32),
+    (torch.uint8, torch.int8),
+    (torch.bool, torch.int16),
+)
+EVERY_PAIR = tuple(itertools.permutations(ALL, 2))
+
+
+def binary(
+    dtypes: Iterable[torch.dtype] = ALL,
+    result: torch.dtype | None = None,
+    nonzero: bool = False,
+    scalars: Sequence[Any] = (),
+    mixed: Sequence[tuple[torch.dtype, ...]] = MIXED,
+    floating: bool = False,
+) -> Iterator[Case]:
+    """Two tensors, or a tensor and each of `scalars`."""
+
+    def values(shape: Sequence[int], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
+        x = rand(*shape, seed + 2, dtype=dtype)[..., seed] if shape != () else rand(seed + 1, dtype=dtype)[seed]
+        return torch.where(x == 0, torch.ones_like(x), x) if nonzero else x
+
+    def case(a: torch.Tensor, b: Any) -> Case:
+        common = torch.result_type(a, b)
+        kind = result or (torch.float32 if floating and not common.is_floating_point else common)
+        return (a, b, out(kind))
+
+    for dtype in dtypes:
+        if scalars:
+            for s in scalars:
+                yield case(values((2, 5), dtype), s)
+            continue
+        for left, right in SHAPES:
+            yield case(values(left, dtype), values(right, dtype, 1))
+    for a, b in () if scalars else mixed:
+        if a in dtypes and b in dtypes:
+            for shape in ((4,), ()):
+                yield case(values((4,), a), values(shape, b, 1))
+
+
+def with_alpha(cases: Iterable[Case], *alphas: Any) -> Iterator[Case]:
+    for a, b, kind in cases:
+        for alpha in alphas:
+            if kind[0].is_floating_point or isinstance(alpha, int):
+                yield (a, b, alpha, kind)
+
+
+NO_BOOL = (*FLOATS, *INTS)
+CASES: dict[str, Any] = {
+    **{
+        f"aten::{name}.out": to_float(unary())
+        for name in ("atan", "asinh", "erf", "sinh", "sin", "cos", "sigmoid", "tanh", "exp", "expm1", "exp2")
+    },
+    **{
+        f"aten::{name}.out": to_float(unary(low=0.1))
+        for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal")
+    },
+    **{f"aten::{name}.out": to_float(unary(NO_BOOL, low=-1, high=1)) for name in ("acos", "asin", "atanh")},
+    "aten::acosh.out": to_float(unary(low=1)),
+    "aten::cosh.out": to_float(unary()),
+    "aten::tan.out": to_float(unary(low=-1, high=1)),
+    **{
+        f"aten::{name}.out": unary(NO_BOOL)
+        for name in ("abs", "neg", "relu", "sign", "ceil", "floor", "round", "trunc")
+    },
+    "aten::bitwise_not.out": [(rand(2, 3, dtype=dtype),) for dtype in (*INTS, torch.bool)],
+    **{f"aten::{name}.out": to_bool(unary()) for name in ("isinf", "isnan", "logical_not")},
+    **{f"aten::{name}.out": unary(FLOATS) for name in ("silu", "mish", "hardswish", "hardsigmoid")},
+    "aten::gelu.out": [(*case, mode) for case in unary(FLOATS, special=False) for mode in ("none", "tanh")],
+    "aten::elu.out": [(*case, 1.5, 0.75, 2.0) for case in unary(FLOATS)],
+    "aten::leaky_relu.out": [(*case, 0.125) for case in unary(FLOATS)],
+    "aten::softplus.out": [(*case, 1.5, 2.0) for case in unary(FLOATS)],
+    "aten::logit.out": [(rand(3, 4, dtype=d, low=0.01, high=0.99), eps) for d in FLOATS for eps in (None, 0.1)],
+    "aten::hardtanh.out": [(*case, -1, 2) for case in unary((*FLOATS, *INTS[:4]))],
+    "aten::clamp.out": [
+        *((*case, *bounds) for case in unary(NO_BOOL) for bounds in ((1, 2), (None, 1), (0, None), (2, 1))),
+        *((rand(4, dtype=d), -0.5, 1.5, out(d if d.is_floating_point else torch.float32)) for d in NO_BOOL),
+    ],
+    "aten::clamp.Tensor_out": [
+        (rand(3, 4, dtype=d), *b)
+        for d in NO_BOOL
+        for b in (
+            (rand(4, dtype=d, high=0), rand(1, dtype=d, low=1)),
+            (None, rand(4, dtype=d)),
+            (rand(3, 1, dtype=d), None),
+        )
+    ],
+    "aten::add.out": with_alpha(binary(mixed=EVERY_PAIR), 1, 2, 0.5),
+    "aten::add.Scalar_out": with_alpha(binary(scalars=(2, 0.5, True)), 1, 3),
+    "aten::sub.out": with_alpha(binary(NO_BOOL), 1, 2, 0.5),
+    "aten::sub.Scalar_out": with_alpha(binary(NO_BOOL, scalars=(2, 0.5)), 1, 3),
+    "aten::rsub.Scalar_out": with_alpha(binary(NO_BOOL, scalars=(2, 0.5)), 1, 3),
+    "aten::mul.out": binary(),
+    "aten::mul.Scalar_out": binary(scalars=(2, 0.5, True)),
+    "aten::div.out": binary(floating=True, nonzero=True),
+    "aten::div.Scalar_out": binary(floating=True, scalars=(2, 0.5)),
+    "aten::maximum.out": binary(),
+    "aten::minimum.out": binary(),
+    "aten::atan2.out": binary(floating=True),
+    "aten::where.self_out": [
+        (rand(2, 1, 4, dtype=torch.bool), a, b, out(torch.result_type(a, b)))
+        for x in ALL
+        for y in ALL
+        for a, b in ((rand(3, 1, dtype=x), rand(4, dtype=y)),)
+    ],
+    "aten::masked_fill.Scalar_out": [(rand(2, 3, dtype=d), rand(3, dtype=torch.bool), 2) for d in ALL],
+    "aten::masked_fill.Tensor_out": [
+        (rand(2, 3, dtype=d), rand(3, dtype=torch.bool), torch.tensor(2, dtype=d)) for d in ALL
+    ],
+    **{f"aten::{name}.Tensor_out": binary(result=torch.bool) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{
+        f"aten::{name}.Scalar_out": binary(result=torch.bool, scalars=(1, 0.5))
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    },
+    **{f"aten::logical_{name}.out": binary(result=torch.bool) for name in ("and", "or", "xor")},
+    **{f"aten::bitwise_{name}.Tensor_out": binary((*INTS, torch.bool)) for name in ("and", "or", "xor")},
+    **{f"aten::bitwise_{name}.Scalar_out": binary((*INTS, torch.bool), scalars=(3,)) for name in ("and", "or", "xor")},
+}
+
+
+LAST = torch.channels_last
+CASES |= {
+    "aten::sum.IntList_out": [
+        (x, dims, keep, None, out(x.dtype if x.dtype.is_floating_point else torch.int64))
+        for x in (*(rand(2, 3, 4, dtype=d) for d in ALL), rand(2, 3, 4, 5).to(memory_format=LAST))
+        for dims in ([0], [-1, 1], None, [])
+        for keep in (False, True)
+    ],
+    "aten::mean.out": [
+        (x, dims, keep, None)
+        for x in (
+            *(rand(2, 3, 40, dtype=d) for d in FLOATS),
+            rand(2, 3, 4, 5).to(memory_format=LAST),
+            torch.tensor(2.5),
+        )
+        for dims in ([-1], None, [0])
+        for keep in (False, True)
+    ],
+    **{
+        f"aten::{name}.out": [
+            (x, dims, keep)
+            for x in (*(rand(2, 3, 40, dtype=d) for d in ALL), torch.tensor([[1.0, math.nan], [math.inf, 2.0]]))
+            for dims in ([0], [-1], [])
+            for keep in (False, True)
+        ]
+        for name in ("amax", "amin")
+    },
+    "aten::prod.int_out": [
+        (rand(2, 3, 4, dtype=d), 1, True, None, out(d if d.is_floating_point else torch.int64)) for d in ALL
+    ],
+    "aten::prod.out": [(rand(2, 3, dtype=d), None, out(d if d.is_floating_point else torch.int64)) for d in ALL],
+    **{f"aten::{name}.unary_out": [(rand(2, 30, dtype=d),) for d in ALL] for name in ("max", "min")},
+    **{
+        f"aten::{name}": [
+            (x, dim, keep, out(x.dtype, INDEX))
+            for x in (*(rand(3, 4, 5, dtype=d) for d in ALL), torch.tensor([1.0, math.nan, 3.0]))
+            for dim in (0, -1)
+            for keep in (False, True)
+        ]
+        for name in ("max.dim_max", "min.dim_min")
+    },
+    **{
+        f"aten::{name}.out": [
+            (x, dim, keep, out(INDEX))
+            for x in (*(rand(3, 4, 5, dtype=d) for d in NO_BOOL), torch.tensor([1.0, math.nan, 3.0]))
+            for dim in (0, -1, None)
+            for keep in (False, True)
+        ]
+        for name in ("argmax", "argmin")
+    },
+    **{
+        f"aten::{name}.out": [
+            (rand(3, 4, dtype=d, low=0, high=1), dim, keep, out(torch.bool))
+            for d in ALL
+            for dim in (0, -1)
+            for keep in (False, True)
+        ]
+        for name in ("any", "all")
+    },
+    **{
+        f"aten::{name}.all_out": [(rand(2, dtype=d, low=0, high=1), out(torch.bool)) for d in ALL]
+        for name in ("any", "all")
+    },
+    "aten::any.dims_out": [(rand(3, 4, 2, dtype=torch.bool), dims, False) for dims in ([0, 2], None, [1])],
+    "aten::var.correction_out": [
+        (x, dims, correction, keep)
+        for x in (*(rand(3, 4, 5, dtype=d) for d in FLOATS), rand(2, 3, 4, 5).to(memory_format=LAST) + 100)
+        for dims in ([0], [1, -1], None)
+        for correction in (None, 0, 2)
+        for keep in (False, True)
+    ],
+    "aten::var.out": [(rand(3, 40), [-1], unbiased, True) for unbiased in (False, True)],
+    "aten::var_mean.correction_out": [(rand(3, 40, dtype=d), [0], 1, False) for d in FLOATS],
+    **{
+        f"aten::{name}.out": [
+            (x, dim, False)
+            for x in (
+                *(rand(3, 4, 5, dtype=d) for d in FLOATS),
+                torch.tensor(3.0),
+                rand(2, 3, 4, 5).to(memory_format=LAST),
+            )
+            for dim in ((0, 1, -1) if x.dim() else (0,))
+        ]
+        for name in ("_softmax", "_log_softmax")
+    },
+    "aten::cumsum.out": [
+        (rand(3, 4, 5, dtype=d), dim, None, out(d if d.is_floating_point else torch.int64))
+        for d in ALL
+        for dim in (0, -1)
+    ],
+    "aten::topk.values": [
+        (rand(3, 40, dtype=d), k, dim, largest, True, out(d, INDEX))
+        for d in (torch.float32, torch.float64)
+        for k, dim in ((5, -1), (1, 1), (2, 0), (0, 0))
+        for largest in (True, False)
+    ],
+    "aten::sort.values": [
+        (rand(3, 40, dtype=d), dim, descending, out(d, INDEX))
+        for d in (torch.float32, torch.float64)
+        for dim in (0, -1)
+        for descending in (True, False)
+    ],
+    # Products.
+    "aten::mm.out": [
+        (rand(m, k, dtype=d), rand(k, n, dtype=d))
+        for d in (*FLOATS, *INTS)
+        for m, k, n in ((2, 3, 4), (1, 7, 5), (3, 0, 2))
+    ]
+    + [(rand(37, 300).round(), rand(300, 801).round()), (rand(101, 7), rand(7, 33))],
+    "aten::bmm.out": [(rand(3, 5, 6, dtype=d), rand(3, 6, 4, dtype=d)) for d in (*FLOATS, *INTS)],
+    "aten::addmm.out": [
+        (rand(*bias, dtype=d), rand(3, 6, dtype=d), rand(6, 4, dtype=d), beta, alpha)
+        for d in (*FLOATS, torch.int64)
+        for bias in ((4,), (3, 4), (3, 1))
+        for beta, alpha in ((1, 1), (0, 1), (2, 3))
+    ],
+    "aten::baddbmm.out": [(rand(3, 5, 4), rand(3, 5, 6), rand(3, 6, 4), 0.5, 2)],
+    "aten::linear.out": [
+        (rand(*lead, 6, dtype=d), rand(4, 6, dtype=d), bias)
+        for d in FLOATS
+        for lead in ((), (3,), (2, 3))
+        for bias in (None, rand(4, dtype=d))
+    ],
+    # Norms.
+    "aten::_native_batch_norm_legit_no_training.out": [
+        (x, w, b, rand(3, dtype=x.dtype), rand(3, dtype=x.dtype, low=0.5), 0.1, 1e-5)
+        for x in (*(rand(2, 3, 4, 5, dtype=d) for d in FLOATS[:2]), rand(2, 3, 4, 5).to(memory_format=LAST), rand(2, 3))
+        for w, b in ((None, None), (rand(3, dtype=x.dtype), rand(3, dtype=x.dtype)))
+    ],
+    "aten::native_layer_norm.out": [
+        (rand(2, 3, 20, dtype=d), shape, w, b, 1e-5)
+        for d in FLOATS[:2]
+        for shape in ([20], [3, 20])
+        for w, b in ((None, None), (rand(*shape, dtype=d), rand(*shape, dtype=d)))
+    ],
+    "aten::native_group_norm.out": [
+        (rand(2, 6, 4, 5, dtype=d), w, b, 2, 6, 20, groups, 1e-5)
+        for d in FLOATS[:2]
+        for groups in (1, 3)
+        for w, b in ((None, None), (rand(6, dtype=d), rand(6, dtype=d)))
+    ],
+    # Pooling and resampling.
+    "aten::max_pool2d_with_indices.out": [
+        (x, *window, ceil, out(x.dtype, INDEX))
+        for x in (*(rand(2, 3, 9, 8, dtype=d) for d in FLOATS), rand(3, 9, 8), rand(2, 3, 9, 8).to(memory_format=LAST))
+        for window in (([3, 3], [2, 2], [1, 1], [1, 1]), ([2], [], [0], [1]), ([2, 3], [3, 1], [1, 0], [2, 2]))
+        for ceil in (False, True)
+    ],
+    "aten::avg_pool2d.out": [
+        (x, *window, ceil, include, divisor)
+        for x in (rand(2, 3, 9, 8), rand(3, 9, 8, dtype=torch.float64))
+        for window in (([3, 3], [2, 2], [1, 1]), ([2], [], [0]), ([2, 3], [3, 1], [1, 0]))
+        for ceil in (False, True)
+        for include in (False, True)
+        for divisor in (None, 5)
+    ],
+    "aten::avg_pool1d.out": [
+        (rand(2, 3, 9), [3], [2], [1], ceil, include) for ceil in (False, True) for include in (False, True)
+    ],
+    **{
+        f"aten::{name}.out": [
+            (x, size)
+            for x in (rand(2, 3, 9, 8), rand(3, 7, 5, dtype=torch.float64))
+            for size in ([1, 1], [4, 3], [9, 11])
+        ]
+        for name in ("_adaptive_avg_pool2d", "adaptive_avg_pool2d")
+    },
+    "aten::adaptive_avg_pool1d.out": [(rand(2, 3, 9), [size]) for size in (1, 4, 12)],
+    "aten::adaptive_max_pool2d.out": [(rand(2, 3, 9, 8), size, out(torch.float32, INDEX)) for size in ([1, 1], [4, 3])],
+    "aten::upsample_bilinear2d.vec_out": [
+        (rand(2, 3, 5, 4, dtype=d), *to)
+        for d in FLOATS[:2]
+        for to in (
+            ([9, 7], False, None),
+            ([9, 7], True, None),
+            ([2, 3], False, None),
+            (None, False, [2.0, 1.5]),
+            (None, True, [2.5, 2.0]),
+        )
+    ],
+    "aten::upsample_bilinear2d.out": [(rand(2, 3, 5, 4), [9, 7], corners, None, None) for corners in (False, True)],
+    "aten::upsample_nearest2d.vec_out": [
+        (rand(2, 3, 5, 4), *to) for to in (([9, 7], None), ([2, 3], None), (None, [2.0, 1.5]))
+    ],
+    "aten::upsample_nearest2d.out": [(rand(2, 3, 5, 4), [9, 7], None, None)],
+}
+
+
+def convolutions() -> Iterator[Case]:
+    """Kernels, strides, paddings, dilations, groups; plain and transposed; one and two dimensions."""
+    for dtype in FLOATS[:2]:
+        for groups, into, of in ((1, 4, 6), (2, 4, 6), (4, 4, 4), (4, 4, 8)):
+            for kernel, stride, padding, dilation in (
+                ((1, 1), (1, 1), (0, 0), (1, 1)),
+                ((3, 3), (1, 1), (1, 1), (1, 1)),
+                ((3, 2), (2, 3), (2, 1), (2, 1)),
+                ((5, 1), (3, 1), (1, 0), (1, 1)),
+            ):
+                bias = rand(of, dtype=dtype)
+                weight = rand(of, into // groups, *kernel, dtype=dtype)
+                x = rand(2, into, 9, 8, dtype=dtype)
+                yield (x, weight, bias, stride, padding, dilation, False, (0, 0), groups)
+                back = rand(into, of // groups, *kernel, dtype=dtype)
+                extra = tuple(min(1, s - 1) for s in stride)
+                yield (x, back, None, stride, padding, dilation, True, extra, groups)
+                yield (x[..., 0], weight[..., 0], bias, stride[:1], padding[:1], dilation[:1], False, (0,), groups)
+                yield (x[..., 0], back[..., 0], bias, stride[:1], padding[:1], dilation[:1], True, extra[:1], groups)
+    x = rand(1, 3, 20, 30).to(memory_format=LAST)
+    yield (x, rand(40, 3, 3, 3), None, (2, 2), (1, 1), (1, 1), False, (0, 0), 1)
+    yield (
+        rand(1, 300, 9, 11).round(),
+        rand(130, 300, 1, 1).round(),
+        rand(130).round(),
+        (1, 1),
+        (0, 0),
+        (1, 1),
+        False,
+        (0, 0),
+        1,
+    )
+
+
+CASES["aten::convolution.out"] = convolutions()
+
+# Elements of every dtype are only moved.
+EACH = [rand(2, 3, 4, dtype=dtype) for dtype in ALL]
+IMAGE = rand(2, 3, 4, 5).to(memory_format=LAST)
+POSITIONS = torch.tensor([[2, 0, 1, 1], [0, 1, 2, 0], [1, 1, 0, 2]])
+CASES |= {
+    "aten::view_copy.out": [
+        *((x, size) for x in (*EACH, rand(4, 6)) for size in ([6, 4], [-1], [1, 2, -1, 2, 1])),
+        *((IMAGE, [6, 20]), (torch.tensor(3.0), [1, 1]), (torch.empty(0, 3), [3, 0])),
+    ],
+    "aten::_unsafe_view.out": [(x, [6, 4]) for x in EACH],
+    **{
+        f"aten::{name}.out": [(x,) for x in (*EACH, IMAGE, torch.tensor(1.0))]
+        for name in ("alias_copy", "detach_copy", "lift_fresh_copy")
+    },
+    "aten::clone.out": [(x, None) for x in (*EACH, IMAGE)],
+    "aten::permute_copy.out": [(x, dims) for x in EACH for dims in ([2, 0, 1], [0, -1, 1])]
+    + [(IMAGE, [3, 1, 2, 0]), (torch.tensor(1.0), [])],
+    "aten::transpose_copy.int_out": [(x, *dims) for x in EACH for dims in ((0, 1), (-1, 0), (1, 1))],
+    "aten::t_copy.out": [(rand(3, 4),), (rand(4),), (torch.tensor(1),)],
+    "aten::unsqueeze_copy.out": [(x, dim) for x in (*EACH, torch.tensor(1.0)) for dim in (0, -1)],
+    "aten::squeeze_copy.dim_out": [(rand(1, 3, 1), dim) for dim in (0, 1, -1)],
+    "aten::squeeze_copy.dims_out": [(rand(1, 3, 1), dims) for dims in ([0], [0, 1, -1], [])],
+    "aten::squeeze_copy.out": [(rand(1, 3, 1),), (rand(2, 3),)],
+    "aten::expand_copy.out": [(rand(3, 1, dtype=d), [2, -1, 4], False) for d in ALL]
+    + [(torch.tensor(2.0), [3, 2], False)],
+    "aten::repeat.out": [(x, [2, 1, 3]) for x in EACH]
+    + [(rand(2, 3), [2, 3, 2]), (torch.tensor(2.0), [3]), (rand(2), [0])],
+    "aten::slice_copy.Tensor_out": [
+        (x, *bounds)
+        for x in EACH
+        for bounds in ((1, 0, 2, 1), (-1, 1, None, 2), (2, -3, -1, 1), (0, 5, 9, 1), (2, None, 100, 3))
+    ],
+    "aten::select_copy.int_out": [(x, dim, index) for x in EACH for dim, index in ((0, 1), (-1, -2), (1, 0))],
+    "aten::narrow_copy.out": [(rand(4, 5), 1, 1, 3), (rand(4, 5), -1, -2, 2)],
+    "aten::flip.out": [(x, dims) for x in EACH for dims in ([0], [1, -1], [])],
+    "aten::roll.out": [
+        (rand(3, 4), [1], []),
+        (rand(3, 4), [1, -2], [0, 1]),
+        (rand(3, 4), [7], [1]),
+        (rand(3, 4), [1, 1], [0, 0]),
+    ],
+    "aten::unfold_copy.out": [(rand(3, 9), 1, 4, 2), (rand(3, 9), 0, 2, 1)],
+    "aten::diagonal_copy.out": [
+        (rand(3, 4, 5), offset, *dims) for offset in (0, 1, -2, 5) for dims in ((0, 1), (2, 0))
+    ],
+    "aten::as_strided_copy.out": [(rand(4, 5), [2, 3], [1, 6], 2)],
+    "aten::pixel_shuffle.out": [(rand(2, 12, 3, 4), 2), (rand(9, 3, 4), 3)],
+    "aten::pixel_unshuffle.out": [(rand(2, 3, 6, 4), 2), (rand(1, 9, 6), 3)],
+    **{
+        f"aten::{name}.out": [
+            (x, diagonal)
+            for x in (rand(3, 4), rand(2, 5, 3), rand(3, 3, dtype=torch.int64))
+            for diagonal in (0, 1, -1, 9, -9)
+        ]
+        for name in ("tril", "triu")
+    },
+    "aten::slice_scatter.out": [(rand(4, 5, dtype=d), rand(4, 2, dtype=d), 1, 0, 4, 2) for d in ALL],
+    "aten::select_scatter.out": [(rand(4, 5, dtype=d), rand(4, dtype=d), 1, -2) for d in ALL],
+    "aten::cat.out": [([rand(2, n, 3, dtype=d) for n in (1, 3, 2)], dim) for d in ALL for dim in (1, -2)]
+    + [([torch.empty(0), rand(2, 3)], 0), ([IMAGE, IMAGE], 1)],
+    "aten::stack.out": [([rand(2, 3, dtype=d)] * 3, dim) for d in ALL for dim in (0, 1, -1)],
+    "aten::constant_pad_nd.out": [
+        (rand(2, 3, 4, dtype=d), pad, 2) for d in ALL for pad in ([1, 2], [0, 1, 2, 0], [-1, 2, -2, 0])
+    ],
+    **{
+        f"aten::{kind}_pad1d.out": [(x, [2, 1]) for x in (rand(2, 3, 4), rand(3, 4))]
+        for kind in ("reflection", "replication")
+    },
+    **{
+        f"aten::{kind}_pad2d.out": [(x, [2, 1, 0, 3]) for x in (rand(2, 3, 4, 5), rand(3, 4, 5))]
+        for kind in ("reflection", "replication")
+    },
+    **{
+        f"aten::{kind}_pad3d.out": [(rand(2, 3, 4, 5, 6), [2, 1, 0, 3, 1, 1])] for kind in ("reflection", "replication")
+    },
+    # By position.
+    "aten::embedding.out": [
+        (rand(5, 3, dtype=d), index, -1, False, False)
+        for d in FLOATS
+        for index in (torch.tensor([[4, 0], [1, 1]]), torch.tensor(2), torch.tensor([3], dtype=torch.int32))
+    ],
+    "aten::gather.out": [(rand(3, 4, dtype=d), 0, POSITIONS[:, :3], False) for d in ALL]
+    + [(rand(3, 4), 1, POSITIONS, False), (rand(3, 4), -1, POSITIONS[:2], False)],
+    "aten::index_select.out": [
+        (rand(3, 4, dtype=d), dim, index)
+        for d in ALL
+        for dim in (0, -1)
+        for index in (torch.tensor([2, 0, 2]), torch.tensor([1], dtype=torch.int32))
+    ],
+    "aten::index.Tensor_out": [
+        *((rand(3, 4, 5, dtype=d), [torch.tensor([2, -1, 0])]) for d in ALL),
+        (rand(3, 4, 5), [None, torch.tensor([[3, 0], [1, 1]])]),
+        (rand(3, 4, 5), [torch.tensor([[2], [0]]), torch.tensor([3, 1, 0])]),
+        (rand(3, 4, 5), [torch.tensor([2, 0]), None, torch.tensor([4, 1])]),
+        (rand(3, 4, 5), [None, torch.tensor([2, 0]), torch.tensor([4, 1])]),
+    ],
+    "aten::index_put.out": [
+        (rand(3, 4, dtype=d), index, rand(4, dtype=d), accumulate)
+        for d in (*FLOATS[:2], *INTS)
+        for index in ([torch.tensor([2, 0])], [None, torch.tensor([3, 1, 2, 0])])
+        for accumulate in (False, True)
+    ]
+    + [(rand(3, 4), [torch.tensor([1, 1]), torch.tensor([2, 2])], torch.tensor([5.0, 6.0]), True)],
+    **{
+        f"aten::{name}_out": [
+            (rand(3, 4, dtype=d), dim, POSITIONS, rand(3, 4, dtype=d) + shift)
+            for d in (*FLOATS[:2], *INTS)
+            for dim, shift in ((0, 1), (1, 1))
+        ]
+        for name in ("scatter.src",)
+    },
+    "aten::scatter.value_out": [(rand(3, 4, dtype=d), 1, POSITIONS[:2], 7) for d in ALL],
+    "aten::scatter_add.out": [
+        (rand(3, 4, dtype=d), dim, POSITIONS, rand(5, 4, dtype=d)) for d in (*FLOATS[:2], *INTS) for dim in (0, 1)
+    ],
+    "aten::masked_scatter.out": [(rand(3, 4, dtype=d), rand(4, dtype=torch.bool), rand(20, dtype=d)) for d in ALL],
+    "aten::nonzero.out": [(rand(3, 4, dtype=d, low=0, high=1), out(INDEX)) for d in ALL],
+    # Made from numbers.
+    "aten::full.out": [([2, 3], 7, out(d)) for d in ALL] + [([], 1.5, out(torch.float32))],
+    "aten::full_like.out": [(x, 1, None) for x in EACH],
+    "aten::fill.Scalar_out": [(x, 1) for x in EACH],
+    "aten::zeros.out": [([2, 3], out(d)) for d in ALL],
+    "aten::ones.out": [([2, 3], out(d)) for d in ALL],
+    "aten::scalar_tensor.out": [(1, out(d)) for d in ALL],
+    "aten::arange.out": [(end, out(d)) for d in (torch.float32, torch.int64, torch.int32) for end in (5, 0)]
+    + [(4.5, out(torch.float32))],
+    "aten::arange.start_out": [
+        (*span, out(d)) for d in (torch.float32, torch.int64, torch.int32) for span in ((2, 9, 3), (5, -2, -2))
+    ]
+    + [(0.5, 3.0, 0.25, out(torch.float32))],
+    # Conversions.
+    "aten::_to_copy.out": [(rand(3, 4, dtype=a), False, None, out(b)) for a in ALL for b in ALL],
+    "aten::copy.out": [(rand(3, 4, dtype=a), rand(4, dtype=b), False) for a, b in MIXED],
+}
+
+
+def check(name: str, cases: Iterable[Case]) -> None:
+    """Programs of a few dozen calls, one for each case."""
+    remaining = list(cases)
+    assert remaining, "no cases"
+    while remaining:
+        check_program(name, remaining[:40])
+        remaining = remaining[40:]
+
+
+def check_program(name: str, cases: Sequence[Case]) -> None:
+    """One program with a call for each case."""
+    kernels, expected = KernelProgram(), list[torch.Tensor]()
+    described: list[str] = []
+    for case in cases:
+        dtypes = case[-1] if isinstance(case[-1], Out) else None
+        arguments = case[:-1] if dtypes is not None else case
+        wanted = reference(name, arguments, dtypes)
+        kernels.call(name, arguments, wanted)
+        expected += wanted
+        described += [describe(arguments)] * len(wanted)
+    for got, want, what in zip(kernels.run(), expected, described, strict=True):
+        assert got.dtype == want.dtype
+        try:
+            torch.testing.assert_close(got, want, equal_nan=True, **TOLERANCE.get(want.dtype, {}))
+        except AssertionError as error:
+            raise AssertionError(f"{name}({what})\n{error}") from None
+
+
+def describe(arguments: Sequence[Any]) -> str:
+    return ", ".join(f"{a.dtype}{list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a)[:60] for a in arguments)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_torch(name: str):
+    check(name, CASES[name])
