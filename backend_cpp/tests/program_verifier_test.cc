@@ -142,7 +142,7 @@ XIR_TEST(instructions_refused) {
   ExpectPlanRefused([&](ExecutionPlanT* p) { std::swap(kernel(p)->args[0], kernel(p)->args[2]); },
                     "argument 0 is a bool");
   ExpectPlanRefused([&](ExecutionPlanT* p) { kernel(p)->args.back() = kernel(p)->args[0]; },
-                    "does not repeat the result");
+                    "does not repeat its results");
   ExpectPlanRefused([&](ExecutionPlanT* p) { p->operators[0]->name = "aten::nothing"; },
                     "no kernel for 'aten::nothing.out'");
   ExpectPlanRefused([&](ExecutionPlanT* p) { delegate(p)->delegate_index = 5; }, "delegate 5");

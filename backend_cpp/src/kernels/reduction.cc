@@ -270,9 +270,11 @@ Status Truth(const Tensor& self, const std::optional<Ints>& dims, bool keep, Ten
   return StoreResults(truths.data(), out);
 }
 
-template <bool all>
-Status TruthOfDims(const Tensor& self, const std::optional<Ints>& dims, bool keep, Tensor& out) {
-  return Truth<all>(self, dims, keep, out);
+// Unlike elsewhere, an empty list reduces nothing.
+Status AnyOfDims(const Tensor& self, const std::optional<Ints>& dims, bool keep, Tensor& out) {
+  if (!dims || !dims->empty()) return Truth<false>(self, dims, keep, out);
+  if (out.dtype != DType::kBool || !IsNumeric(self.dtype)) return Unsupported("another dtype");
+  return Map<Bool>([](bool x) { return x; }, {self}, out);
 }
 
 template <bool all>
@@ -345,7 +347,7 @@ constexpr PortableKernel kRows[] = {
     MakeKernel<ExtremeOfDims<Larger>>("aten::amax.out"),
     MakeKernel<ExtremeOfDims<Smaller>>("aten::amin.out"),
     MakeKernel<TruthOfAll<false>>("aten::any.all_out"),
-    MakeKernel<TruthOfDims<false>>("aten::any.dims_out"),
+    MakeKernel<AnyOfDims>("aten::any.dims_out"),
     MakeKernel<TruthOfDim<false>>("aten::any.out"),
     MakeKernel<PositionOfExtreme<Larger>>("aten::argmax.out"),
     MakeKernel<PositionOfExtreme<Smaller>>("aten::argmin.out"),

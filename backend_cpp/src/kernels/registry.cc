@@ -29,6 +29,8 @@ const Registry& AllKernels() {
              kernels::IndexingKernels,
              kernels::CreationKernels,
              kernels::ConversionKernels,
+             kernels::QuantizedKernels,
+             kernels::SymbolKernels,
          }) {
       for (const PortableKernel& kernel : table()) all->emplace(kernel.name, &kernel);
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.runtime import Runtime
 from xir.transforms.plan_memory import PlanMemoryPass
+
+# Registers quantized_decomposed.
+import_module("torch.ao.quantization.fx._decomposed")
 
 ELEMENTS = {
     torch.float32: builtin.f32,
@@ -77,6 +81,8 @@ class KernelProgram:
                 return self.declare(pte.DoubleOp.make(double_val=FloatAttr(argument, f64)))
             case str():
                 return self.declare(pte.StringOp.make(string_val=StringAttr(argument)))
+            case torch.dtype():
+                return self.value(pte.scalar_code(ELEMENTS[argument]))
             case _:
                 return self.list_value(argument)
 
@@ -118,10 +124,21 @@ def out_variant(name: str) -> Any:
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
 
 
-def reference(name: str, arguments: Sequence[Any], dtypes: Sequence[torch.dtype] | None = None) -> list[torch.Tensor]:
-    """What torch's out variant writes for these arguments; `dtypes` of the results, by default the first tensor's."""
+def reference(name: str, arguments: Sequence[Any], dtypes: Sequence[torch.dtype] | None = None) -> list[Any]:
+    """What torch's out variant writes for these arguments: tensors, or lists of them.
+
+    `dtypes` are those of the results, by default the first tensor's.
+    """
+    if name.startswith("quantized_decomposed::"):
+        return quantized_reference(name, arguments)
+    if name.startswith("dim_order_ops::"):
+        # ExecuTorch's own: a copy in the memory order and dtype of the result.
+        return [arguments[0].to((dtypes or [arguments[0].dtype])[0])]
     op = out_variant(name)
     outs = [argument for argument in op._schema.arguments if argument.is_out]
+    if isinstance(outs[0].type, torch.ListType):
+        base, _, overload = name.partition(".")
+        return [list(out_variant(f"{base}.{overload.removesuffix('out').removesuffix('_')}")(*arguments))]
     if dtypes is None:
         first = next(a for a in flatten(arguments) if isinstance(a, torch.Tensor))
         dtypes = [first.dtype] * len(outs)
@@ -130,6 +147,15 @@ def reference(name: str, arguments: Sequence[Any], dtypes: Sequence[torch.dtype]
     keywords = {a.name: value for a, value in zip(taken, arguments, strict=True) if a.kwarg_only}
     op(*[value for a, value in zip(taken, arguments, strict=True) if not a.kwarg_only], **keywords, **given)
     return list(given.values())
+
+
+def quantized_reference(name: str, arguments: Sequence[Any]) -> list[torch.Tensor]:
+    """torch has no out variants of these, only what they are variants of."""
+    base, _, overload = name.partition(".")
+    kernel = out_variant(f"{base}.tensor" if overload == "Tensor_out" else base)
+    named = {a.name: value for a, value in zip(kernel._schema.arguments, arguments, strict=True)}
+    result = kernel(**named)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 def flatten(values: Sequence[Any]) -> list[Any]:
