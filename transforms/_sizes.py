@@ -137,11 +137,11 @@ class Sizes:
 
     def follow(self, op: Operation) -> None:
         """Add the results of an op, whose operands are there."""
-        if all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
-            return
         try:
             if isinstance(op, xnnpack.SubgraphOp):
                 self.follow_subgraph(op)
+            elif all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
+                return
             elif isinstance(op, xnnpack.NodeOp):
                 shapes = [self.known(value) for value in op.operands]
                 self.shapes.update(zip(op.results, op.result_shapes(shapes), strict=True))

@@ -23,17 +23,16 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge, pte
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
-from xir.dialects.xnnpack import StaticSliceOp, SubgraphOp
-from xir.dialects.xnnpack.base import ints, u32s
+from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
+from xir.transforms._bounds import bound_values
 from xir.transforms._sizes import Sizes, upper_bounds
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
@@ -209,7 +208,7 @@ class _PlanBuilder:
         outputs = [self.variable(result) for result in op.outputs]
         self.values.update(zip(op.outputs, outputs, strict=True))
         block = Block(arg_types=[self.bounded(value) for value in op.inputs])
-        self.bound_values(op.body.block)
+        bound_values(op.body.block, self.bounded)
         inner = SubgraphOp.build(
             operands=[block.args],
             result_types=[[self.bounded(value) for value in op.outputs]],
@@ -223,19 +222,6 @@ class _PlanBuilder:
         delegate.location = op.location
         self.delegates.append(delegate)
         self.call(pte.DelegateCallOp(name, [*inputs, *outputs]), op)
-
-    def bound_values(self, block: Block) -> None:
-        """Give the values of a subgraph their largest shapes: a file has no others, and XNNPACK infers the actual ones.
-
-        A slice of the rest of a dimension takes the most that the rest can be; XNNPACK stops at the end.
-        """
-        for op in block.ops:
-            if isinstance(op, StaticSliceOp) and 0 in ints(op.sizes):
-                whole = zip(ints(op.sizes), self.bounded(op.output).get_shape(), strict=True)
-                op.properties["sizes"] = u32s([size or rest for size, rest in whole])
-        for value in (*block.args, *(result for op in block.ops for result in op.results)):
-            if isinstance(value.type, TensorType) and not value.type.has_static_shape():
-                Rewriter.replace_value_with_new_type(value, self.bounded(value))
 
     def call(self, call: pte.InstructionOp, op: Operation) -> None:
         call.location = op.location

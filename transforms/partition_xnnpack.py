@@ -26,10 +26,10 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
 from xir.transforms._groups import Lowered, assign_levels, computes_sizes, groups_of, islands, reorder
-from xir.transforms._node_check import NodeChecker, kind_of
 from xir.transforms._outline import outline
 from xir.transforms._selection import Selection, op_names
 from xir.transforms._sizes import OpenSizeError, OpenSizes
+from xir.transforms._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.legalizations import RULES, SYMBOLIC, NodeBuilder, RefusalError
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
@@ -97,10 +97,13 @@ class PartitionXnnpackPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Partition every function of the module."""
-        lowering = Lowering(ctx, self.target, self.selection(), NodeChecker(ctx, op) if self.check else None)
+        checker = XnnpackChecker(ctx) if self.check else None
+        lowering = Lowering(ctx, self.target, self.selection(), checker)
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
                 self.partition(lowering, function.body.block)
+        if checker is not None and checker.missing is not None:
+            ctx.diagnostics.remark(op, f"partition-xnnpack: nodes are not checked against XNNPACK: {checker.missing}")
 
     def partition(self, lowering: Lowering, block: Block) -> None:
         """Partition one function's block."""
@@ -131,7 +134,7 @@ class Lowering:
     ctx: XirContext
     target: str
     selection: Selection
-    checker: NodeChecker | None
+    checker: XnnpackChecker | None
     verdicts: dict[Hashable, str | None] = field(default_factory=dict[Hashable, str | None])
 
     def lower_all(self, block: Block) -> dict[Operation, Lowered]:
@@ -165,6 +168,8 @@ class Lowering:
             return RefusalError("its result has no elements")
         builder = NodeBuilder(self.ctx, self.target, op.location, sizes)
         try:
+            if (reason := self.ctx.refused.get(op.location)) is not None:
+                return RefusalError(reason)
             self.selection.check(op)
             values = rule(op, builder)
             values = [values] if isinstance(values, SSAValue) else values
@@ -194,7 +199,7 @@ class Lowering:
             check_node(node)
         except (RefusalError, VerifyException) as error:
             return str(error)
-        return None if self.checker is None else self.checker.refusal(node)
+        return None if self.checker is None else self.checker.node_refusal(node)
 
     def take_out(self, op: Operation, lowered: dict[Operation, Lowered], refusal: RefusalError) -> None:
         """Leave an op outside that could have been delegated."""

@@ -7,6 +7,8 @@ hints are free to change.
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     ArrayAttr,
@@ -42,16 +44,17 @@ def name_location(name: str, child: LocationAttr | None = None) -> NameLoc:
 
 def fused_location(*locations: LocationAttr) -> LocationAttr:
     """The location of an op made from several: their fusion, flattened, each once, unknown ones left out."""
-    parts: dict[Attribute, None] = {}
-    for location in locations:
-        nested = location.locations if isinstance(location, FusedLoc) else (location,)
-        parts.update(dict.fromkeys(nested))  # pyright: ignore[reportArgumentType, reportCallIssue]
-    parts.pop(UNKNOWN_LOC, None)
+    parts = dict.fromkeys(part for location in locations for part in parts_of(location))
     if not parts:
         return UNKNOWN_LOC
-    if len(parts) == 1:
-        return next(iter(parts))  # pyright: ignore[reportReturnType]
-    return FusedLoc(ArrayAttr(parts), NoneAttr())
+    return next(iter(parts)) if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
+
+
+def parts_of(location: LocationAttr) -> tuple[LocationAttr, ...]:
+    """The places that a location names: those fused in it, or itself; none if it is unknown."""
+    if isinstance(location, FusedLoc):
+        return tuple(cast("ArrayAttr[LocationAttr]", location.locations))
+    return () if location == UNKNOWN_LOC else (location,)
 
 
 def location_of(where: Locatable) -> LocationAttr:

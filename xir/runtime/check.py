@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xir.dialects.xnnpack import NodeOp, SubgraphOp
+from xdsl.ir import Region
+
+from xir.dialects.xnnpack import NodeOp, SubgraphOp, YieldOp
 from xir.emitter.xnn_writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.runtime import _native
@@ -16,7 +18,8 @@ class Refusal:
     """Why XNNPACK does not run a subgraph."""
 
     node: NodeOp | None
-    """The node at fault, where XNNPACK says which one it is."""
+    """The node at fault: XNNPACK says which one where it refuses the definition; else it is the last node of the
+    shortest beginning of the subgraph that XNNPACK refuses. None where there is no node to blame."""
     reason: str
     """A sentence, XNNPACK's status in it."""
 
@@ -25,8 +28,15 @@ def check_subgraph(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     """Define the nodes in XNNPACK, create their operators and plan memory, without reading or packing a weight.
 
     None where XNNPACK does all of it. XirRuntimeError where there is no XNNPACK to ask; DiagnosticError for what a
-    delegate cannot hold.
+    delegate cannot hold, such as a dynamic shape.
     """
+    refusal = _check(subgraph, ctx)
+    if refusal is None or refusal.node is not None:
+        return refusal
+    return _find_node(subgraph, refusal, ctx)
+
+
+def _check(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     graph = write_unweighted(subgraph, ctx)
     refusal = _native.check_graph(
         graph.flatbuffer,
@@ -39,3 +49,33 @@ def check_subgraph(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     index, reason = refusal
     nodes = [op for op in subgraph.body.block.ops if isinstance(op, NodeOp)]
     return Refusal(None if index is None else nodes[index], reason)
+
+
+def _find_node(subgraph: SubgraphOp, refusal: Refusal, ctx: XirContext) -> Refusal:
+    """Blame a node for what XNNPACK refuses as a whole, by halving."""
+    nodes = [op for op in subgraph.body.block.ops if isinstance(op, NodeOp)]
+    taken, refused = 0, len(nodes)
+    while refused - taken > 1:
+        middle = (taken + refused) // 2
+        found = _check(_beginning(subgraph, middle), ctx)
+        if found is None:
+            taken = middle
+        else:
+            refused, refusal = middle, found
+    return Refusal(nodes[refused - 1] if nodes else None, refusal.reason)
+
+
+def _beginning(subgraph: SubgraphOp, count: int) -> SubgraphOp:
+    """The first `count` nodes; what nobody reads is an output. It has no operands, so that no value gains users."""
+    body = Region()
+    subgraph.body.clone_into(body)
+    nodes = [op for op in body.block.ops if isinstance(op, NodeOp)]
+    for op in (body.block.last_op, *reversed(nodes[count:])):
+        assert op is not None
+        op.detach()
+        op.erase()
+    unread = [value for op in nodes[:count] for value in op.results if value.first_use is None]
+    body.block.add_op(YieldOp.create(operands=unread))
+    return SubgraphOp.create(
+        result_types=[value.type for value in unread], properties=dict(subgraph.properties), regions=[body]
+    )

@@ -8,11 +8,15 @@ from typing import get_type_hints
 
 import pytest
 import torch
+from xdsl.dialects.builtin import UNKNOWN_LOC
 
 import xir
+from xir.api import EdgeProgram
 from xir.dialects.edge import EdgeOp
 from xir.dialects.xnnpack import SubgraphOp
+from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.parser import parse_module
 from xir.transforms.partition_xnnpack import PartitionXnnpackPass
 
 
@@ -127,6 +131,43 @@ def test_partitioner_has_the_options_of_the_pass() -> None:
 def test_partitioner_knows_the_names_of_ops() -> None:
     with pytest.raises(ValueError, match=r"there is no op 'edge.conv3', did you mean 'edge\.conv\d?d?"):
         xir.XnnpackPartitioner(exclude=("edge.conv3",))
+
+
+REFUSED = """
+func.func @forward(%x: tensor<?x1x1x16777216xf32> {xir.max_shape = array<i64: 2, 1, 1, 16777216>})
+    -> tensor<?x1x2x4xf32> {
+  %0 = edge.abs(%x) : (tensor<?x1x1x16777216xf32>) -> tensor<?x1x1x16777216xf32>
+  %1 = edge.upsample_bilinear2d.vec(%0) {output_size = array<i64: 2, 4>, align_corners = false}
+       : (tensor<?x1x1x16777216xf32>) -> tensor<?x1x2x4xf32>
+  %2 = edge.exp(%1) : (tensor<?x1x2x4xf32>) -> tensor<?x1x2x4xf32>
+  func.return %2 : tensor<?x1x2x4xf32>
+}
+"""
+"""A node with a dynamic shape is not looked at alone; as large as it can be, XNNPACK does not interpolate it."""
+
+
+def test_what_xnnpack_refuses_at_the_end_is_taken_back_out() -> None:
+    ctx = XirContext()
+    program = EdgeProgram(parse_module(ctx, REFUSED, "refused.mlir"), ctx).to_backend(xir.XnnpackPartitioner())
+    (remark,) = program.remarks
+    assert str(remark) == (
+        "refused.mlir:5:8: remark: partition-xnnpack: edge.upsample_bilinear2d.vec not delegated: "
+        "XNNPACK refuses to run at these shapes: unsupported parameter"
+    )
+    ops = [type(op) for op in program.module.walk() if isinstance(op, EdgeOp | SubgraphOp)]
+    assert [op is SubgraphOp for op in ops] == [True, False, True]
+    program.to_executorch()
+
+
+def test_an_op_without_a_place_cannot_be_taken_back_out() -> None:
+    ctx = XirContext()
+    module = parse_module(ctx, REFUSED, "refused.mlir")
+    for op in module.walk():
+        op.location = UNKNOWN_LOC
+    with pytest.raises(DiagnosticError, match="check-xnnpack: XNNPACK refuses to run at these shapes"):
+        EdgeProgram(module, ctx).to_backend(xir.XnnpackPartitioner())
+    unchecked = EdgeProgram(module, ctx).to_backend(xir.XnnpackPartitioner(check=False))
+    assert not unchecked.remarks
 
 
 def test_package_has_no_other_names() -> None:

@@ -1,9 +1,10 @@
-"""What the real XNNPACK says of single nodes."""
+"""What the real XNNPACK says of nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -11,44 +12,43 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import Locatable
+
+if TYPE_CHECKING:
+    from xir.runtime.check import Refusal
 
 
 @dataclass
-class NodeChecker:
-    """Defines nodes in XNNPACK, each in a graph of its own, whose inputs are the node's operands.
-
-    Without the backend's library nothing is refused, and one remark says so.
-    """
+class XnnpackChecker:
+    """Defines nodes and subgraphs in XNNPACK. Where that is not installed, nothing is refused."""
 
     ctx: XirContext
-    where: Locatable
-    """What that remark points at."""
-    available: bool = True
+    missing: str | None = None
+    """Why there is no XNNPACK to ask, once that is known."""
 
-    def refusal(self, op: xnnpack.NodeOp) -> str | None:
-        """Why XNNPACK does not run the node; None where it does, or where a size is known only at run time."""
-        if not self.available or not all(has_static_shape(value) for value in (*op.operands, *op.results)):
+    def refusal(self, subgraph: xnnpack.SubgraphOp) -> Refusal | None:
+        """What XNNPACK refuses in a subgraph of static shapes, and why."""
+        if self.missing is not None:
             return None
         try:
             from xir.runtime import XirRuntimeError
-            from xir.runtime.check import check_subgraph
+            from xir.runtime.check import Refusal, check_subgraph
         except ImportError:
-            self.give_up("xir's runtime is not built here")
+            self.missing = "xir's runtime is not built here"
             return None
         try:
-            refusal = check_subgraph(graph_of(op), self.ctx)
+            return check_subgraph(subgraph, self.ctx)
         except XirRuntimeError as error:
-            self.give_up(str(error))
+            self.missing = str(error)
             return None
         except DiagnosticError as error:
-            return error.diagnostic.message
-        return None if refusal is None else f"{op.name}: {refusal.reason}"
+            return Refusal(None, error.diagnostic.message)
 
-    def give_up(self, why: str) -> None:
-        """Say once that nodes go unchecked."""
-        self.available = False
-        self.ctx.diagnostics.remark(self.where, f"nodes are not checked against XNNPACK: {why}")
+    def node_refusal(self, op: xnnpack.NodeOp) -> str | None:
+        """Why XNNPACK does not run a node whose operands are a subgraph's inputs; None also where a size is dynamic."""
+        if self.missing is not None or not all(has_static_shape(value) for value in (*op.operands, *op.results)):
+            return None
+        refusal = self.refusal(graph_of(op))
+        return None if refusal is None else f"{op.name}: {refusal.reason}"
 
 
 def kind_of(op: xnnpack.NodeOp) -> Hashable:
