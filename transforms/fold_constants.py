@@ -14,7 +14,8 @@ from xir.dialects import edge
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
-from xir.transforms._evaluation import EVALUATORS, SHAPE_ONLY, Call, NotEvaluatedError, result_type
+from xir.transforms._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
+from xir.transforms._evaluation_arithmetic import EVALUATORS
 
 MAX_GROWTH = 1 << 20
 """Bytes that a result may have beyond its operands': a file full of zeros helps nobody."""

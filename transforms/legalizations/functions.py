@@ -214,6 +214,9 @@ def power(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
         return magnitude if whole % 2 == 0 else b.binary("multiply", magnitude, lifted(b, value, -1.0, 1.0))
     if exponent == -0.5:
         return b.unary("reciprocal_square_root", value)
+    if exponent < 0:
+        # Before the power, which could be too small to divide by.
+        value = b.binary("divide", b.scalar(1.0, value), value)
     factors = [whole_power(b, value, int(whole))] if whole else []
     root = b.unary("square_root", value) if part else value
     if part in (0.5, 0.75):
@@ -223,7 +226,7 @@ def power(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
     result = factors[0]
     for factor in factors[1:]:
         result = b.binary("multiply", result, factor)
-    return result if exponent > 0 else b.binary("divide", b.scalar(1.0, value), result)
+    return result
 
 
 def by_logarithm(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:

@@ -24,6 +24,7 @@ from xir.dialects import edge
 
 from .aliasing import Operator, is_composite
 from .dtypes import is_open
+from .own_decompositions import OWN
 
 
 def row_of(target: Any) -> type[edge.EdgeOp] | None:
@@ -31,8 +32,9 @@ def row_of(target: Any) -> type[edge.EdgeOp] | None:
     if not isinstance(target, Operator):
         return None
     name = target._schema.name.removeprefix("aten::").replace("::", ".")
-    overload = target._schema.overload_name
-    return edge.OPS.get(f"edge.{name}.{overload}" if overload else f"edge.{name}")
+    overload = f".{target._schema.overload_name}" if target._schema.overload_name else ""
+    # Values have no identity here: a view and its copy are one.
+    return edge.OPS.get(f"edge.{name}{overload}") or edge.OPS.get(f"edge.{name.removesuffix('_copy')}{overload}")
 
 
 @cache
@@ -43,7 +45,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
     here: dispatch takes those apart by itself.
     """
     table = _core_aten_decompositions_post_autograd()
-    return {op: rule for op, rule in table.items() if row_of(op) is None}
+    return {op: rule for op, rule in {**table, **OWN}.items() if row_of(op) is None}
 
 
 def functionalize(program: ExportedProgram) -> ExportedProgram:

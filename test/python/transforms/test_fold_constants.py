@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -90,6 +91,38 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *((name, {"self": ROW}) for name in ("abs", "cos", "exp", "floor", "neg", "sin", "square")),
     *((name, {"self": POSITIVE}) for name in ("log", "reciprocal", "sqrt")),
     ("reciprocal", {"self": c(2, 4)}),
+    *(
+        (name, {"self": ROW})
+        for name in ("ceil", "trunc", "round", "exp2", "expm1", "tan", "tanh", "sinh", "cosh", "atan", "asinh", "sign")
+    ),
+    *((name, {"self": ROW}) for name in ("erf", "sigmoid", "silu", "hardsigmoid", "hardswish", "relu", "hardtanh")),
+    *((name, {"self": POSITIVE}) for name in ("rsqrt", "log1p", "log2", "log10", "acosh")),
+    *((name, {"self": c(-0.75, 0.0, 0.5)}) for name in ("asin", "acos", "atanh")),
+    ("relu", {"self": WHOLE}),
+    ("clamp", {"self": ROW, "min": -1.0, "max": 2}),
+    ("clamp", {"self": WHOLE, "max": 2}),
+    *(("gelu", {"self": ROW, "approximate": form}) for form in ("none", "tanh")),
+    ("pow.Tensor_Scalar", {"self": POSITIVE, "exponent": -1.5}),
+    ("pow.Tensor_Scalar", {"self": ROW, "exponent": 0}),
+    ("pow.Scalar", {"self": 2.5, "exponent": ROW}),
+    ("pow.Tensor_Tensor", {"self": POSITIVE, "exponent": ROW}),
+    *((name, {"self": GRID}) for name in ("sum", "mean", "prod", "max", "min", "any", "all")),
+    ("sum", {"self": WHOLE}),
+    *((name, {"self": GRID, "dim": [0, -1], "keepdim": True}) for name in ("sum.dim_IntList", "mean.dim")),
+    *((name, {"self": GRID, "dim": [1]}) for name in ("amax", "amin", "any.dims")),
+    *((name, {"self": GRID, "dim": 1}) for name in ("prod.dim_int", "any.dim", "all.dim")),
+    *(("linalg_vector_norm", {"self": GRID, "ord": order, "dim": [-1]}) for order in (1, 2)),
+    *((name, {"self": GRID, "dim": 1, "half_to_float": False}) for name in ("_softmax", "_log_softmax")),
+    ("mm", {"self": c([1.0, 2.0]), "mat2": c([3.0], [4.0])}),
+    ("bmm", {"self": GRID, "mat2": Const(GRID.tensor.transpose(1, 2).contiguous())}),
+    ("matmul", {"self": GRID, "other": ROW}),
+    ("linear", {"input": GRID, "weight": c([1.0, 2.0, 3.0, 4.0]), "bias": c(5.0)}),
+    ("linear", {"input": GRID, "weight": ROW}),
+    ("addmm", {"self": c(1.0), "mat1": c([1.0, 2.0]), "mat2": c([3.0], [4.0]), "beta": 2, "alpha": 0.5}),
+    ("baddbmm", {"self": c(math.nan), "batch1": GRID, "batch2": Const(torch.ones(2, 4, 1)), "beta": 0}),
+    ("constant_pad_nd", {"self": GRID, "pad": [1, -1, 0, 2], "value": 3}),
+    ("roll", {"self": GRID, "shifts": [1, -2], "dims": [0, 2]}),
+    ("roll", {"self": WHOLE, "shifts": [5]}),
     ("cumsum", {"self": GRID, "dim": 1}),
     ("cumsum", {"self": MASK, "dim": -1}),
 ]

@@ -1,0 +1,130 @@
+"""PyTorch programs of one operator or a few, taken all the way: export, compile, both runtimes, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import nn
+
+from xir import runtime
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
+from xir.dialects import edge, xnnpack
+
+TOLERANCE = 1e-5
+"""Of the largest magnitude of a result."""
+
+GENERATOR = torch.Generator().manual_seed(31)
+
+Model = Callable[..., Any]
+
+
+def r(*shape: int) -> torch.Tensor:
+    """Numbers of both signs."""
+    return torch.randn(shape, generator=GENERATOR)
+
+
+def p(*shape: int) -> torch.Tensor:
+    """Positive numbers, away from zero."""
+    return torch.rand(shape, generator=GENERATOR) + 0.5
+
+
+def mask(*shape: int) -> torch.Tensor:
+    """Booleans, both kinds in every row long enough."""
+    return torch.rand(shape, generator=GENERATOR) > 0.4
+
+
+def case(name: str, model: Model, *inputs: torch.Tensor) -> Any:
+    """A model, a module or a function, with what to run it on."""
+    return pytest.param(model, inputs, id=name)
+
+
+def trained(model: nn.Module) -> nn.Module:
+    """A model in inference, with parameters and statistics that are not the identity's."""
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.modules.batchnorm._NormBase) and module.running_mean is not None:
+                assert module.running_var is not None
+                module.running_mean.normal_(generator=GENERATOR)
+                module.running_var.uniform_(0.5, 1.5, generator=GENERATOR)
+        for name, parameter in model.named_parameters():
+            if "norm" in name or parameter.dim() == 1:
+                parameter.add_(torch.randn(parameter.shape, generator=GENERATOR) * 0.2)
+    return model.eval()
+
+
+class Function(nn.Module):
+    """A function as a module, which is what `torch.export` takes; modules that it calls are its own."""
+
+    def __init__(self, function: Model):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def compiled(model: Model, inputs: tuple[torch.Tensor, ...]) -> EdgeProgram:
+    """The model, exported and delegated as far as possible."""
+    module = model if isinstance(model, nn.Module) else Function(model)
+    return to_edge(torch.export.export(module.eval(), inputs)).to_backend(XnnpackPartitioner())
+
+
+def outside(program: EdgeProgram) -> list[str]:
+    """The ops that were not delegated, with their reasons."""
+    return [
+        f"{op.name}: {op.attributes.get('xir.reason')}"
+        for op in program.module.walk()
+        if isinstance(op, edge.EdgeOp) and not isinstance(op, edge.ConstantOp)
+    ]
+
+
+def assert_computes(
+    program: EdgeProgram, model: Model, inputs: tuple[torch.Tensor, ...], *, stock: bool = True
+) -> None:
+    """The program's file gives eager's numbers in xir's runtime and, if `stock`, in ExecuTorch's."""
+    with torch.no_grad():
+        expected = torch.utils._pytree.tree_leaves(model(*inputs))
+    file = program.to_executorch().buffer
+    method = runtime.Runtime.get().load_program(file).load_method("forward")
+    assert_close(method.execute(list(inputs)), expected)
+    if stock:
+        assert_close(_load_for_executorch_from_buffer(file).forward([x.contiguous() for x in inputs]), expected)
+
+
+def assert_whole(model: Model, inputs: tuple[torch.Tensor, ...]) -> None:
+    """All of a model is in one delegate, or nothing is left to compute, and both runtimes give eager's numbers."""
+    program = compiled(model, inputs)
+    left = outside(program)
+    assert not left, "; ".join(left)
+    delegates = sum(isinstance(op, xnnpack.SubgraphOp) for op in program.module.walk())
+    assert delegates <= 1, f"{delegates} delegates"
+    assert_computes(program, model, inputs)
+
+
+def assert_refused(model: Model, inputs: tuple[torch.Tensor, ...], *reasons: str) -> None:
+    """Some of a model stays outside, for these reasons, and xir's runtime still gives eager's numbers."""
+    program = compiled(model, inputs)
+    given = outside(program)
+    assert given
+    assert all(any(reason in each for each in given) for reason in reasons), "; ".join(given)
+    assert_computes(program, model, inputs, stock=False)
+
+
+def together(*models: Model) -> Model:
+    """Models of the same inputs as one, which is checked in the time of one."""
+    return lambda *inputs: tuple(model(*inputs) for model in models)
+
+
+def assert_close(actual: Any, expected: list[torch.Tensor]) -> None:
+    """Equal shapes, types and non-finite elements, and values within the tolerance."""
+    assert len(actual) == len(expected)
+    for got, want in zip(actual, expected, strict=True):
+        value = torch.as_tensor(got)
+        assert (value.dtype, tuple(value.shape)) == (want.dtype, tuple(want.shape))
+        finite = want[want.isfinite()]
+        largest = finite.abs().max().item() if finite.numel() else 0.0
+        torch.testing.assert_close(value, want, rtol=0, atol=TOLERANCE * max(largest, 1e-6), equal_nan=True)

@@ -1,0 +1,201 @@
+"""Operators in terms of others, where torch has no decomposition, or one by comparisons, which XNNPACK cannot compute.
+
+Each is what ATen's documentation says of the operator, written in operators that the edge dialect has rows for.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .aliasing import Operator
+
+aten = torch.ops.aten
+
+OWN: dict[Operator, Callable[..., Any]] = {}
+"""Operator -> a function of its arguments that calls others."""
+
+
+def decomposes(*operators: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as what these operators are."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for operator in operators:
+            OWN[operator] = function
+        return function
+
+    return register
+
+
+LARGEST = torch.finfo(torch.float32).max
+
+
+def finite(value: torch.Tensor) -> torch.Tensor:
+    """`value` with the largest numbers for infinities, so that the difference of two infinities is a number."""
+    return value.clamp(-LARGEST, LARGEST)
+
+
+@decomposes(aten.celu.default)
+def celu(self: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:
+    """ELU of another slope."""
+    return aten.elu(self, alpha, 1.0, 1.0 / alpha)
+
+
+@decomposes(aten.softshrink.default)
+def softshrink(self: torch.Tensor, lambd: float = 0.5) -> torch.Tensor:
+    """What is left beyond ±lambd."""
+    return self - self.clamp(-lambd, lambd)
+
+
+@decomposes(aten.rrelu_with_noise.default, aten.rrelu_with_noise_functional.default)
+def rrelu_with_noise(
+    self: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: None = None,
+) -> Any:
+    """In inference a leaky ReLU of the mean slope."""
+    return aten.leaky_relu(self, (lower + upper) / 2)
+
+
+@decomposes(aten.round.decimals)
+def round_decimals(self: torch.Tensor, *, decimals: int) -> torch.Tensor:
+    """Round a multiple, or a fraction."""
+    unit = 10.0 ** abs(decimals)
+    return (self * unit).round() / unit if decimals > 0 else (self / unit).round() * unit
+
+
+@decomposes(aten.logit.default)
+def logit(self: torch.Tensor, eps: float | None = None) -> torch.Tensor:
+    """log(x / (1 − x)), x within [eps, 1 − eps]."""
+    value = self if eps is None else self.clamp(eps, 1 - eps)
+    return (value / aten.rsub.Scalar(value, 1)).log()
+
+
+@decomposes(aten.hypot.default)
+def hypot(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """√(x² + y²) as max·√(1 + (min/max)²), which overflows no earlier than the result."""
+    a, b = self.abs(), other.abs()
+    large, small = torch.maximum(a, b), finite(torch.minimum(a, b))
+    ratio = small / large.clamp(torch.finfo(torch.float32).tiny, LARGEST)
+    return large * (ratio * ratio + 1).sqrt()
+
+
+@decomposes(aten.logaddexp.default)
+def logaddexp(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """log(eˣ + eʸ) as max + log(1 + e^−|x − y|)."""
+    distance = (finite(self) - finite(other)).abs()
+    return torch.maximum(self, other) + (-distance).exp().log1p()
+
+
+@decomposes(aten.logsumexp.default)
+def logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> torch.Tensor:
+    """log(Σ eˣ) as max + log(Σ e^(x − max))."""
+    largest = finite(self.amax(list(dim), True))
+    total = (self - largest).exp().sum(list(dim), keepdim).log()
+    return total + (largest if keepdim else aten.squeeze.dims(largest, list(dim)))
+
+
+@decomposes(aten.cosine_similarity.default)
+def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, dim: int = 1, eps: float = 1e-08) -> torch.Tensor:
+    """The product of both, each divided by its length, at least `eps`."""
+    x1, x2 = torch.broadcast_tensors(x1, x2)
+    units = (x / aten.linalg_vector_norm(x, 2, [dim], True).clamp(eps) for x in (x1, x2))
+    first, second = units
+    return (first * second).sum([dim])
+
+
+@decomposes(aten.var_mean.correction)
+def var_mean(
+    self: torch.Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The variance and the mean."""
+    return aten.var.correction(self, dim, correction=correction, keepdim=keepdim), mean(self, dim, keepdim)
+
+
+@decomposes(aten.std_mean.correction)
+def std_mean(
+    self: torch.Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The standard deviation and the mean."""
+    variance, average = var_mean(self, dim, correction=correction, keepdim=keepdim)
+    return variance.sqrt(), average
+
+
+def mean(value: torch.Tensor, dim: Sequence[int] | None, keepdim: bool) -> torch.Tensor:
+    """The mean over `dim`, None being all."""
+    return aten.mean.dim(value, dim if dim is not None else list(range(value.dim())), keepdim)
+
+
+@decomposes(aten.addmv.default)
+def addmv(self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    """beta·self + alpha·(mat × vec)."""
+    product = torch.matmul(mat, vec) * alpha
+    return product if beta == 0 else self * beta + product
+
+
+@decomposes(aten.addbmm.default)
+def addbmm(
+    self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1
+) -> torch.Tensor:
+    """beta·self + alpha·Σ(batch1 × batch2)."""
+    product = torch.bmm(batch1, batch2).sum([0]) * alpha
+    return product if beta == 0 else self * beta + product
+
+
+@decomposes(aten.bilinear.default)
+def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Any:
+    """Σ x1ᵢ·weightₒᵢⱼ·x2ⱼ + biasₒ."""
+    outputs, first, second = weight.shape
+    rows = aten.linear(x1, weight.permute(0, 2, 1).reshape(outputs * second, first))
+    product = (rows.reshape(*x1.shape[:-1], outputs, second) * x2.unsqueeze(-2)).sum([-1])
+    return product if bias is None else product + bias
+
+
+@decomposes(aten.pad.default)
+def pad(self: torch.Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> torch.Tensor:
+    """A border of any kind; ATen writes a circular one part by part, in place."""
+    return circular_border(self, pad) if mode == "circular" else aten.pad(self, pad, mode, value)
+
+
+@decomposes(aten._pad_circular.default)
+def circular_border(self: torch.Tensor, pad: Sequence[int]) -> torch.Tensor:
+    """What stands at the other end, put before the beginning and behind the end."""
+    value = self
+    for i in range(len(pad) // 2):
+        dim, before, after = self.dim() - 1 - i, pad[2 * i], pad[2 * i + 1]
+        size = self.shape[dim]
+        inner = value.narrow(dim, max(-before, 0), size + min(before, 0) + min(after, 0))
+        parts = [inner]
+        if before > 0:
+            parts.insert(0, value.narrow(dim, size - before, before))
+        if after > 0:
+            parts.append(value.narrow(dim, 0, after))
+        value = aten.cat(parts, dim) if len(parts) > 1 else inner
+    return value
+
+
+@decomposes(aten.unfold.default)
+def unfold(self: torch.Tensor, dimension: int, size: int, step: int) -> torch.Tensor:
+    """Windows of `size` elements of a dimension, each `step` behind the other, as a new last dimension."""
+    dim = dimension % self.dim()
+    starts = range(0, self.shape[dim] - size + 1, step)
+    windows = aten.stack([self.narrow(dim, start, size) for start in starts], dim)
+    return windows.movedim(dim + 1, -1)
+
+
+@decomposes(aten.upsample_nearest1d.default)
+def upsample_nearest1d(self: torch.Tensor, output_size: Sequence[int], scales: float | None = None) -> torch.Tensor:
+    """Images of height 1."""
+    return aten.upsample_nearest2d(self.unsqueeze(2), [1, *output_size], None, scales).squeeze(2)
+
+
+@decomposes(aten.upsample_linear1d.default)
+def upsample_linear1d(
+    self: torch.Tensor, output_size: Sequence[int], align_corners: bool, scales: float | None = None
+) -> torch.Tensor:
+    """Images of height 1."""
+    image = aten.upsample_bilinear2d(self.unsqueeze(2), [1, *output_size], align_corners, None, scales)
+    return image.squeeze(2)
