@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
 from xir.dialects import edge, xnnpack
+from xir.transforms.legalizations.quantization import is_looked_through
 
 MOVES = (
     xnnpack.StaticTransposeOp,
@@ -59,7 +60,7 @@ def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list
     """
     neighbours: dict[Operation, list[Operation]] = {op: [] for op in lowered}
     ashore: set[Operation] = set()
-    unread = unread_sizes(ops, lowered)
+    unread = unread_ops(ops, lowered)
     for op in ops:
         if op in unread:
             continue
@@ -86,15 +87,19 @@ def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list
     return found
 
 
-def unread_sizes(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> set[Operation]:
-    """The ops on sizes that only delegated ops read, which read none any more."""
+def unread_ops(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> set[Operation]:
+    """The ops that only delegated ops read, which do so no more: on sizes, and those that rules look through."""
     unread: set[Operation] = set()
     for op in reversed(ops):
-        if computes_sizes(op) and all(
-            use.operation in lowered or use.operation in unread for result in op.results for use in result.uses
-        ):
+        if (computes_sizes(op) or is_looked_through(op)) and is_unread(op, lowered, unread):
             unread.add(op)
     return unread
+
+
+def is_unread(op: Operation, lowered: dict[Operation, Lowered], unread: set[Operation]) -> bool:
+    """Whether what ops read an op's results are delegated, or unread themselves; nodes built on them are neither."""
+    readers = {use.operation for result in op.results for use in result.uses}
+    return all(reader in lowered or reader in unread for reader in readers)
 
 
 def computes_sizes(op: Operation) -> bool:
@@ -122,11 +127,16 @@ def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -
 
 
 def producers(op: Operation, lowered: dict[Operation, Lowered]) -> Iterator[Operation]:
-    """The ops whose results `op` reads, also from inside its regions; what is delegated reads no sizes."""
+    """The ops whose results `op` reads, also from inside its regions; of what is delegated, what it was lowered to."""
+    if op in lowered:
+        own = set(lowered[op].ops)
+        for reader in lowered[op].ops:
+            yield from (
+                owner for value in reader.operands if isinstance(owner := value.owner, Operation) and owner not in own
+            )
+        return
     for reader in op.walk() if op.regions else (op,):
-        for value in reader.operands:
-            if isinstance(value.owner, Operation) and (op not in lowered or isinstance(value.type, TensorType)):
-                yield value.owner
+        yield from (value.owner for value in reader.operands if isinstance(value.owner, Operation))
 
 
 def groups_of(levels: dict[Operation, int], lowered: dict[Operation, Lowered]) -> list[list[Operation]]:

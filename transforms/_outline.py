@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.ir.location import location_of
+from xir.transforms._casts import resolve_casts
 from xir.transforms._groups import Lowered
 from xir.transforms._outputs import distinct_outputs
 
@@ -46,9 +47,11 @@ def outline(group: Sequence[Operation], lowered: dict[Operation, Lowered], targe
             replacement[old] = new_value if new_value in built else inside(new_value)
 
     outputs = [old for op in group for old in op.results if any(use.operation not in members for use in old.uses)]
-    yielded, copies = distinct_outputs([replacement[value] for value in outputs])
-    body.add_ops(copies)
-    body.add_op(xnnpack.YieldOp.create(operands=yielded))
+    result = xnnpack.YieldOp.create(operands=[replacement[value] for value in outputs])
+    body.add_op(result)
+    resolve_casts(body)
+    result.operands, copies = distinct_outputs(result.operands)
+    body.insert_ops_before(copies, result)
     inputs = [value for value, argument in arguments.items() if argument.owner is body]
     subgraph = xnnpack.SubgraphOp.create(
         operands=inputs,

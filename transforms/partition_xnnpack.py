@@ -21,16 +21,27 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import shape_of
+from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
-from xir.transforms._groups import Lowered, assign_levels, computes_sizes, groups_of, islands, reorder
+from xir.transforms._groups import (
+    Lowered,
+    assign_levels,
+    computes_sizes,
+    groups_of,
+    is_unread,
+    islands,
+    reorder,
+    unread_ops,
+)
 from xir.transforms._outline import outline
 from xir.transforms._selection import Selection, op_names
 from xir.transforms._sizes import OpenSizeError, OpenSizes
 from xir.transforms._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.legalizations import RULES, SYMBOLIC, NodeBuilder, RefusalError
+from xir.transforms.legalizations.quantization import is_looked_through
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
@@ -118,12 +129,15 @@ class PartitionXnnpackPass(XirPass):
             groups = groups_of(levels, lowered)
             reorder(block, ops, levels, lowered)
         for group in groups:
-            if (nodes := sum(len(lowered[op].nodes) for op in group)) >= self.min_ops:
+            if (nodes := sum(len(lowered[op].nodes) for op in group)) < self.min_ops:
+                refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
+                for op in group:
+                    lowering.take_out(op, lowered, refusal)
+        for op in unread_ops(ops, lowered):
+            op.operands = ()
+        for group in groups:
+            if group[0] in lowered:
                 outline(group, lowered, self.target)
-                continue
-            refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
-            for op in group:
-                lowering.take_out(op, lowered, refusal)
         erase_dead(block)
 
 
@@ -142,21 +156,32 @@ class Lowering:
         erase_dead(block)
         lowered: dict[Operation, Lowered] = {}
         sizes = OpenSizes(block)
-        for op in block.ops:
-            if not isinstance(op, edge.EdgeOp) or computes_sizes(op):
-                continue
-            result = self.lower(op, sizes)
-            if isinstance(result, RefusalError):
-                self.report(op, result)
-            elif not result.does_nothing:
-                lowered[op] = result
+        edge_ops = [op for op in block.ops if isinstance(op, edge.EdgeOp) and not computes_sizes(op)]
+        for op in edge_ops:
+            if not is_looked_through(op):
+                self.lower_into(lowered, op, sizes)
+        # Whether somebody reads them still is known only now; the last first, as they may read each other.
+        unread: set[Operation] = set()
+        for op in reversed([op for op in edge_ops if op.parent is not None and is_looked_through(op)]):
+            if is_unread(op, lowered, unread):
+                unread.add(op)
             else:
-                discard(result.ops)
-                for old, new in zip(op.results, result.values, strict=False):
-                    old.replace_all_uses_with(new)
-                op.detach()
-                op.erase()
-        return lowered
+                self.lower_into(lowered, op, sizes)
+        return {op: lowered[op] for op in edge_ops if op in lowered}
+
+    def lower_into(self, lowered: dict[Operation, Lowered], op: edge.EdgeOp, sizes: OpenSizes) -> None:
+        """Lower one op, or report why not; one that does nothing goes away."""
+        result = self.lower(op, sizes)
+        if isinstance(result, RefusalError):
+            self.report(op, result)
+        elif not result.does_nothing:
+            lowered[op] = result
+        else:
+            discard(result.ops)
+            for old, new in zip(op.results, result.values, strict=False):
+                old.replace_all_uses_with(new)
+            op.detach()
+            op.erase()
 
     def lower(self, op: edge.EdgeOp, sizes: OpenSizes) -> Lowered | RefusalError:
         """Run the op's rule and verify what it built."""
@@ -187,6 +212,9 @@ class Lowering:
 
     def check(self, node: xnnpack.NodeOp) -> None:
         """RefusalError unless XNNPACK runs the node. Each kind of node is looked at once."""
+        if is_between_integers(node):
+            check_node(node)
+            return
         kind = kind_of(node)
         if kind not in self.verdicts:
             self.verdicts[kind] = self.verdict(node)
@@ -231,6 +259,14 @@ def check_node(op: xnnpack.NodeOp) -> None:
         if 0 in shape_of(value):
             # XNNPACK reads a size of 0 as one to be inferred, or not at all.
             raise RefusalError("it has a tensor without elements")
+
+
+def is_between_integers(op: xnnpack.NodeOp) -> bool:
+    """Whether a node reads or writes quantised numbers, or constants dequantised: `fold-qdq` makes another of it."""
+    return any(is_quantised(element_type(value)) for value in (*op.operands, *op.results)) or any(
+        isinstance(value.owner, xnnpack.ConvertOp) and is_quantised(element_type(value.owner.input))
+        for value in op.operands
+    )
 
 
 def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:

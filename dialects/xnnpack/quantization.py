@@ -166,6 +166,8 @@ def verify_weighted(
         return
     if not isinstance(activation, UniformType):
         verify_filter(kernel, weight, axis, widths)
+        if not isinstance(kernel, UniformType) or not kernel.is_per_axis:
+            raise VerifyException("the filter of a floating-point input must be quantised by channel")
         expect_float_sum(bias, output)
         return
     source, result = quantised_by_tensor(value, "input"), quantised_by_tensor(output, "result")

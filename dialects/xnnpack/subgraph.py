@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr, TensorType
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -23,6 +24,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, HasParent, IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.traits import DistinctOperands
 
@@ -35,6 +37,7 @@ class SubgraphOp(IRDLOperation):
     """One XNNPACK subgraph: the part of a program that one delegate runs.
 
     The block's arguments are the subgraph's external inputs, the yielded values its external outputs, both in order.
+    A quantised one is a tensor of plain integers outside, of its storage type.
 
     ```mlir
     %1 = xnnpack.subgraph(%0) : (tensor<4xf32>) -> tensor<4xf32> {
@@ -68,15 +71,22 @@ class SubgraphOp(IRDLOperation):
         if not isinstance(self.body.block.last_op, YieldOp):
             raise VerifyException("the body must end with xnnpack.yield")
         arg_types = [arg.type for arg in self.body.block.args]
-        if arg_types != list(self.inputs.types):
+        if list(map(outside_type, arg_types)) != list(self.inputs.types):
             raise VerifyException("the block's arguments must have the types of the operands")
-        if list(self.yield_op.values.types) != list(self.outputs.types):
+        if list(map(outside_type, self.yield_op.values.types)) != list(self.outputs.types):
             raise VerifyException("the yielded values must have the types of the results")
         for op in self.body.block.ops:
             if not isinstance(op, NodeOp | ConstantOp | YieldOp):
                 raise VerifyException(f"'{op.name}' is not an XNNPACK node")
             if isinstance(op, NodeOp) and self.target.data == "executorch" and op.member().is_xir_only:
                 raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
+
+
+def outside_type(type: Attribute) -> Attribute:
+    """What a tensor of a subgraph's type is outside of it: a quantised one is a tensor of its integers."""
+    if not isinstance(type, TensorType) or not isinstance(element := type.element_type, UniformType):
+        return type
+    return TensorType(element.storage, type.get_shape())
 
 
 @irdl_op_definition

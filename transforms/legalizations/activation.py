@@ -26,8 +26,8 @@ from xir.transforms.legalizations.rule import (
     RefusalError,
     operand,
     rule,
-    static_name,
 )
+from xir.transforms.legalizations.static_tensor import is_static
 
 INVISIBLE_THRESHOLD = 17.0
 """log(1 + e^x) is x for all fp32 numbers from here on."""
@@ -115,9 +115,9 @@ def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value, weight = operand(op, "self"), operand(op, "weight")
     count = prod(b.shape(weight))
     shape = (count, *(1 for _ in range(rank_of(value) - 2))) if count > 1 else ()
-    if not isinstance(weight.owner, edge.ConstantOp):
+    if not is_static(weight):
         return b.binary("prelu", value, b.reshape(weight, shape))
-    return b.binary("prelu", value, b.constant(b.weight(weight, "weight").reshape(shape), weight, static_name(weight)))
+    return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
 @rule("edge.softplus")

@@ -20,9 +20,9 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
     static_array,
-    static_name,
 )
 from xir.transforms.legalizations.shape import pad_with
+from xir.transforms.legalizations.static_tensor import StaticTensor, is_static
 
 
 @rule(
@@ -67,9 +67,9 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
     else:
         op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
-    operands = [b.transpose(image, NCHW_TO_NHWC), b.constant(filter_array, filter_, static_name(filter_))]
-    if bias is not None and isinstance(bias.owner, edge.ConstantOp):
-        operands.append(b.constant(b.weight(bias, "bias"), bias, static_name(bias)))
+    operands = [b.transpose(image, NCHW_TO_NHWC), b.static(filter_array)]
+    if bias is not None and is_static(bias):
+        operands.append(b.bias(bias))
     batch, channels, height, width = image_shape(b, op.results[0], dims)
     result = b.node(op_class, operands, (batch, height, width, channels), properties)
     if bias is not None and len(operands) == 2:
@@ -117,7 +117,7 @@ def window(values: Sequence[int], dims: int, neutral: int) -> tuple[int, int]:
     return (values[0], values[0]) if len(values) == 1 else (values[0], values[1])
 
 
-def deconv_filter(weight: np.ndarray, groups: int) -> np.ndarray:
+def deconv_filter(weight: StaticTensor, groups: int) -> StaticTensor:
     """[I, O / groups, kH, kW] as [O, kH, kW, I / groups]."""
     in_channels, group_out, height, width = weight.shape
     grouped = weight.reshape(groups, in_channels // groups, group_out, height, width)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import UnitAttr, bf16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.transforms.legalizations.functions import scaled
 from xir.transforms.legalizations.rule import (
@@ -21,6 +22,7 @@ from xir.transforms.legalizations.rule import (
     rule,
     static_name,
 )
+from xir.transforms.legalizations.static_tensor import is_static
 
 
 @rule("edge.linear", quantized=Quantized.WEIGHTED)
@@ -31,7 +33,7 @@ def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         row = b.reshape(weight, (1, *b.shape(weight)))
         product = b.node(xnnpack.FullyConnectedOp, [value, row], (*b.shape(op.results[0]), 1))
         product = b.reshape(product, b.shape(op.results[0]))
-    elif bias is not None and isinstance(bias.owner, edge.ConstantOp):
+    elif bias is not None and is_static(bias):
         return fully_connected(op, b, value, weight, bias, transpose=False)
     else:
         product = fully_connected(op, b, value, weight, None, transpose=False)
@@ -42,7 +44,7 @@ def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def addmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(mat1 × mat2): one node when `self` is a static bias by column."""
     value, weight, bias = operand(op, "mat1"), operand(op, "mat2"), operand(op, "self")
-    if isinstance(weight.owner, edge.ConstantOp) and op.value("beta") == op.value("alpha") == 1:
+    if is_static(weight) and op.value("beta") == op.value("alpha") == 1:
         by_column = column_bias(b, bias, b.shape(op.results[0])[-1])
         if by_column is not None:
             return fully_connected(op, b, value, weight, by_column, transpose=True)
@@ -55,7 +57,7 @@ def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None
         return None
     if b.shape(bias) == (columns,):
         return bias
-    return b.constant(np.broadcast_to(b.weight(bias, "bias").reshape(-1), columns), bias, static_name(bias))
+    return b.constant(np.broadcast_to(b.numbers(bias, "bias").reshape(-1), columns), bias, static_name(bias))
 
 
 def accumulated(op: edge.EdgeOp, b: NodeBuilder, addend: SSAValue, product: SSAValue) -> SSAValue:
@@ -72,7 +74,7 @@ def mm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 def matrix_product(op: edge.EdgeOp, b: NodeBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """lhs [..., K] × rhs [K, N]: a fully connected node when `rhs` is static."""
-    if isinstance(rhs.owner, edge.ConstantOp):
+    if is_static(rhs):
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
     return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], b.shape(op.results[0]))
 
@@ -95,7 +97,7 @@ def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The product of matrices or vectors of any ranks, batches broadcast."""
     lhs, rhs = operand(op, "self"), operand(op, "other")
-    if rank_of(rhs) == 2 and isinstance(rhs.owner, edge.ConstantOp) and rank_of(lhs) > 0:
+    if rank_of(rhs) == 2 and is_static(rhs) and rank_of(lhs) > 0:
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
     if rank_of(lhs) == 1:
         lhs = b.reshape(lhs, (1, *b.shape(lhs)))
@@ -115,23 +117,22 @@ def fully_connected(
     Of bf16 operands XNNPACK makes an fp32 result, to which it adds an fp32 bias; so the weights of a file stay short.
     """
     element = element_type(value)
-    if element == bf16 and not isinstance(weight.owner, edge.ConstantOp):
+    if element == bf16 and not is_static(weight):
         # Which XNNPACK packs in fp32 only.
         value, weight = b.convert(value, f32), b.convert(weight, f32)
-    operands = [value, own(b, weight)]
+    if is_static(weight):
+        stored = b.weight(weight, "weight").narrowed()
+        if transpose and isinstance(stored.element, UniformType):
+            # XNNPACK transposes floating-point filters only.
+            stored, transpose = stored.transpose(1, 0), False
+        weight = b.static(stored)
+    operands = [value, weight]
     if bias is not None:
-        operands.append(b.convert(bias, f32) if element == bf16 else own(b, bias))
+        operands.append(b.convert(bias, f32) if element == bf16 else b.bias(bias) if is_static(bias) else bias)
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
     computed = f32 if element == bf16 else element
     product = b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties, computed)
     return b.convert(product, element)
-
-
-def own(b: NodeBuilder, value: SSAValue) -> SSAValue:
-    """A static weight as a constant of this node; a computed one as it is."""
-    if not isinstance(value.owner, edge.ConstantOp):
-        return value
-    return b.constant(b.weight(value, "weight"), value, static_name(value))
 
 
 @rule("edge.scaled_dot_product_attention")

@@ -13,16 +13,27 @@ from enum import Enum
 from typing import TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, LocationAttr, bf16, f16, f32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    LocationAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+    bf16,
+    f16,
+    f32,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
-from xir.ir.constants import constant_array, make_dense, storage_array
+from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.transforms._sizes import OpenSize, OpenSizes
 from xir.transforms.legalizations.reshaping import composed_reshape
+from xir.transforms.legalizations.static_tensor import StaticTensor, static_tensor, stored_as
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -174,13 +185,42 @@ class NodeBuilder:
             raise RefusalError(f"{value:g} is no {element_type(like)}")
         return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
-    def weight(self, value: SSAValue, what: str) -> np.ndarray:
-        """The elements of a static operand as they are stored: to move them, bf16 being bit patterns here.
+    def weight(self, value: SSAValue, what: str) -> StaticTensor:
+        """A static operand, to move its elements, quantised or not; RefusalError if it is computed at run time."""
+        return static_operand(value, what, self.ctx)
 
-        RefusalError if it is computed at run time.
-        """
-        constant = static_owner(value, what)
-        return storage_array(constant.value, self.ctx, constant)
+    def static(self, tensor: StaticTensor) -> SSAValue:
+        """A static tensor in floating point; a quantised one is dequantised by a node, for `fold-qdq` to fold away."""
+        element = tensor.element
+        if not isinstance(element, UniformType):
+            return self.insert(xnnpack.ConstantOp(make_dense(tensor.array, self.ctx, tensor.name, element))).output
+        integers = make_dense(tensor.array, self.ctx, tensor.name, element.storage)
+        result = TensorType(stored_as(element, element.storage), tensor.shape)
+        return self.dequantise(self.insert(xnnpack.ConstantOp(integers, result)).output)
+
+    def bias(self, value: SSAValue) -> SSAValue:
+        """A static bias in floating point; RefusalError if it is computed at run time."""
+        tensor = self.weight(value, "bias")
+        if isinstance(tensor.element, UniformType):
+            tensor = StaticTensor(tensor.numbers(), f32, tensor.name)
+        return self.static(tensor)
+
+    def dequantise(self, value: SSAValue) -> SSAValue:
+        """What quantised numbers are in fp32; of constants also, for `fold-qdq` to fold away."""
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=f32)
+
+    def quantise(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` rounded to integers of a quantised type."""
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` with integers read as quantised numbers, or the other way; `partition-xnnpack` resolves it."""
+        assert isinstance(value.type, TensorType)
+        result = TensorType(element, value.type.get_shape())
+        cast = self.insert(UnrealizedConversionCastOp.create(operands=[value], result_types=[result])).results[0]
+        if not result.has_static_shape():
+            self.sizes.shapes[cast] = self.shape(value)
+        return cast
 
     def numbers(self, value: SSAValue, what: str) -> np.ndarray:
         """The elements of a static operand to compute with; RefusalError if it is computed at run time."""
@@ -194,17 +234,17 @@ def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
     return element == bf16 and not op.MOVES and not isinstance(op, xnnpack.ConvertOp)
 
 
-def static_owner(value: SSAValue, what: str) -> edge.ConstantOp:
-    """The constant that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
-    if not isinstance(value.owner, edge.ConstantOp):
+def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
+    """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
+    tensor = static_tensor(value, ctx)
+    if tensor is None:
         raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
-    return value.owner
+    return tensor
 
 
 def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
     """The numbers of a static value, bf16 widened; RefusalError, naming it as `what`, if computed at run time."""
-    constant = static_owner(value, what)
-    return constant_array(constant.value, ctx, constant)
+    return static_operand(value, what, ctx).numbers()
 
 
 def static_name(value: SSAValue) -> str:

@@ -18,7 +18,7 @@ from xir.transforms.legalizations.rule import NodeBuilder, fixed, operand, rule
 @rule("edge.where.self")
 def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where the condition holds, else other."""
-    mask = b.weight(operand(op, "condition"), "condition")
+    mask = b.numbers(operand(op, "condition"), "condition")
     value, other = operand(op, "self"), operand(op, "other")
     if isinstance(value.owner, edge.ConstantOp):
         return filled(b, other, mask, b.numbers(value, "self"))
@@ -31,14 +31,14 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.masked_fill.Scalar")
 def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = b.weight(operand(op, "mask"), "mask")
+    mask = b.numbers(operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
 
 
 @rule("edge.masked_fill.Tensor")
 def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = b.weight(operand(op, "mask"), "mask")
+    mask = b.numbers(operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
 
 

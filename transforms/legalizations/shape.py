@@ -208,7 +208,7 @@ def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.index_select", quantized=Quantized.MOVES)
 def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
-    value, index = operand(op, "self"), b.weight(operand(op, "index"), "index").reshape(-1)
+    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index").reshape(-1)
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
@@ -224,7 +224,7 @@ def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     first, last = min(places), max(places)
     if len(places) != last - first + 1:
         raise RefusalError("it indexes dimensions that are not neighbours")
-    arrays = [b.weight(index, "index") for index in places.values()]
+    arrays = [b.numbers(index, "index") for index in places.values()]
     if any(array.dtype == np.bool_ for array in arrays):
         raise RefusalError("it indexes by a mask", "index by numbers")
     sizes = shape[first : last + 1]
@@ -241,7 +241,7 @@ def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.gather")
 def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements by a static index, one for each element of the result."""
-    value, index = operand(op, "self"), b.weight(operand(op, "index"), "index")
+    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index")
     shape, dim = b.shape(value), op.value("dim") % max(rank_of(value), 1)
     if index.ndim == 0:
         return value

@@ -29,8 +29,9 @@ from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack import NODE_OPS, ConstantOp, NodeOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
 from xir.dialects.xnnpack.base import ints
+from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -43,6 +44,7 @@ from xir.dialects.xnnpack.wire import (
     UIntsSlot,
     ValueSlot,
 )
+from xir.emitter import nibbles
 from xir.emitter.codec import Buffer, Tagged, Tree, decode
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
@@ -158,9 +160,10 @@ class _BlobReader:
         else:
             params: Tagged | None = tagged.value.get("quant_params")
             element_type = quantised_type(
-                datatype, params, len(dims), lambda index: self.constant_bytes(index, path)[0], path
+                datatype, params, dims, lambda index: self.constant_bytes(index, path)[0], path
             )
-            element_type.verify_shape(dims)
+            if isinstance(element_type, UniformType):
+                element_type.verify_shape(dims)
         external = None if tree["external_id"] == ABSENT_VALUE else tree["external_id"]
         self.values[tree["id_out"]] = _Value(
             TensorType(element_type, dims), tree["constant_buffer_idx"], external, tree["flags"], path
@@ -196,12 +199,16 @@ class _BlobReader:
     def constant(self, value: _Value) -> SSAValue:
         element_type = value.type.element_type
         stored = element_type.storage if isinstance(element_type, UniformType) else element_type
-        size = math.prod(value.type.get_shape()) * storage_dtype(stored).itemsize
+        if isinstance(stored, DynamicType):
+            raise FormatError("a constant is not quantised at run time", path=value.path)
+        shape = value.type.get_shape()
+        size = nibbles.packed_size(shape) if stored == i4 else math.prod(shape) * storage_dtype(stored).itemsize
         data, name = self.constant_bytes(value.constant, value.path)
         if len(data) < size:
             raise FormatError(f"the constant has {len(data)} bytes, its type needs {size}", path=value.path)
-        key = self.ctx.blobs.add(name, np.frombuffer(data[:size], dtype=np.uint8))
-        stored_type = TensorType(stored, value.type.get_shape())
+        array = nibbles.unpack(data[:size], shape) if stored == i4 else np.frombuffer(data[:size], dtype=np.uint8)
+        key = self.ctx.blobs.add(name, array)
+        stored_type = TensorType(stored, shape)
         op = ConstantOp(DenseResourceAttr.from_params(key, stored_type), value.type)
         self.block.add_op(op)
         return op.output

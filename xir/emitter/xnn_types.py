@@ -4,16 +4,19 @@
 |---|---|---|
 | FP32, FP16, BF16, Int32 | `f32`, `f16`, `bf16`, `i32` | none |
 | QInt8, QUInt8, QInt32 | `!quant.uniform<i8:f32, …>`, `u8`, `i32` | PerTensorQuant |
-| QCInt8, QCInt32 | `!quant.uniform<i8:f32:axis, {…}>`, `i32` | PerChannelQuant |
+| QCInt8, QCInt4, QCInt32 | `!quant.uniform<i8:f32:axis, {…}>`, `i4`, `i32` | PerChannelQuant |
+| QBInt4 | `!quant.uniform<i4:f32:{0:1, 1:size}, {{…}}>` | PerChannelGroupQuant |
+| QDInt8 | `!xnnpack.qd<i8, n>` | PerTokenDynamicQuant |
 
-Scales are f32 on the wire. Per-channel scales are constant data of their own, keyed `scale_` and the sha256 of their
-bytes. Source: `XNNDatatype` and `XNNQuantParams` of `backends/xnnpack/serialization/runtime_schema.fbs` in
-pytorch/executorch. Its 4-bit, dynamically quantised and packed datatypes have no element type here.
+Scales are f32 on the wire, those of groups bf16. Where there are several they are constant data of their own, keyed
+`scale_` and the sha256 of their bytes. 4-bit integers are stored as `nibbles.py` says. Source: `XNNDatatype` and
+`XNNQuantParams` of `backends/xnnpack/serialization/runtime_schema.fbs` in pytorch/executorch. Its packed datatypes,
+which XNNPACK gives values itself, have no element type here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -21,8 +24,11 @@ from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, i8, i
 from xdsl.ir import Attribute
 
 from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack import DynamicType
+from xir.dialects.xnnpack.quantization import i4
 from xir.emitter.codec import Tagged, Tree
 from xir.emitter.errors import FormatError
+from xir.ir.constants import round_to_bfloat16
 
 _PLAIN: dict[Attribute, str] = {f32: "FP32", f16: "FP16", bf16: "BF16", i32: "Int32"}
 _PER_TENSOR: dict[Attribute, str] = {
@@ -30,7 +36,7 @@ _PER_TENSOR: dict[Attribute, str] = {
     IntegerType(8, Signedness.UNSIGNED): "QUInt8",
     i32: "QInt32",
 }
-_PER_CHANNEL: dict[Attribute, str] = {i8: "QCInt8", i32: "QCInt32"}
+_PER_CHANNEL: dict[Attribute, str] = {i8: "QCInt8", i4: "QCInt4", i32: "QCInt32"}
 
 _PLAIN_TYPES = {name: element_type for element_type, name in _PLAIN.items()}
 _PER_TENSOR_STORAGE = {name: cast(IntegerType, storage) for storage, name in _PER_TENSOR.items()}
@@ -39,20 +45,46 @@ _PER_CHANNEL_STORAGE = {name: cast(IntegerType, storage) for storage, name in _P
 
 def datatype_name(element_type: Attribute) -> str | None:
     """The member of `XNNDatatype` for an element type, None if there is none."""
+    if isinstance(element_type, DynamicType):
+        return "QDInt8"
     if not isinstance(element_type, UniformType):
         return _PLAIN.get(element_type)
-    if element_type.expressed != f32 or element_type.is_blockwise:
+    if element_type.expressed != f32:
         return None
+    if element_type.is_blockwise:
+        return "QBInt4" if group_size(element_type) is not None else None
     if element_type.is_per_tensor:
         return _PER_TENSOR.get(element_type.storage)
     return _PER_CHANNEL.get(element_type.storage) if not element_type.zero_point_array().any() else None
 
 
-def quant_params(type: UniformType, add_scales: Callable[[bytes], int]) -> Tagged:
+def group_size(type: UniformType) -> int | None:
+    """How many elements of a row share a scale; None if that is not how the blocks of a type are."""
+    blocks = dict(zip(type.axes.get_values(), type.block_sizes.get_values(), strict=True))
+    if type.storage != i4 or type.zero_point_array().any() or blocks.keys() != {0, 1} or blocks[0] != 1:
+        return None
+    return int(blocks[1])
+
+
+def quant_params(type: UniformType | DynamicType, add_scales: Callable[[bytes], int]) -> Tagged:
     """The quantisation parameters of a type that has a datatype.
 
-    `add_scales` stores per-channel scales, little-endian f32, and returns the index of their constant.
+    `add_scales` stores scales, little-endian f32 by channel and bf16 by group, and returns the index of their constant.
     """
+    if isinstance(type, DynamicType):
+        return Tagged("PerTokenDynamicQuant", {"num_nonbatch_dims": type.row_rank.data})
+    if type.is_blockwise:
+        groups = round_to_bfloat16(type.scale_array()).astype("<u2")
+        return Tagged(
+            "PerChannelGroupQuant",
+            {
+                "scale": [],
+                "channel_dim": 0,
+                "group_size": group_size(type),
+                "scale_buffer_idx": add_scales(groups.tobytes()),
+                "num_scales": groups.size,
+            },
+        )
     if type.is_per_tensor:
         return Tagged("PerTensorQuant", {"scale": type.scale, "zero_point": type.zero_point})
     scales = type.scale_array().astype("<f4")
@@ -75,8 +107,8 @@ def plain_type(datatype: str, path: str) -> Attribute:
 
 
 def quantised_type(
-    datatype: str, params: Tagged | None, rank: int, constant: Callable[[int], memoryview], path: str
-) -> UniformType:
+    datatype: str, params: Tagged | None, dims: Sequence[int], constant: Callable[[int], memoryview], path: str
+) -> UniformType | DynamicType:
     """The element type of a value with quantisation parameters. `constant` gives the bytes of a constant by its index.
 
     Raises FormatError, or VerifyException for parameters that contradict each other.
@@ -86,18 +118,31 @@ def quantised_type(
             return UniformType.per_tensor(_PER_TENSOR_STORAGE[datatype], f32, tree["scale"], tree["zero_point"])
         case Tagged("PerChannelQuant", tree) if datatype in _PER_CHANNEL_STORAGE:
             axis = tree["channel_dim"]
-            if not 0 <= axis < rank:
-                raise FormatError(f"the channel dimension {axis} is none of the {rank} dimensions", path=path)
-            return UniformType.per_axis(_PER_CHANNEL_STORAGE[datatype], f32, axis, _scales(tree, constant, path))
+            if not 0 <= axis < len(dims):
+                raise FormatError(f"the channel dimension {axis} is none of the {len(dims)} dimensions", path=path)
+            scales = _scales(tree, constant, path, "<f4")
+            return UniformType.per_axis(_PER_CHANNEL_STORAGE[datatype], f32, axis, scales.tolist())
+        case Tagged("PerChannelGroupQuant", tree) if datatype == "QBInt4":
+            size = tree["group_size"]
+            if len(dims) != 2 or tree["channel_dim"] != 0 or size < 1 or dims[1] % size:
+                raise FormatError(f"groups of {size} do not divide the rows of {list(dims)}", path=path)
+            scales = _scales(tree, constant, path, "<u2")
+            if len(scales) != dims[0] * dims[1] // size:
+                raise FormatError(f"there are {len(scales)} scales for groups of {size} of {list(dims)}", path=path)
+            return UniformType.blockwise(i4, f32, {0: 1, 1: size}, scales.reshape(dims[0], -1))
+        case Tagged("PerTokenDynamicQuant", tree) if datatype == "QDInt8":
+            return DynamicType.of(tree["num_nonbatch_dims"])
         case _:
             kind = params.member if params else "no parameters"
             raise FormatError(f"values of datatype {datatype} with {kind} are not read", path=path)
 
 
-def _scales(tree: Tree, constant: Callable[[int], memoryview], path: str) -> list[float]:
+def _scales(tree: Tree, constant: Callable[[int], memoryview], path: str, dtype: str) -> np.ndarray:
+    """The scales, stored as `<f4` or as the bits of bf16, which are `<u2`."""
     if not tree["scale_buffer_idx"]:
-        return tree.get("scale", [])
-    data, size = constant(tree["scale_buffer_idx"]), 4 * tree["num_scales"]
+        return np.array(tree.get("scale", []), np.float32)
+    data, size = constant(tree["scale_buffer_idx"]), np.dtype(dtype).itemsize * tree["num_scales"]
     if len(data) < size:
         raise FormatError(f"{tree['num_scales']} scales need {size} bytes, there are {len(data)}", path=path)
-    return np.frombuffer(data[:size], dtype="<f4").tolist()
+    scales = np.frombuffer(data[:size], dtype)
+    return (scales.astype(np.uint32) << 16).view(np.float32) if dtype == "<u2" else scales

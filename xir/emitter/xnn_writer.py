@@ -20,8 +20,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack import ConstantOp, NodeOp, SubgraphOp
+from xir.dialects.xnnpack import ConstantOp, DynamicType, NodeOp, SubgraphOp
 from xir.dialects.xnnpack.base import ints
+from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -34,12 +35,13 @@ from xir.dialects.xnnpack.wire import (
     UIntsSlot,
     ValueSlot,
 )
+from xir.emitter import nibbles
 from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
 from xir.emitter.fbs import load_schema
 from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, NO_HANDLE, pack_blob
 from xir.emitter.xnn_types import datatype_name, quant_params
-from xir.ir.constants import storage_dtype
+from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -137,13 +139,20 @@ class _GraphWriter:
             "flags": flags,
             "id_out": self.ids[value],
         }
-        if not isinstance(type.element_type, UniformType):
+        if not isinstance(type.element_type, UniformType | DynamicType):
             return Tagged("XNNTensorValue", tensor)
         params = quant_params(type.element_type, lambda scales: self.data(Data.of(scales), "scale_"))
         return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
+        stored = op.elements.type
+        assert isinstance(stored, TensorType)
+        if stored.element_type == i4:
+            try:
+                return self.data(Data.of(nibbles.pack(storage_array(op.elements, self.ctx, op))))
+            except ValueError as error:
+                raise DiagnosticError(op, f"the constant does not fit its type: {error}") from None
         return self.data(constant_data(op.elements, _stored_size(op), self.ctx, op))
 
     def data(self, data: Data, prefix: str = "") -> int:
@@ -203,6 +212,8 @@ def _stored_size(op: ConstantOp) -> int:
     """How many bytes the constant's type asks for."""
     stored = op.elements.type
     assert isinstance(stored, TensorType)
+    if stored.element_type == i4:
+        return nibbles.packed_size(stored.get_shape())
     return math.prod(stored.get_shape()) * storage_dtype(stored.element_type).itemsize
 
 
