@@ -9,7 +9,7 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 from xir.api import to_edge
 from xir.dialects.edge.kernels import executorch_kernels
 from xir.models import MODELS, load_model
-from xir.runtime import Runtime
+from xir.runtime import Runtime, portable_kernels
 
 TOLERANCE = 1e-4
 """Of the output's largest magnitude."""
@@ -43,6 +43,7 @@ def test_kernels_with_eagers_numbers(name: str) -> None:
         expected = model(*inputs)
     program = to_edge(torch.export.export(model, inputs)).to_executorch()
     assert executorch_kernels().issuperset(program.kernel_names)
+    assert portable_kernels().issuperset(program.kernel_names), "the native runner has no other kernels"
     file = program.buffer
     (ours,) = Runtime.get().load_program(file, threads=1).load_method("forward").execute(list(inputs))
     (stock,) = _load_for_executorch_from_buffer(file).forward(list(inputs))
