@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 from collections.abc import Callable
 from unittest import mock
 
@@ -69,10 +70,10 @@ def program(arg_types: list[TensorType], body: Callable[[Block], list[SSAValue]]
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Program:
+def programs(draw: st.DrawFn, most: int = 16) -> Program:
     def body(block: Block) -> list[SSAValue]:
         values: list[SSAValue] = list(block.args)
-        for name in draw(st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=16)):
+        for name in draw(st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=most)):
             op = edge_op(name, [draw(st.sampled_from(values)) for _ in range(OPERATORS[name])])
             block.add_op(op)
             values += op.results
@@ -107,6 +108,48 @@ def fewest_groups(function: FuncOp) -> int:
     return most
 
 
+def fewest_groups_of_all(function: FuncOp) -> int:
+    """The fewest groups among all ways to group the delegated ops that leave no cycle, by trying each way.
+
+    A graph of the groups and the ops outside, with an edge for each value that goes from one to another, has an order.
+    """
+    ops = [op for op in function.body.block.ops if not isinstance(op, ReturnOp)]
+    delegated = [op for op in ops if isinstance(op, edge.EdgeOp) and kind(op) is DELEGATED]
+    best = len(delegated)
+
+    def extend(groups: list[list[Operation]], rest: list[edge.EdgeOp]) -> None:
+        nonlocal best
+        if len(groups) >= best:
+            return
+        if not rest:
+            best = len(groups) if has_order(ops, groups) else best
+            return
+        for group in groups:
+            group.append(rest[0])
+            extend(groups, rest[1:])
+            group.pop()
+        extend([*groups, [rest[0]]], rest[1:])
+
+    extend([], delegated)
+    return best
+
+
+def has_order(ops: list[Operation], groups: list[list[Operation]]) -> bool:
+    """Whether the groups can run one after the other, with the other ops between them."""
+    place: dict[Operation, int] = {op: index for index, group in enumerate(groups) for op in group}
+    for op in ops:
+        place.setdefault(op, len(place) + len(groups))
+    sorter: graphlib.TopologicalSorter[int] = graphlib.TopologicalSorter()
+    for op in ops:
+        producers = {place[value.owner] for value in op.operands if isinstance(value.owner, Operation)}
+        sorter.add(place[op], *(producers - {place[op]}))
+    try:
+        sorter.prepare()
+    except graphlib.CycleError:
+        return False
+    return True
+
+
 def run(each: Program) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(3)
     return run_module(each.module, XirContext(), [torch.randn(4, generator=generator) for _ in range(2)])
@@ -124,6 +167,16 @@ def test_groups_are_fewest_and_values_stay(before: Program) -> None:
     assert all(kind(op) is OUTSIDE for op in ops if isinstance(op, edge.EdgeOp))
     for got, want in zip(run(after), run(before), strict=True):
         torch.testing.assert_close(got, want, rtol=0, atol=0)
+
+
+@settings(max_examples=150, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@given(programs(most=9))
+def test_no_other_grouping_has_fewer(before: Program) -> None:
+    with mock.patch.dict(RULES, ONLY_THESE, clear=True):
+        PassManager(XirContext(), [PartitionXnnpackPass(ops=("clone",), check=False)]).run(before.module)
+        fewest = fewest_groups_of_all(before.function)
+        PassManager(XirContext(), [PartitionXnnpackPass(check=False)]).run(before.module)
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in before.function.body.block.ops) == fewest
 
 
 def chain(length: int) -> Program:

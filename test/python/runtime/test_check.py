@@ -1,0 +1,107 @@
+"""What XNNPACK is asked at compile time: the answer is what loading the file would say, without its weights."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.dialects.xnnpack import SubgraphOp
+from xir.emitter.xnn_writer import write_unweighted
+from xir.ir.context import XirContext
+from xir.ir.parser import parse_module
+from xir.ir.verifier import verify
+from xir.runtime import _native
+from xir.runtime.check import check_subgraph
+from xir.runtime.library import library_paths
+
+
+def subgraph(body: str, arg: str, result: str) -> tuple[SubgraphOp, XirContext]:
+    """A verified subgraph from %a to %r."""
+    text = f"""
+    func.func @forward(%x: {arg}) -> {result} {{
+      %0 = xnnpack.subgraph(%x) : ({arg}) -> {result} {{
+      ^bb0(%a: {arg}):
+        {body}
+        xnnpack.yield %r : {result}
+      }}
+      func.return %0 : {result}
+    }}"""
+    ctx = XirContext()
+    module = parse_module(ctx, text, "test.mlir")
+    verify(module)
+    return only_subgraph(module), ctx
+
+
+def only_subgraph(module: ModuleOp) -> SubgraphOp:
+    (found,) = [op for op in module.walk() if isinstance(op, SubgraphOp)]
+    return found
+
+
+IMAGE = "tensor<1x8x8x4xf32>"
+
+
+@pytest.mark.parametrize("op", ["conv2d", "deconv2d"])
+def test_weights_are_not_needed(op: str) -> None:
+    """The constant's resource is nowhere: nobody reads it."""
+    body = f"""%w = xnnpack.constant dense_resource<elsewhere> : tensor<4x3x3x4xf32>
+        %r = xnnpack.{op} %a, %w {{padding = array<i32: 1, 1, 1, 1>}} : ({IMAGE}, tensor<4x3x3x4xf32>) -> {IMAGE}"""
+    assert check_subgraph(*subgraph(body, IMAGE, IMAGE)) is None
+
+
+def test_large_weights_take_no_memory() -> None:
+    """8 GB of weights are checked in no time: they are zeros that nobody touches."""
+    arg, result, filter_type = "tensor<1x32768xf32>", "tensor<1x65536xf32>", "tensor<65536x32768xf32>"
+    body = f"""%w = xnnpack.constant dense_resource<elsewhere> : {filter_type}
+        %r = xnnpack.fully_connected %a, %w : ({arg}, {filter_type}) -> {result}"""
+    assert check_subgraph(*subgraph(body, arg, result)) is None
+
+
+def test_the_node_at_fault_is_found_wherever_it_is() -> None:
+    wide, narrow = "tensor<1x1x16777216x1xf32>", "tensor<1x2x4x1xf32>"
+    resize = f"xnnpack.static_resize_bilinear2d %b {{new_height = 2 : i32, new_width = 4 : i32}} : {wide} -> {narrow}"
+    for before in range(4):
+        lines = ["%b = xnnpack.unary abs %a : " + f"{wide} -> {wide}"]
+        lines += [
+            f"%b{i} = xnnpack.unary exp %{'b' if i == 0 else f'b{i - 1}'} : {wide} -> {wide}" for i in range(before)
+        ]
+        lines += [f"%c = {resize}", f"%r = xnnpack.unary abs %c : {narrow} -> {narrow}"]
+        refusal = check_subgraph(*subgraph("\n".join(lines), wide, narrow))
+        assert refusal is not None
+        assert refusal.node is not None
+        assert refusal.node.name == "xnnpack.static_resize_bilinear2d"
+        assert refusal.reason == "XNNPACK refuses to run at these shapes: unsupported parameter"
+
+
+def test_damaged_graphs_are_refused() -> None:
+    good = write_unweighted(*subgraph(f"%r = xnnpack.unary abs %a : {IMAGE} -> {IMAGE}", IMAGE, IMAGE)).flatbuffer
+
+    def check(flatbuffer: bytes) -> tuple[int | None, str] | None:
+        return _native.check_graph(flatbuffer, constant_bytes=0, named_data={}, library_paths=library_paths())
+
+    assert check(good) is None
+    for flatbuffer in (b"", good[:40], bytes(64), good[:-8]):
+        assert check(flatbuffer) is not None
+
+
+MODULE = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_without_xnnpack_one_remark_says_so(tmp_path: Path) -> None:
+    source = tmp_path / "in.mlir"
+    source.write_text(MODULE, encoding="utf-8")
+    command = [sys.executable, "-m", "xir.tools.xir_opt", str(source), "--delegate"]
+    environment = {**os.environ, "XIR_XNNPACK_LIBRARY": "/nowhere/libxnnpack.so"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "xnnpack.unary abs" in done.stdout
+    (remark,) = done.stderr.splitlines()
+    assert "remark: partition-xnnpack: nodes are not checked against XNNPACK: " in remark
+    assert "'/nowhere/libxnnpack.so', which does not exist" in remark
