@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from xir.dialects import edge, xnnpack
 from xir.transforms.legalizations.quantization import is_looked_through
@@ -105,6 +106,14 @@ def is_unread(op: Operation, lowered: dict[Operation, Lowered], unread: set[Oper
 def computes_sizes(op: Operation) -> bool:
     """Whether an op's results are numbers: what a size is, not what a tensor holds."""
     return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
+
+
+def erase_dead(block: Block) -> None:
+    """Erase edge ops whose results nobody uses, such as those on sizes that delegated ops no longer read."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
+            op.detach()
+            op.erase()
 
 
 def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:

@@ -17,7 +17,6 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
@@ -30,6 +29,7 @@ from xir.transforms._groups import (
     Lowered,
     assign_levels,
     computes_sizes,
+    erase_dead,
     groups_of,
     is_unread,
     islands,
@@ -242,14 +242,6 @@ class Lowering:
         self.ctx.diagnostics.emit(
             NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
         )
-
-
-def erase_dead(block: Block) -> None:
-    """Erase edge ops whose results nobody uses, such as those on sizes that delegated ops no longer read."""
-    for op in reversed(list(block.ops)):
-        if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
-            op.detach()
-            op.erase()
 
 
 def check_node(op: xnnpack.NodeOp) -> None:

@@ -112,6 +112,7 @@ CASES = {
     "patches": Case(Patches, images, ({0: BATCH},)),
     "encoder_batch": Case(encoder, lambda n, _: rows(n, 4), ({0: BATCH},)),
     "encoder_length": Case(encoder, lambda _, length: rows(1, length), ({1: LENGTH},)),
+    "encoder": Case(encoder, rows, ({0: BATCH, 1: LENGTH},)),
     "decoder": Case(
         Decoder,
         tokens,

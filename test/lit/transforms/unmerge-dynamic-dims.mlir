@@ -1,0 +1,64 @@
+// RUN: xir-opt %s --unmerge-dynamic-dims --split-input-file | filecheck %s
+
+// A projection of rows, as attention has it: batch and length are merged, and split again.
+// CHECK-LABEL: func.func @linear(
+// CHECK-NEXT:    %[[W:.*]] = edge.constant
+// CHECK-NEXT:    %[[R:.*]] = edge.linear(%x, %[[W]], none) : (tensor<?x?x4xf32>, tensor<3x4xf32>) -> tensor<?x?x3xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @linear(%x: tensor<?x?x4xf32>) -> tensor<?x?x3xf32> {
+  %w = edge.constant dense<1.0> : tensor<3x4xf32>
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x?x4xf32>) -> i64
+  %t = edge.sym_size.int(%x) {dim = 1 : i64} : (tensor<?x?x4xf32>) -> i64
+  %rows = edge.executorch_prim.mul.Scalar()[%n, %t] {a = -9223372036854775808 : i64, b = -9223372036854775808 : i64} : (i64, i64) -> i64
+  %0 = edge.view(%x)[%rows] {size = array<i64: -9223372036854775808, 4>} : (tensor<?x?x4xf32>, i64) -> tensor<?x4xf32>
+  %1 = edge.linear(%0, %w, none) : (tensor<?x4xf32>, tensor<3x4xf32>) -> tensor<?x3xf32>
+  %2 = edge.view(%1)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 3>} : (tensor<?x3xf32>, i64, i64) -> tensor<?x?x3xf32>
+  func.return %2 : tensor<?x?x3xf32>
+}
+
+// -----
+
+// Heads, merged with the batch and split off again behind a transpose.
+// CHECK-LABEL: func.func @heads(
+// CHECK:         %[[V:.*]] = edge.view(%x)[%{{.*}}, %{{.*}}] {size = array<i64: -9223372036854775808, -9223372036854775808, 2, 3>} : (tensor<?x?x6xf32>, i64, i64) -> tensor<?x?x2x3xf32>
+// CHECK-NEXT:    %[[P:.*]] = edge.permute(%[[V]]) {dims = array<i64: 1, 2, 0, 3>} : (tensor<?x?x2x3xf32>) -> tensor<?x2x?x3xf32>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @heads(%x: tensor<?x?x6xf32>) -> tensor<?x2x?x3xf32> {
+  %t = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x?x6xf32>) -> i64
+  %n = edge.sym_size.int(%x) {dim = 1 : i64} : (tensor<?x?x6xf32>) -> i64
+  %nh = edge.executorch_prim.mul.Scalar()[%n] {a = -9223372036854775808 : i64, b = 2 : i64} : (i64) -> i64
+  %0 = edge.view(%x)[%t, %nh] {size = array<i64: -9223372036854775808, -9223372036854775808, 3>} : (tensor<?x?x6xf32>, i64, i64) -> tensor<?x?x3xf32>
+  %1 = edge.transpose.int(%0) {dim0 = 0 : i64, dim1 = 1 : i64} : (tensor<?x?x3xf32>) -> tensor<?x?x3xf32>
+  %2 = edge.view(%1)[%n, %t] {size = array<i64: -9223372036854775808, 2, -9223372036854775808, 3>} : (tensor<?x?x3xf32>, i64, i64) -> tensor<?x2x?x3xf32>
+  func.return %2 : tensor<?x2x?x3xf32>
+}
+
+// -----
+
+// What is split otherwise than it was merged stays.
+// CHECK-LABEL: func.func @other_way(
+// CHECK:         edge.view(%x)
+// CHECK:         edge.transpose.int
+// CHECK:         edge.view
+func.func @other_way(%x: tensor<?x?x6xf32>) -> tensor<?x?xf32> {
+  %n = edge.sym_size.int(%x) {dim = 1 : i64} : (tensor<?x?x6xf32>) -> i64
+  %0 = edge.view(%x)[%n] {size = array<i64: -1, 6, -9223372036854775808>} : (tensor<?x?x6xf32>, i64) -> tensor<?x6x?xf32>
+  %1 = edge.transpose.int(%0) {dim0 = 0 : i64, dim1 = 1 : i64} : (tensor<?x6x?xf32>) -> tensor<6x?x?xf32>
+  %2 = edge.view(%1)[%n] {size = array<i64: -1, -9223372036854775808>} : (tensor<6x?x?xf32>, i64) -> tensor<?x?xf32>
+  func.return %2 : tensor<?x?xf32>
+}
+
+// -----
+
+// One dynamic dimension is no trouble to XNNPACK.
+// CHECK-LABEL: func.func @one(
+// CHECK:         edge.view
+// CHECK:         edge.linear
+// CHECK:         edge.view
+func.func @one(%x: tensor<?x5x4xf32>) -> tensor<?x5x3xf32> {
+  %w = edge.constant dense<1.0> : tensor<3x4xf32>
+  %0 = edge.view(%x) {size = array<i64: -1, 4>} : (tensor<?x5x4xf32>) -> tensor<?x4xf32>
+  %1 = edge.linear(%0, %w, none) : (tensor<?x4xf32>, tensor<3x4xf32>) -> tensor<?x3xf32>
+  %2 = edge.view(%1) {size = array<i64: -1, 5, 3>} : (tensor<?x3xf32>) -> tensor<?x5x3xf32>
+  func.return %2 : tensor<?x5x3xf32>
+}
