@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp, f16, f32
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type, rank_of
@@ -27,6 +27,14 @@ WEIGHTED = (
     "edge.linear",
 )
 """Ops whose output channels are dimension 0 of the weight (1 where transposed)."""
+
+
+FOLDED: tuple[Attribute, ...] = (f32, f16)
+"""The element types whose weights are folded. bf16 has too few bits for weights to be rounded twice; XNNPACK computes
+it in fp32, where `fold-affine` folds what the norm became."""
+
+LARGEST_F16 = 65504.0
+"""The largest number of fp16."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +72,19 @@ def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
     if not isinstance(producer, edge.EdgeOp) or producer.name not in WEIGHTED or not value.has_one_use():
         return
     # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
-    if rank_of(value) != rank_of(operand(producer, "weight")) or element_type(value) != f32:
+    if rank_of(value) != rank_of(operand(producer, "weight")) or element_type(value) not in FOLDED:
         return
     scale, shift = batch_norm_affine(norm, ctx)
     weight, bias = operand(producer, "weight"), producer.tensor("bias")
     new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
     new_bias = shift if bias is None else shift + static_array(bias, "bias", ctx) * scale
+    if element_type(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
+        return
 
     arguments: dict[str, object] = {name: producer.value(name) for name in producer.schema.values}
     arguments["input"] = operand(producer, "input")
-    arguments["weight"] = constant(new_weight, static_name(weight), ctx, norm)
-    arguments["bias"] = constant(new_bias, static_name(weight if bias is None else bias), ctx, norm)
+    arguments["weight"] = constant(new_weight, weight, static_name(weight), ctx, norm)
+    arguments["bias"] = constant(new_bias, weight, static_name(weight if bias is None else bias), ctx, norm)
     folded = type(producer).build_from(
         arguments, [producer.results[0].type], fused_location(producer.location, norm.location)
     )
@@ -99,9 +109,9 @@ def scaled_weight(op: edge.EdgeOp, weight: np.ndarray, scale: np.ndarray) -> np.
     return (grouped * by_group).reshape(weight.shape)
 
 
-def constant(array: np.ndarray, name: str, ctx: XirContext, before: edge.EdgeOp) -> SSAValue:
-    """An fp32 constant op in front of `before`."""
-    op = edge.ConstantOp(make_dense(array.astype(np.float32, copy=False), ctx, name), before.location)
+def constant(array: np.ndarray, like: SSAValue, name: str, ctx: XirContext, before: edge.EdgeOp) -> SSAValue:
+    """A constant op in front of `before`, with the element type of `like`."""
+    op = edge.ConstantOp(make_dense(array, ctx, name, element_type(like)), before.location)
     block = before.parent
     assert block is not None
     block.insert_op_before(op, before)

@@ -142,16 +142,43 @@ func.func @unbatched(%x: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {
 
 // -----
 
-// Weights of another type than fp32 are left alone.
+// fp16 weights as well, unless one would become too large.
 // CHECK-LABEL: func.func @half(
-// CHECK:         edge.conv2d
-// CHECK-NEXT:    edge.batch_norm
+// CHECK:         [[W:%.+]] = edge.constant dense<2.000000e+00> : tensor<1x1x1x1xf16>
+// CHECK:         edge.conv2d({{%.+}}, [[W]], {{%.+}})
+// CHECK-NOT:     edge.batch_norm
 func.func @half(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16> {
   %w = edge.constant dense<2.0> : tensor<1x1x1x1xf16>
   %one = edge.constant dense<1.0> : tensor<1xf16>
   %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x4x4xf16>, tensor<1x1x1x1xf16>) -> tensor<1x1x4x4xf16>
   %1 = edge.batch_norm(%0, none, none, %one, %one) {training = false, momentum = 0.1, eps = 0.0, cudnn_enabled = true} : (tensor<1x1x4x4xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x1x4x4xf16>
   func.return %1 : tensor<1x1x4x4xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @half_overflow(
+// CHECK:         edge.batch_norm
+func.func @half_overflow(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16> {
+  %w = edge.constant dense<2.0> : tensor<1x1x1x1xf16>
+  %large = edge.constant dense<4.0e4> : tensor<1xf16>
+  %one = edge.constant dense<1.0> : tensor<1xf16>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x4x4xf16>, tensor<1x1x1x1xf16>) -> tensor<1x1x4x4xf16>
+  %1 = edge.batch_norm(%0, %large, none, %one, %one) {training = false, momentum = 0.1, eps = 0.0, cudnn_enabled = true} : (tensor<1x1x4x4xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x1x4x4xf16>
+  func.return %1 : tensor<1x1x4x4xf16>
+}
+
+// -----
+
+// bf16 has too few bits for weights that are rounded twice.
+// CHECK-LABEL: func.func @bfloat(
+// CHECK:         edge.batch_norm
+func.func @bfloat(%x: tensor<1x1x4x4xbf16>) -> tensor<1x1x4x4xbf16> {
+  %w = edge.constant dense<2.0> : tensor<1x1x1x1xbf16>
+  %one = edge.constant dense<1.0> : tensor<1xbf16>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x1x4x4xbf16>, tensor<1x1x1x1xbf16>) -> tensor<1x1x4x4xbf16>
+  %1 = edge.batch_norm(%0, none, none, %one, %one) {training = false, momentum = 0.1, eps = 0.0, cudnn_enabled = true} : (tensor<1x1x4x4xbf16>, tensor<1xbf16>, tensor<1xbf16>) -> tensor<1x1x4x4xbf16>
+  func.return %1 : tensor<1x1x4x4xbf16>
 }
 
 // -----
