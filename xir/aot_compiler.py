@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner
 
 
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""What --dtype and file names call the element types -> torch's name."""
+
+
 class UsageError(Exception):
     """The command line is wrong; the message is for the user."""
 
@@ -46,6 +50,11 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="convert the model and its floating-point inputs to this type first (default: as they are)",
+    )
     parser.add_argument(
         "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
     )
@@ -97,6 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _argument_parser().parse_args(argv)
         if options.weights and not options.model_name:
             raise UsageError("--weights goes with --model_name")
+        if options.dtype and options.pt2:
+            raise UsageError("--dtype goes with a model; an exported program has the type it was exported in")
         if options.max_batch is not None and options.pt2:
             raise UsageError("--max-batch goes with a model; what is dynamic in an exported program was said at export")
         if options.max_batch is not None and options.max_batch < 2:
@@ -129,7 +140,8 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         return 1
     except AlreadyReportedError:
         return 1
-    path = options.output_dir / f"{name}_{'xnnpack' if options.delegate else 'portable'}_fp32.pte"
+    variant = "xnnpack" if options.delegate else "portable"
+    path = options.output_dir / f"{name}_{variant}_{options.dtype or _type_of(program)}.pte"
     with step(f"Writing {path}"):
         _write(path, executorch.write_to_file)
     size = f"{path.stat().st_size / 1e6:.2f} MB"
@@ -178,8 +190,31 @@ def _load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
     else:
         with step(f"Loading {options.model}"):
             name, model, inputs, shapes = _call_factory(options.model)
+    if options.dtype:
+        model, inputs = _converted(model, inputs, options.dtype)
     with step(f"Exporting {name}"):
         return name, _export(name, model, tuple(inputs), shapes, options.max_batch)
+
+
+def _converted(model: Any, inputs: Any, dtype: str) -> tuple[Any, Any]:
+    """The model and its floating-point inputs in another element type."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    element = getattr(torch, DTYPES[dtype])
+
+    def convert(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(element) if tensor.is_floating_point() else tensor
+
+    return model.to(element), pytree.tree_map_only(torch.Tensor, convert, inputs)
+
+
+def _type_of(program: ExportedProgram) -> str:
+    """The name of the type that all floating-point weights have; fp32 if they differ or there are none."""
+    names = {
+        str(tensor.dtype).removeprefix("torch.") for tensor in program.state_dict.values() if tensor.is_floating_point()
+    }
+    return next((short for short, name in DTYPES.items() if names == {name}), "fp32")
 
 
 def _export(name: str, model: Any, inputs: tuple[Any, ...], shapes: Any, max_batch: int | None) -> ExportedProgram:

@@ -40,6 +40,16 @@ def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [p.name for p in (folder / "out/here").iterdir()] == ["linear_xnnpack_fp32.pte"]
 
 
+@pytest.mark.parametrize(("dtype", "element"), [("fp16", "f16"), ("bf16", "bf16")])
+def test_element_type(folder: Path, capsys: pytest.CaptureFixture[str], dtype: str, element: str) -> None:
+    assert main(["--model_name", "linear", "--dtype", dtype, "--delegate"]) == 0
+    out = capsys.readouterr().out
+    assert f"x{element}>) -> tensor<" in out
+    assert out.splitlines()[-1].startswith(f"linear_xnnpack_{dtype}.pte: ")
+    assert out.splitlines()[-1].endswith(" MB, 1 delegate, nothing outside")
+    assert (folder / f"linear_xnnpack_{dtype}.pte").is_file()
+
+
 def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "add"]) == 0
     out = capsys.readouterr().out
@@ -207,6 +217,11 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         ([], "xir-aot: error: one of the arguments --model_name --model --pt2 is required"),
         (["--model_name", "add", "--delegat"], "xir-aot: error: unrecognized arguments: --delegat"),
         (["--pt2", "none.pt2"], "none.pt2:1: error: no such file"),
+        (
+            ["--pt2", "none.pt2", "--dtype", "fp16"],
+            "xir-aot: error: --dtype goes with a model; an exported program has",
+        ),
+        (["--model_name", "add", "--dtype", "int8"], "xir-aot: error: argument --dtype: invalid choice: 'int8'"),
         (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
         (["--model_name", "add", "--report"], "xir-aot: error: a report says what --delegate leaves out: give that"),
         (["--model_name", "add", "--per-op"], "xir-aot: error: --per-op says what --delegate takes: give that as"),
