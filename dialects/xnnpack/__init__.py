@@ -26,6 +26,7 @@ from xir.dialects.xnnpack.pooling import (
     MaxPooling2dOp,
 )
 from xir.dialects.xnnpack.quantization import DynamicType
+from xir.dialects.xnnpack.reduction import ReduceKindAttr, StaticReduceOp
 from xir.dialects.xnnpack.shape import (
     ConcatenateOp,
     StaticConstantPadOp,
@@ -54,6 +55,7 @@ NODE_OPS: tuple[type[NodeOp], ...] = (
     AveragePooling2dOp,
     ArgMaxPooling2dOp,
     GlobalAveragePooling2dOp,
+    StaticReduceOp,
     StaticTransposeOp,
     StaticReshapeOp,
     StaticSliceOp,
@@ -63,7 +65,11 @@ NODE_OPS: tuple[type[NodeOp], ...] = (
 )
 """Every op that is a node on the wire, in the order of the reference page."""
 
-Xnnpack = Dialect("xnnpack", [SubgraphOp, YieldOp, ConstantOp, *NODE_OPS], [UnaryKindAttr, BinaryKindAttr, DynamicType])
+Xnnpack = Dialect(
+    "xnnpack",
+    [SubgraphOp, YieldOp, ConstantOp, *NODE_OPS],
+    [UnaryKindAttr, BinaryKindAttr, ReduceKindAttr, DynamicType],
+)
 
 __all__ = [
     "MAX_RANK",
@@ -91,8 +97,10 @@ __all__ = [
     "LeakyReluOp",
     "MaxPooling2dOp",
     "NodeOp",
+    "ReduceKindAttr",
     "SoftmaxOp",
     "StaticConstantPadOp",
+    "StaticReduceOp",
     "StaticReshapeOp",
     "StaticResizeBilinear2dOp",
     "StaticSliceOp",

@@ -35,7 +35,9 @@ class Kind:
 
 UNARY = (
     Kind("abs", "XNNAbs", 30, ("edge.abs",), "|x|", elements="number"),
+    Kind("approxgelu", "XNNApproxGelu", 129, (), "x·Φ(x), by the hyperbolic tangent"),
     Kind("bankers_rounding", "XNNBankersRounding", 128, (), "the nearest integer to x, ties to even"),
+    Kind("bitwise_not", "XNNBitwiseNot", 131, ("edge.bitwise_not",), "all bits of x flipped", elements="integer"),
     Kind("ceiling", "XNNCeiling", 23, ("edge.ceil",), "the least integer not below x"),
     Kind("cosine", "XNNCos", 47, ("edge.cos",), "cos(x), x in radians"),
     Kind("exp", "XNNExp", 44, ("edge.exp",), "e^x"),
@@ -46,6 +48,7 @@ UNARY = (
     Kind("negate", "XNNNegate", 27, ("edge.neg",), "−x", elements="number"),
     Kind("reciprocal_square_root", "XNNReciprocalSquareRoot", 40, ("edge.rsqrt",), "1 / √x"),
     Kind("sigmoid", "XNNSigmoid", 4, ("edge.sigmoid",), "1 / (1 + e^−x)"),
+    Kind("sign", "XNNSign", 130, (), "−1, 0 or 1", elements="number"),
     Kind("sine", "XNNSin", 45, ("edge.sin",), "sin(x), x in radians"),
     Kind("square", "XNNSquare", 28, ("edge.square",), "x²", elements="number"),
     Kind("square_root", "XNNSquareRoot", 22, ("edge.sqrt",), "√x"),
@@ -56,22 +59,30 @@ UNARY = (
 # makes a clamp, whose other bound is infinite, which no integer is (`optimize_common_subgraphs_min_max_to_clamp`).
 BINARY = (
     Kind("add", "XNNAdd", 1, (), "lhs + rhs", bounded=True, quantized=True, elements="number"),
+    Kind("atan2", "XNNAtan2", 134, ("edge.atan2",), "the angle of the point (rhs, lhs)"),
+    Kind("bitwise_and", "XNNBitwiseAnd", 136, ("edge.bitwise_and.Tensor",), "lhs & rhs", elements="integer"),
+    Kind("bitwise_or", "XNNBitwiseOr", 137, ("edge.bitwise_or.Tensor",), "lhs | rhs", elements="integer"),
+    Kind("bitwise_xor", "XNNBitwiseXor", 138, ("edge.bitwise_xor.Tensor",), "lhs ^ rhs", elements="integer"),
     Kind("divide", "XNNDiv", 8, ("edge.div.Tensor",), "lhs / rhs", bounded=True),
     Kind("maximum", "XNNMaximum", 26, ("edge.maximum",), "the larger of lhs and rhs"),
     Kind("minimum", "XNNMinimum", 12, ("edge.minimum",), "the smaller of lhs and rhs"),
-    Kind(
-        "multiply",
-        "XNNMultiply",
-        15,
-        ("edge.mul.Tensor",),
-        "lhs · rhs",
-        bounded=True,
-        quantized=True,
-        elements="number",
-    ),
+    Kind("modulus", "XNNModulus", 135, (), "lhs − rhs·(lhs / rhs rounded towards zero), and 0 where rhs is 0"),
+    Kind("multiply", "XNNMultiply", 15, ("edge.mul.Tensor",), "lhs · rhs", True, True, "number"),
+    Kind("pow", "XNNPow", 133, (), "lhs to the power rhs"),
     Kind("prelu", "XNNPReLU", 31, (), "lhs where it is positive, else lhs · rhs", quantized=True),
+    Kind("squared_difference", "XNNSquaredDifference", 132, (), "(lhs − rhs)²"),
     Kind("subtract", "XNNSubtract", 16, (), "lhs − rhs", bounded=True, quantized=True, elements="number"),
 )
+
+REDUCE = (
+    Kind("max", "XNNReduceMax", 139, (), "the largest"),
+    Kind("mean", "XNNReduceMean", 140, (), "the mean"),
+    Kind("mean_squared", "XNNReduceMeanSquared", 141, (), "the mean of the squares"),
+    Kind("min", "XNNReduceMin", 142, (), "the smallest"),
+    Kind("sum", "XNNReduceSum", 143, (), "the sum"),
+    Kind("sum_squared", "XNNReduceSumSquared", 144, (), "the sum of the squares"),
+)
+"""What a reduction makes of the elements that it sees; operators are of `enum xnn_reduce_operator`."""
 
 BOUNDED_BINARY = frozenset(row.kind for row in BINARY if row.bounded)
 """Binary kinds whose node clamps its output."""

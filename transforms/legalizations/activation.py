@@ -80,6 +80,8 @@ def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value = operand(op, "self")
     if op.value("approximate") == "none":
         return b.unary("gelu", value)
+    if b.target == "xir":
+        return b.unary("approxgelu", value)
     # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²).
     inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0, value))
     argument = b.binary("multiply", scaled(b, value, math.sqrt(2.0 / math.pi)), inner)

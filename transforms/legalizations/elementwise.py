@@ -132,7 +132,16 @@ def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule("edge.sign")
 def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """−1, 0 or 1."""
-    return lifted(b, promoted(op, b, "self"), -1.0, 1.0)
+    value = promoted(op, b, "self")
+    return b.unary("sign", value) if b.target == "xir" else lifted(b, value, -1.0, 1.0)
+
+
+@rule("edge.bitwise_and.Scalar", "edge.bitwise_or.Scalar", "edge.bitwise_xor.Scalar")
+def bitwise_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The bits of self and of a number, combined."""
+    value = promoted(op, b, "self")
+    kind = op.name.removeprefix("edge.").removesuffix(".Scalar")
+    return b.binary(kind, value, b.scalar(float(op.value("other")), value))
 
 
 @rule("edge.clamp.Tensor")

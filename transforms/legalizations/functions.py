@@ -179,9 +179,12 @@ def round_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def remainder(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self − ⌊self / other⌋·other, rounded towards zero for fmod.
 
-    By a power of 2 no step rounds. Other quotients may round up to a whole number, which is wrong by all of `other`.
+    By a power of 2 no step rounds. Other quotients may round up to a whole number, which is wrong by all of `other`;
+    stock ExecuTorch has no node that computes the remainder itself.
     """
     value, divisor = argument(op, b, "self"), float(op.value("other"))
+    if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
+        return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
     if divisor == 0 or abs(math.frexp(divisor)[0]) != 0.5:
         raise RefusalError(f"its divisor {divisor:g} is not a power of 2, so that the quotient rounds")
     quotient = scaled(b, value, 1 / divisor)
@@ -230,7 +233,9 @@ def power(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
 
 
 def by_logarithm(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
-    """e^(exponent·log x)."""
+    """e^(exponent·log x), where there is no node for it."""
+    if b.target == "xir":
+        return b.binary("pow", value, b.scalar(exponent, value))
     return b.unary("exp", scaled(b, b.unary("log", value), exponent))
 
 
@@ -262,8 +267,10 @@ def pow_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self to the power `exponent`: e^(exponent·log |self|), with the sign of an odd power of a negative number.
 
     A negative number has no other than whole powers: the square root of −(exponent − ⌊exponent⌋) is NaN there, and 0
-    for all others.
+    for all others. Stock ExecuTorch has no node for it.
     """
+    if b.target == "xir":
+        return returned(op, b, b.binary("pow", argument(op, b, "self"), argument(op, b, "exponent")))
     base, exponent = argument(op, b, "self"), finite(b, argument(op, b, "exponent"))
     logarithm = finite(b, b.unary("log", b.unary("abs", base)))
     magnitude = b.unary("exp", b.binary("multiply", exponent, logarithm))

@@ -74,6 +74,8 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
         return image_mean(b, value, keepdim=keepdim)
     if is_dot(b, value, dims):
         return dot(b, value, dims, 1 / prod(shape[d] for d in dims), keepdim=keepdim)
+    if b.target == "xir":
+        return reduce(b, "mean", value, dims, keepdim=keepdim)
     image = as_image(b, value, dims)
     outer, _, _, inner = b.shape(image)
     mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (outer, inner))
@@ -106,6 +108,14 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
     return b.reshape(sums, kept_shape(shape, dims, keepdim))
 
 
+def reduce(b: NodeBuilder, kind: str, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """A reduction node, which stock ExecuTorch lacks."""
+    properties: dict[str, Attribute] = {"kind": xnnpack.ReduceKindAttr(kind), "axes": u32s(dims)}
+    if keepdim:
+        properties["keep_dims"] = UnitAttr()
+    return b.node(xnnpack.StaticReduceOp, [value], kept_shape(b.shape(value), dims, keepdim), properties)
+
+
 def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
     """The mean over H and W of an NCHW value, whatever its size."""
     batch, channels, _, _ = b.shape(value)
@@ -117,7 +127,9 @@ def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
 
 
 def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The largest element over `dims`, sorted and not empty: a pooling window as large as the dimension."""
+    """The largest element over `dims`, sorted and not empty: without a node, a window as large as the dimension."""
+    if b.target == "xir":
+        return reduce(b, "max", value, dims, keepdim=keepdim)
     shape = b.shape(value)
     image = as_image(b, value, dims)
     outer, reduced, _, inner = b.shape(image)
@@ -128,7 +140,9 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
 
 
 def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The smallest element over `dims`: what is largest of the negatives."""
+    """The smallest element over `dims`: without a node, what is largest of the negatives."""
+    if b.target == "xir":
+        return reduce(b, "min", value, dims, keepdim=keepdim)
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
 
 
@@ -159,6 +173,8 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     """The sum over `dims`: the mean times the number of elements, in fp32, where it is no product with ones."""
     if is_dot(b, value, dims):
         return dot(b, value, dims, 1.0, keepdim=keepdim)
+    if b.target == "xir":
+        return reduce(b, "sum", value, dims, keepdim=keepdim)
     count = prod(b.shape(value)[d] for d in dims)
     total = scaled(b, mean_over(b, b.convert(value, f32), dims, keepdim=keepdim), count)
     return b.convert(total, element_type(value))

@@ -107,12 +107,14 @@ class NodeBuilder:
     ) -> SSAValue:
         """Build a node with one result of `shape`; an absent bias is left out.
 
-        The result has the element type `element`, by default the first operand's.
+        The result has the element type `element`, by default that of the first operand that is no constant.
 
         Where XNNPACK has no kernel for a 16-bit floating-point type, the node computes in fp32 between conversions.
         For bf16 XNNPACK would do the same by itself, at each node anew; `propagate-converts` removes those that meet.
         """
-        element = element or element_type(operands[0])
+        if element is None:
+            computed = (value for value in operands if not isinstance(value.owner, xnnpack.ConstantOp))
+            element = element_type(next(computed, operands[0]))
         sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
         op = op_class.create(operands=operands, result_types=[tensor_type(element, sizes)], properties=properties or {})
         if computes_in_fp32(op, element):
@@ -129,9 +131,9 @@ class NodeBuilder:
         if element_type(value) == element:
             return value
         if isinstance(value.owner, edge.ConstantOp):
-            return self.constant(self.numbers(value, "operand"), element, static_name(value))
+            return self.static(self.numbers(value, "operand"), element, static_name(value))
         if isinstance(value.owner, xnnpack.ConstantOp):
-            return self.constant(constant_array(value.owner.value, self.ctx), element, "constant")
+            return self.static(constant_array(value.owner.value, self.ctx), element, "constant")
         return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
@@ -171,12 +173,17 @@ class NodeBuilder:
         """Clamp to [low, high], an absent bound being infinite."""
         return self.node(xnnpack.ClampOp, [value], self.shape(value), bounds(low, high))
 
-    def constant(self, array: np.ndarray, like: SSAValue | Attribute, name: str) -> SSAValue:
-        """A static tensor of the element type `like`, or that value's, to which numbers of another type are rounded.
+    def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
+        """A static tensor with the element type of `like`, to which numbers of another type are rounded.
 
-        `array` may be a strided view: its bytes are laid out when the file is written.
+        Numbers to compute with beside a bf16 value are not rounded, since such a node computes in fp32; bf16 bit
+        patterns stay what they are. `array` may be a strided view: its bytes are laid out when the file is written.
         """
-        element = element_type(like) if isinstance(like, SSAValue) else like
+        element = element_type(like)
+        return self.static(array, f32 if element == bf16 and array.dtype.kind == "f" else element, name)
+
+    def static(self, array: np.ndarray, element: Attribute, name: str) -> SSAValue:
+        """A static tensor of an element type."""
         return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name, element))).output
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:

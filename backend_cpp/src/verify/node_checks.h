@@ -37,6 +37,7 @@ Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g);
 Status VerifyAvgPooling2d(const graph::XNNPooling2D& node, GraphVerifier* g);
 Status VerifyMaxPooling2d(const graph::XNNPooling2D& node, GraphVerifier* g);
 Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& node, GraphVerifier* g);
+Status VerifyReduce(const graph::XNNStaticReduce& node, GraphVerifier* g);
 Status VerifyGlobalAvgPooling2d(const graph::XNNNode1x1& node, GraphVerifier* g);
 Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& node, GraphVerifier* g);
 

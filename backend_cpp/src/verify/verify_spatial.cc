@@ -223,6 +223,28 @@ Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, GraphVerifier* 
   return g->Output(n.output_index_id(), dims);
 }
 
+Status VerifyReduce(const graph::XNNStaticReduce& n, GraphVerifier* g) {
+  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), 0));
+  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
+  if (n.reduction_axes() == nullptr || n.reduction_axes()->size() == 0) return Bad("no axes");
+  const bool keep = (n.flags() & XNN_FLAG_KEEP_DIMS) != 0;
+  Dims dims;
+  uint32_t next = 0;  // the first axis that was not looked at
+  for (const uint32_t axis : *n.reduction_axes()) {
+    if (axis < next || axis >= input->dims.rank)
+      return Bad("axis ", axis, " is none, or no new one");
+    for (; next < axis; ++next) dims[dims.rank++] = input->dims[next];
+    if (keep) dims[dims.rank++] = 1;
+    ++next;
+  }
+  for (; next < input->dims.rank; ++next) dims[dims.rank++] = input->dims[next];
+  // Sums of types other than fp32 are kept in fp32 or int32 until the last one is added.
+  uint64_t count = 1;
+  for (size_t i = 0; i < dims.rank; ++i) count *= dims[i];
+  XIR_RETURN_IF_ERROR(g->Scratch(count, sizeof(float)));
+  return g->OutputLike(n.output_id(), dims, *input);
+}
+
 Status VerifyGlobalAvgPooling2d(const graph::XNNNode1x1& n, GraphVerifier* g) {
   XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), 0));
   XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));

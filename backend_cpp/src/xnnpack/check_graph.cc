@@ -27,9 +27,7 @@ class Zeros {
   }
 
   bool ok() const { return data_ != MAP_FAILED; }
-  Bytes bytes() const {
-    return Bytes(static_cast<const uint8_t*>(data_), size_ - kOverreadBytes);
-  }
+  Bytes bytes() const { return Bytes(static_cast<const uint8_t*>(data_), size_ - kOverreadBytes); }
 
  private:
   size_t size_;

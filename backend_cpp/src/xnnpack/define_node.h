@@ -46,6 +46,8 @@ xnn_status DefineConvTranspose2d(const graph::XNNNodeConv& node, const NodeConte
 xnn_status DefineAvgPooling2d(const graph::XNNPooling2D& node, const NodeContext& c);
 xnn_status DefineMaxPooling2d(const graph::XNNPooling2D& node, const NodeContext& c);
 xnn_status DefineArgMaxPooling2d(const graph::XNNArgMaxPooling2d& node, const NodeContext& c);
+xnn_status DefineReduce(const graph::XNNStaticReduce& node, xnn_reduce_operator op,
+                        const NodeContext& c);
 xnn_status DefineGlobalAvgPooling2d(const graph::XNNNode1x1& node, const NodeContext& c);
 xnn_status DefineStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& node,
                                         const NodeContext& c);

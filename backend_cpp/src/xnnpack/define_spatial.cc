@@ -53,6 +53,13 @@ xnn_status DefineArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, const NodeC
                                       c(n.output_index_id()), n.flags());
 }
 
+xnn_status DefineReduce(const graph::XNNStaticReduce& n, xnn_reduce_operator op,
+                        const NodeContext& c) {
+  const std::vector<size_t> axes(n.reduction_axes()->begin(), n.reduction_axes()->end());
+  return xnn_define_static_reduce(c.subgraph(), op, axes.size(), axes.data(), c(n.input_id()),
+                                  c(n.output_id()), n.flags());
+}
+
 // XNNPACK's own node of this name is deprecated; it is a mean over height and width.
 xnn_status DefineGlobalAvgPooling2d(const graph::XNNNode1x1& n, const NodeContext& c) {
   const size_t rank = c.builder.Rank(n.input_id());

@@ -33,6 +33,8 @@ DTYPES: dict[type[Attribute], torch.dtype] = {
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": torch.abs,
+    "approxgelu": lambda x: F.gelu(x, approximate="tanh"),
+    "bitwise_not": torch.bitwise_not,
     "bankers_rounding": torch.round,
     "ceiling": torch.ceil,
     "cosine": torch.cos,
@@ -44,6 +46,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "negate": torch.neg,
     "reciprocal_square_root": lambda x: 1 / torch.sqrt(x),
     "sigmoid": torch.sigmoid,
+    "sign": torch.sign,
     "sine": torch.sin,
     "square": lambda x: x * x,
     "square_root": torch.sqrt,
@@ -52,12 +55,28 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
 
 BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add": torch.add,
+    "atan2": torch.atan2,
+    "bitwise_and": torch.bitwise_and,
+    "bitwise_or": torch.bitwise_or,
+    "bitwise_xor": torch.bitwise_xor,
     "divide": torch.div,
     "maximum": torch.maximum,
     "minimum": torch.minimum,
+    "modulus": torch.fmod,
     "multiply": torch.mul,
+    "pow": torch.pow,
     "prelu": lambda x, slope: torch.where(x > 0, x, x * slope),
+    "squared_difference": lambda x, y: (x - y) ** 2,
     "subtract": torch.sub,
+}
+
+REDUCE: dict[str, Callable[[Tensor, tuple[int, ...], bool], Tensor]] = {
+    "max": torch.amax,
+    "mean": torch.mean,
+    "mean_squared": lambda x, axes, keep: (x * x).mean(axes, keep),
+    "min": torch.amin,
+    "sum": torch.sum,
+    "sum_squared": lambda x, axes, keep: (x * x).sum(axes, keep),
 }
 
 
@@ -268,6 +287,11 @@ def _(op: xnnpack.ArgMaxPooling2dOp, operands: Sequence[Tensor]) -> Sequence[Ten
 @evaluate.register
 def _(op: xnnpack.GlobalAveragePooling2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
     return bounded(op, operands[0].mean((-3, -2), keepdim=op.keep_dims is not None))
+
+
+@evaluate.register
+def _(op: xnnpack.StaticReduceOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
+    return (REDUCE[op.kind.data](operands[0], ints(op.axes), op.keep_dims is not None),)
 
 
 @evaluate.register

@@ -10,7 +10,7 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call
-from reference.xnnpack import BINARY, UNARY, run_module
+from reference.xnnpack import BINARY, REDUCE, UNARY, run_module
 from xdsl.traits import Pure
 
 from xir import runtime
@@ -531,7 +531,32 @@ MIXED_CASES: list[Case] = [
 """Calls whose operands and result differ in type."""
 
 
-XIR_CASES: list[Case] = [case("round", self=ROUNDING)]
+XIR_CASES: list[Case] = [
+    case("round", self=ROUNDING),
+    case("gelu", self=NEAR_ZERO, approximate="tanh"),
+    case("sign", self=torch.tensor([-3e38, -1.0, -2e-38, 0.0, 2e-38, 0.5, math.inf])),
+    case("sign", self=i(10)),
+    *(case("pow.Tensor_Scalar", self=p(2, 3), exponent=e) for e in (0.3, -2.7, 70)),
+    case(
+        "pow.Tensor_Tensor",
+        self=torch.tensor([-2.0, -2.0, -0.5, 0.0, 3.0]),
+        exponent=torch.tensor([3.0, 2, -1, 2, 0.4]),
+    ),
+    case("atan2", self=r(4, 5), other=r(5)),
+    case("fmod.Scalar", self=r(4, 5) * 9, other=-2.7),
+    case("bitwise_not", self=i(10)),
+    *(case(f"bitwise_{name}.Tensor", self=i(2, 3), other=i(3)) for name in ("and", "or", "xor")),
+    *(case(f"bitwise_{name}.Scalar", self=i(2, 3), other=5) for name in ("and", "or", "xor")),
+    *(
+        case(row_name, self=x, dim=dim, keepdim=keepdim)
+        for row_name in ("mean.dim", "sum.dim_IntList", "amax", "amin")
+        for x, dim in ((IMAGE, [1]), (IMAGE, [0, 2]), (IMAGE, [1, 3]), (r(3, 5000), [1]), (IMAGE.half(), [0, 2, 3]))
+        for keepdim in (False, True)
+    ),
+    case("max", self=IMAGE),
+    case("min.dim", only=[0], self=IMAGE, dim=1),
+    case("_log_softmax", self=r(2, 3, 4) * 50, dim=1, half_to_float=False),
+]
 """Calls that become nodes which stock ExecuTorch lacks."""
 
 
@@ -676,3 +701,4 @@ def test_every_rule_is_for_an_op_of_the_dialect_without_effect() -> None:
 def test_the_reference_computes_every_kind() -> None:
     assert {row.kind for row in kinds.UNARY} == UNARY.keys()
     assert {row.kind for row in kinds.BINARY} == BINARY.keys()
+    assert {row.kind for row in kinds.REDUCE} == REDUCE.keys()

@@ -121,8 +121,8 @@ func.func @invalid(%a: tensor<4xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<4xf32>) {
-  // expected-error @+1 {{unknown kind 'pow', expected one of add, divide,}}
-  xnnpack.binary pow %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  // expected-error @+1 {{unknown kind 'power', expected one of add, atan2,}}
+  xnnpack.binary power %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
   func.return
 }
 
@@ -961,5 +961,61 @@ func.func @invalid() {
 func.func @invalid() {
   // expected-error @+1 {{value must be a dense or dense_resource attribute}}
   %0 = "xnnpack.constant"() <{value = "w"}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{axes [1, 0] are not some of the 3 dimensions in ascending order}}
+  %0 = xnnpack.static_reduce sum %a {axes = array<i32: 1, 0>} : tensor<2x3x4xf32> -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{axes [3] are not some of the 3 dimensions in ascending order}}
+  %0 = xnnpack.static_reduce sum %a {axes = array<i32: 3>} : tensor<2x3x4xf32> -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{axes [] are not some of the 3 dimensions in ascending order}}
+  %0 = xnnpack.static_reduce sum %a {axes = array<i32>} : tensor<2x3x4xf32> -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{result has shape 2x4, expected 2x1x4}}
+  %0 = xnnpack.static_reduce max %a {axes = array<i32: 1>, keep_dims} : tensor<2x3x4xf32> -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{unknown kind 'prod', expected one of max, mean,}}
+  %0 = xnnpack.static_reduce prod %a {axes = array<i32: 1>} : tensor<2x3x4xf32> -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3xi32>) {
+  // expected-error @+1 {{XNNPACK does not compute it on i32}}
+  %0 = xnnpack.static_reduce sum %a {axes = array<i32: 1>} : tensor<2x3xi32> -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<2x3xf32>) {
+  // expected-error @+1 {{XNNPACK does not compute it on f32}}
+  %0 = xnnpack.unary bitwise_not %a : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return
 }
