@@ -90,9 +90,10 @@ class NodeBuilder:
         return self.sizes.number(value) if isinstance(value, SSAValue) else value
 
     def insert(self, op: OpT) -> OpT:
-        """Add `op`, a node that the target's runtime has, behind the ops built so far."""
-        known = self.target == "xir" or not isinstance(op, xnnpack.NodeOp) or not op.member().is_xir_only
-        assert known, f"stock ExecuTorch has no node for {op.name}: compose it of others"
+        """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
+        if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
+            op.erase()
+            raise RefusalError("stock ExecuTorch has no node for it", 'compile for target "xir"')
         op.location = self.location
         self.ops.append(op)
         return op
