@@ -132,9 +132,9 @@ class NodeBuilder:
         if element_type(value) == element:
             return value
         if isinstance(value.owner, edge.ConstantOp):
-            return self.static(self.numbers(value, "operand"), element, static_name(value))
+            return self.static(StaticTensor(self.numbers(value, "operand"), element, static_name(value)))
         if isinstance(value.owner, xnnpack.ConstantOp):
-            return self.static(constant_array(value.owner.value, self.ctx), element, "constant")
+            return self.static(StaticTensor(constant_array(value.owner.value, self.ctx), element, "constant"))
         return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
@@ -181,11 +181,7 @@ class NodeBuilder:
         patterns stay what they are. `array` may be a strided view: its bytes are laid out when the file is written.
         """
         element = element_type(like)
-        return self.static(array, f32 if element == bf16 and array.dtype.kind == "f" else element, name)
-
-    def static(self, array: np.ndarray, element: Attribute, name: str) -> SSAValue:
-        """A static tensor of an element type."""
-        return self.insert(xnnpack.ConstantOp(make_dense(array, self.ctx, name, element))).output
+        return self.static(StaticTensor(array, f32 if element == bf16 and array.dtype.kind == "f" else element, name))
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
