@@ -8,7 +8,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner
+    from xir.quantizer import QuantReport
 
 
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -64,6 +65,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
     parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
+    _add_quantization(parser)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
         if option.type == "bool":
@@ -72,6 +74,51 @@ def _argument_parser() -> argparse.ArgumentParser:
         else:
             delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
     return parser
+
+
+def _add_quantization(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("quantisation", "What --quantize does; docs/quantization.md has examples.")
+    group.add_argument(
+        "--quantize",
+        choices=("auto", "static", "dynamic", "int4"),
+        nargs="?",
+        const="auto",
+        help="compute on integers: int8 with calibrated (static) or run-time (dynamic) ranges of activations, or 4-bit "
+        "weights; auto, the default: what suits the zoo's model, static for others",
+    )
+    group.add_argument(
+        "--calibration",
+        metavar="FILE.py:FACTORY",
+        help="a function that returns an iterable of inputs; default: random ones for the zoo's models, the example "
+        "inputs for others",
+    )
+    group.add_argument(
+        "--group-size", metavar="N", help="inputs that share a 4-bit weight's scale, or 'channel' (default: 32)"
+    )
+    group.add_argument(
+        "--keep-float",
+        metavar="PATTERN",
+        action="append",
+        help="leave layers in float: a module's path, an operator such as aten.add, or a node's name; repeat for more",
+    )
+    group.add_argument(
+        "--min-sqnr", metavar="DB", type=float, help="leave the worst layers in float until the outputs are this good"
+    )
+    group.add_argument(
+        "--quant-report", action="store_true", help="print how far each layer is from the float program, worst first"
+    )
+    group.add_argument("--quant-report-json", metavar="FILE", help="write that table as JSON")
+
+
+def _check_quantization(options: argparse.Namespace) -> None:
+    names = ("calibration", "group_size", "keep_float", "min_sqnr", "quant_report", "quant_report_json")
+    given = [name for name in names if getattr(options, name) not in (None, False)]
+    if given and options.quantize is None:
+        raise UsageError(f"--{given[0].replace('_', '-')} says how to quantise: give --quantize as well")
+    if options.quantize is not None and options.dtype not in (None, "fp32"):
+        raise UsageError("--quantize takes float32 models: leave --dtype out")
+    if options.group_size is not None and options.quantize != "int4":
+        raise UsageError("--group-size goes with --quantize=int4")
 
 
 def _partition_options() -> Sequence[PassOption]:
@@ -114,12 +161,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
         if (options.report or options.report_json) and not options.delegate:
             raise UsageError("a report says what --delegate leaves out: give that as well")
+        _check_quantization(options)
         return _compile(options, _partitioner(options))
     except (UsageError, ModelError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torchvision"):
+        if error.name not in ("torch", "torchvision", "torchao"):
             raise
         print(
             f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
@@ -130,8 +178,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
+    quality: QuantReport | None = None
     try:
         name, program = _load(options)
+        if options.quantize is not None:
+            program, quality = _quantize(options, program)
         with step(f"Lowering {name}"):
             edge = _lower(program, partitioner)
             executorch = edge.to_executorch()
@@ -141,17 +192,67 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     except AlreadyReportedError:
         return 1
     variant = "xnnpack" if options.delegate else "portable"
-    path = options.output_dir / f"{name}_{variant}_{options.dtype or _type_of(program)}.pte"
+    precision = _PRECISIONS.get(options.quantize) or options.dtype or _type_of(program)
+    path = options.output_dir / f"{name}_{variant}_{precision}.pte"
     with step(f"Writing {path}"):
         _write(path, executorch.write_to_file)
     size = f"{path.stat().st_size / 1e6:.2f} MB"
     last_line = f"{path}: {size}, {_summary(edge, options)}{_python_only(executorch)}"
-    _print_results(options, edge, executorch, last_line)
+    _print_results(options, edge, executorch, last_line, quality)
     return 0
 
 
+_PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}
+"""How a file's name calls what a quantised program computes on."""
+
+
+def _quantize(options: argparse.Namespace, program: ExportedProgram) -> tuple[ExportedProgram, QuantReport | None]:
+    """The quantised program, and its report where one was asked for."""
+    from xir.quantizer import QuantConfig, quantize, quantize_and_measure
+
+    if options.quantize == "auto":
+        dynamic = bool(options.model_name) and MODELS[options.model_name].dynamic
+        options.quantize = "dynamic" if dynamic else "static"
+    group_size = {None: 32, "channel": None}.get(options.group_size, options.group_size)
+    try:
+        config = QuantConfig(
+            options.quantize,
+            group_size=None if group_size is None else int(group_size),
+            keep_float=tuple(options.keep_float or ()),
+            min_sqnr=options.min_sqnr,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if program.example_inputs is None:
+        raise UsageError("the program was saved without example inputs: export it again")
+    inputs, calibration = program.example_inputs[0], _calibration(options)
+    if not (options.quant_report or options.quant_report_json):
+        return quantize(program, inputs, calibration, config), None
+    return quantize_and_measure(program, inputs, calibration, config)
+
+
+def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
+    """The inputs that ranges come from; None for the example inputs."""
+    if options.calibration:
+        return _function(options.calibration, "--calibration")[1]()
+    if options.weights and options.quantize == "static":
+        print(
+            "xir-aot: note: ranges of activations come from random inputs: give --calibration for real ones",
+            file=sys.stderr,
+        )
+    if not options.model_name or options.max_batch is not None:
+        return None
+    from xir.models import calibration_inputs
+
+    return calibration_inputs(options.model_name)
+
+
 def _print_results(
-    options: argparse.Namespace, edge: EdgeProgram, executorch: ExecutorchProgram, last_line: str
+    options: argparse.Namespace,
+    edge: EdgeProgram,
+    executorch: ExecutorchProgram,
+    last_line: str,
+    quality: QuantReport | None,
 ) -> None:
     """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
     from xir.report import report_of
@@ -170,6 +271,10 @@ def _print_results(
         print(edge.module)
     if options.report:
         print(report.text(), file=text)
+    if quality is not None and options.quant_report_json:
+        _write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
+    if quality is not None and options.quant_report:
+        print(quality.text(), file=text)
     print(last_line, file=text)
 
 
@@ -239,18 +344,24 @@ def _export(name: str, model: Any, inputs: tuple[Any, ...], shapes: Any, max_bat
         raise UsageError(f"'{name}' does not export with these dynamic shapes: {reason}") from None
 
 
-def _call_factory(reference: str) -> tuple[str, Any, Any, Any]:
-    """`path.py:factory`: its name, and the module, example inputs and dynamic shapes, if any, that it returns."""
-    file, colon, factory = reference.rpartition(":")
+def _function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:
+    """Name and function of `path.py:function`."""
+    file, colon, name = reference.rpartition(":")
     if not colon or not file:
-        raise UsageError(f"--model takes FILE.py:FACTORY, got '{reference}'")
+        raise UsageError(f"{option} takes FILE.py:FACTORY, got '{reference}'")
     spec = importlib.util.spec_from_file_location(Path(file).stem, file) if Path(file).is_file() else None
     if spec is None or spec.loader is None:
         raise UsageError(f"'{file}' is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if not callable(function := getattr(module, factory, None)):
-        raise UsageError(f"'{file}' has no function '{factory}'")
+    if not callable(function := getattr(module, name, None)):
+        raise UsageError(f"'{file}' has no function '{name}'")
+    return name, function
+
+
+def _call_factory(reference: str) -> tuple[str, Any, Any, Any]:
+    """`path.py:factory`: its name, and the module, example inputs and dynamic shapes, if any, that it returns."""
+    factory, function = _function(reference, "--model")
     result = function()
     if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise UsageError(

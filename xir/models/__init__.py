@@ -3,6 +3,6 @@
 Looking names up needs no torch; building a model does.
 """
 
-from .zoo import MODELS, ModelError, load_model
+from .zoo import MODELS, ModelError, calibration_inputs, load_model
 
-__all__ = ["MODELS", "ModelError", "load_model"]
+__all__ = ["MODELS", "ModelError", "calibration_inputs", "load_model"]

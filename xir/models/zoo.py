@@ -28,6 +28,9 @@ class Model:
     summary: str
     tokens: int = 0
     """0: the inputs are float32. Otherwise they are int64, numbers of as many tokens."""
+    dynamic: bool = False
+    """Quantised by default with activations as they come, which suits matrix products; otherwise with calibrated ones,
+    which suit convolutions. The choices are those of ExecuTorch's `examples/xnnpack/__init__.py`."""
 
 
 def _image(size: int) -> tuple[tuple[int, ...], ...]:
@@ -46,16 +49,22 @@ MODELS: dict[str, Model] = {
     "ic3": Model("vision", "inception_v3", _image(299), "Inception v3"),
     "efficientnet_b0": Model("vision", "efficientnet_b0", _image(224), "EfficientNet-B0"),
     "ic4": Model("inception_v4", "inception_v4", _image(299), "Inception v4"),
-    "vit": Model("vision", "vit_b_16", _image(224), "Vision Transformer B/16"),
+    "vit": Model("vision", "vit_b_16", _image(224), "Vision Transformer B/16", dynamic=True),
     "dl3": Model("vision", "deeplab_v3", _image(224), "DeepLab v3, ResNet-50"),
     "edsr": Model("edsr", "edsr", _image(224), "EDSR, super-resolution by two"),
-    "w2l": Model("wav2letter", "wav2letter", ((10, 1, 700),), "Wav2Letter"),
-    "mobilebert": Model("mobilebert", "mobilebert", ((1, 128),), "MobileBERT", tokens=30522),
-    "llama2": Model("llama", "llama", ((1, 128),), "a decoder in Llama's style, 15 million parameters", tokens=32000),
+    "w2l": Model("wav2letter", "wav2letter", ((10, 1, 700),), "Wav2Letter", dynamic=True),
+    "mobilebert": Model("mobilebert", "mobilebert", ((1, 128),), "MobileBERT", tokens=30522, dynamic=True),
+    "llama2": Model(
+        "llama", "llama", ((1, 128),), "a decoder in Llama's style, 15 million parameters", tokens=32000, dynamic=True
+    ),
     "emformer_transcribe": Model("emformer", "emformer_transcribe", ((1, 132, 80),), "Emformer-RNNT, sound encoder"),
-    "emformer_predict": Model("emformer", "emformer_predict", ((1, 16),), "Emformer-RNNT, predictor", tokens=4097),
-    "emformer_join": Model("emformer", "emformer_join", ((1, 32, 1024), (1, 16, 1024)), "Emformer-RNNT, joiner"),
-    "lstm": Model("lstm", "lstm", ((1, 16, 64),), "a two-layer LSTM"),
+    "emformer_predict": Model(
+        "emformer", "emformer_predict", ((1, 16),), "Emformer-RNNT, predictor", tokens=4097, dynamic=True
+    ),
+    "emformer_join": Model(
+        "emformer", "emformer_join", ((1, 32, 1024), (1, 16, 1024)), "Emformer-RNNT, joiner", dynamic=True
+    ),
+    "lstm": Model("lstm", "lstm", ((1, 16, 64),), "a two-layer LSTM", dynamic=True),
 }
 """Name -> model; the names are those of ExecuTorch's examples where those have the model."""
 
@@ -88,6 +97,16 @@ def load_model(
         else:
             load_weights(model, weights)
     return model, inputs
+
+
+def calibration_inputs(name: str, count: int = 8) -> list[tuple[torch.Tensor, ...]]:
+    """Random inputs like the ones that `load_model` gives, the same in every run."""
+    import torch
+
+    entry = MODELS[name]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED + 1)
+        return [tuple(_input(shape, entry.tokens) for shape in entry.inputs) for _ in range(count)]
 
 
 def _input(shape: tuple[int, ...], tokens: int) -> torch.Tensor:

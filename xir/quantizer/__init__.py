@@ -7,8 +7,10 @@ What can compute on integers is said once, at the legalisation rules (`xir.trans
 `XnnpackQuantizer` annotates by that table.
 """
 
+from . import _torchao as _torchao
 from .config import QuantConfig
-from .quantize import quantize
+from .quantize import quantize, quantize_and_measure
 from .quantizer import XnnpackQuantizer
+from .report import Layer, QuantReport
 
-__all__ = ["QuantConfig", "XnnpackQuantizer", "quantize"]
+__all__ = ["Layer", "QuantConfig", "QuantReport", "XnnpackQuantizer", "quantize", "quantize_and_measure"]

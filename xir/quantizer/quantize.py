@@ -17,8 +17,10 @@ from xir.ir.location import name_location
 from xir.progress import step
 
 from .calibration import calibrate, checked
-from .config import QuantConfig
+from .config import DEFAULT, QuantConfig
 from .quantizer import XnnpackQuantizer
+from .report import QuantReport, measure, without_observers
+from .search import NothingToQuantizeError, reach
 
 
 def quantize(
@@ -40,10 +42,42 @@ def quantize(
     DiagnosticError for calibration inputs that do not fit the model, values without a range, groups that do not
     divide a weight, patterns that match nothing, and a model that has nothing to quantise.
     """
-    sample = next(checked([tuple(sample_inputs)], tuple(sample_inputs), [frozenset()] * len(sample_inputs)))
+    sample, quantizer = _arguments(sample_inputs, config)
     program = export(model, sample, dynamic_shapes)
-    quantizer = config if isinstance(config, XnnpackQuantizer) else XnnpackQuantizer(config or QuantConfig())
-    return convert(program, prepared(program, quantizer, sample, calibration), sample)
+    if quantizer.min_sqnr is not None:
+        return quantize_and_measure(program, sample, calibration, quantizer)[0]
+    return converted(program, convert_pt2e(prepared(program, quantizer, sample, calibration)), sample)
+
+
+def quantize_and_measure(
+    model: nn.Module | ExportedProgram,
+    sample_inputs: Sequence[Tensor],
+    calibration: Iterable[Any] | None = None,
+    config: QuantConfig | XnnpackQuantizer | None = None,
+    *,
+    dynamic_shapes: Any = None,
+) -> tuple[ExportedProgram, QuantReport]:
+    """`quantize`, and how far each layer is from the float program on the calibration inputs."""
+    sample, quantizer = _arguments(sample_inputs, config)
+    program = export(model, sample, dynamic_shapes)
+    samples = [sample] if calibration is None else list(checked(calibration, sample, free_dimensions(program)))
+
+    def attempt(kept: Sequence[str]) -> tuple[GraphModule, QuantReport]:
+        observed = prepared(program, quantizer.keep(kept), sample, samples)
+        floats = without_observers(observed)
+        graph = convert_pt2e(observed)
+        return graph, measure(floats, graph, quantizer.layers, samples, kept)
+
+    graph, report = reach(quantizer.min_sqnr, attempt)
+    return converted(program, graph, sample), report
+
+
+def _arguments(
+    sample_inputs: Sequence[Tensor], config: QuantConfig | XnnpackQuantizer | None
+) -> tuple[tuple[Tensor, ...], XnnpackQuantizer]:
+    sample = tuple(sample_inputs)
+    (sample,) = checked([sample], sample, [frozenset()] * len(sample))
+    return sample, config if isinstance(config, XnnpackQuantizer) else XnnpackQuantizer(config or DEFAULT)
 
 
 def export(model: nn.Module | ExportedProgram, sample: tuple[Tensor, ...], dynamic_shapes: Any) -> ExportedProgram:
@@ -71,20 +105,21 @@ def prepared(
             f"keep_float '{unmatched[0]}' matches no layer: patterns are of a module's path, an operator such as "
             "aten.add, or a node's name",
         )
-    if quantizer.annotated == 0:
-        raise DiagnosticError(
+    if not quantizer.layers:
+        raise NothingToQuantizeError(
             name_location("quantize"),
             "the model has nothing to quantise: no layer of it that the configuration covers computes on integers",
         )
-    calibrate(observed, [sample] if calibration is None else calibration, sample, _free_dimensions(program))
+    calibrate(observed, [sample] if calibration is None else calibration, sample, free_dimensions(program))
     return observed
 
 
-def convert(program: ExportedProgram, observed: GraphModule, sample: tuple[Tensor, ...]) -> ExportedProgram:
-    """The quantised program, with the float program's open dimensions."""
-    with step("Converting the model"), torch.no_grad():
-        converted = convert_pt2e(observed)
-        return torch.export.export(converted, sample, dynamic_shapes=_dynamic_shapes(program))
+def converted(program: ExportedProgram, graph: GraphModule, sample: tuple[Tensor, ...]) -> ExportedProgram:
+    """The quantised graph as a program, with the float program's open dimensions."""
+    if program.example_inputs is not None:
+        sample = program.example_inputs[0]  # of a size other than 1 where it is open: export takes 1 for a constant
+    with step("Exporting the quantised model"), torch.no_grad():
+        return torch.export.export(graph, sample, dynamic_shapes=_dynamic_shapes(program))
 
 
 def _inputs(program: ExportedProgram) -> list[Any]:
@@ -93,13 +128,28 @@ def _inputs(program: ExportedProgram) -> list[Any]:
     return [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in names]
 
 
-def _free_dimensions(program: ExportedProgram) -> list[frozenset[int]]:
+def free_dimensions(program: ExportedProgram) -> list[frozenset[int]]:
+    """For each input, the dimensions whose size is open."""
     return [frozenset(d for d, size in enumerate(value.shape) if is_open(size)) for value in _inputs(program)]
 
 
 def _dynamic_shapes(program: ExportedProgram) -> Any:
     """What `torch.export.export` has to be told for the same open dimensions; None if there are none."""
-    shapes: list[dict[int, Any]] = []
-    for value in _inputs(program):
-        shapes.append({d: torch.export.Dim.AUTO for d, size in enumerate(value.shape) if is_open(size)})
+    dims: dict[str, Any] = {}
+    shapes = [
+        {d: _dimension(program, size, dims) for d, size in enumerate(value.shape) if is_open(size)}
+        for value in _inputs(program)
+    ]
     return tuple(shapes) if any(shapes) else None
+
+
+def _dimension(program: ExportedProgram, size: torch.SymInt, dims: dict[str, Any]) -> Any:
+    """The dimension of a size; the same for the same symbol. Export finds relations such as 2·n again by itself."""
+    symbol = size.node.expr
+    if not symbol.is_Symbol:
+        return torch.export.Dim.AUTO
+    if symbol.name not in dims:
+        bounds = program.range_constraints[symbol]
+        upper = int(bounds.upper) if bounds.upper.is_Integer else None
+        dims[symbol.name] = torch.export.Dim(symbol.name, min=int(bounds.lower), max=upper)
+    return dims[symbol.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -34,8 +35,10 @@ class XnnpackQuantizer(Quantizer):
         self._by_type: dict[str, QuantConfig | None] = {}
         self._by_operator: dict[str, QuantConfig | None] = {}
         self._matched: set[str] = set()
-        self.annotated = 0
-        """How many nodes the last `annotate` found."""
+        self._kept: frozenset[str] = frozenset()
+        self.layers: dict[str, str] = {}
+        """The layers that the last `annotate` found, by name: the node that each ends with, a clamp of its own
+        included. Ops that only move data are none."""
 
     def set_global(self, config: QuantConfig | None) -> XnnpackQuantizer:
         """Quantise by `config` what no other setter names."""
@@ -57,6 +60,11 @@ class XnnpackQuantizer(Quantizer):
         self._by_operator[str(operator)] = config
         return self
 
+    def keep(self, names: Iterable[str]) -> XnnpackQuantizer:
+        """Leave the nodes of these names in float, whatever else is said of them, and no others by this means."""
+        self._kept = frozenset(names)
+        return self
+
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take apart what hides products that could compute on integers."""
         make_products_explicit(model, lambda node: self._find(node))
@@ -74,10 +82,16 @@ class XnnpackQuantizer(Quantizer):
 
         selection = Selection(model.graph, operators, parameters, is_static)
         StaticAnnotator(selection, operators, parameters, configs).annotate()
-        self.annotated = len(selection.kinds)
+        self.layers = {
+            node.name: (selection.tails[node] or (node,))[-1].name
+            for node, kind in selection.kinds.items()
+            if kind is not Quantized.MOVES
+        }
         for node, config in configs.items():
-            if config.mode != "static" and operators.kind(node) is Quantized.WEIGHTED:
-                self.annotated += annotate_dynamic(node, config, operators, parameters)
+            if config.mode == "static" or operators.kind(node) is not Quantized.WEIGHTED:
+                continue
+            if annotate_dynamic(node, config, operators, parameters):
+                self.layers[node.name] = node.name
         return model
 
     def validate(self, model: GraphModule) -> None:
@@ -86,12 +100,17 @@ class XnnpackQuantizer(Quantizer):
     def _find(self, node: Node) -> QuantConfig | None:
         """The configuration of a node; None for float."""
         config = self._find_by_place(node)
-        if config is None or node.op != "call_function":
+        if config is None or node.op != "call_function" or node.name in self._kept:
             return None
         names = names_of(node)
         kept = {pattern for pattern in config.keep_float if any(fnmatchcase(name, pattern) for name in names)}
         self._matched |= kept
         return None if kept else config
+
+    @property
+    def min_sqnr(self) -> float | None:
+        """The ratio of signal to noise that the model's configuration asks for, in dB."""
+        return self._config.min_sqnr if self._config is not None else None
 
     def unmatched(self) -> list[str]:
         """The patterns of `keep_float` that no node of the models annotated so far has matched."""

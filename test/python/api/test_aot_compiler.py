@@ -246,3 +246,67 @@ def test_errors_are_one_line(
     assert error.startswith(message)
     assert error.count("\n") == 1
     assert not list(folder.glob("*.pte"))
+
+
+LINEAR = """
+import torch
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(64, 8), torch.nn.ReLU()), (torch.rand(2, 64),)
+
+def batches():
+    return [torch.rand(2, 64) for _ in range(3)]
+
+def wrong():
+    return [torch.rand(2, 63)]
+
+def nothing():
+    return torch.nn.Softmax(-1), (torch.rand(2, 64),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "operator"),
+    [
+        ("--quantize", "q8", "quantize_per_tensor"),
+        ("--quantize=dynamic", "q8", "quantize_per_token"),
+        ("--quantize=int4", "q4", "dequantize_per_channel_group"),
+    ],
+)
+def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
+    (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
+    arguments = ["--model", "mine.py:model", mode, "--calibration", "mine.py:batches", "--quant-report"]
+    assert main([*arguments, "--quant-report-json", "quality.json"]) == 0
+    out, err = capsys.readouterr()
+    assert "error" not in err
+    assert operator in out
+    assert "linear (0)" in out
+    assert out.splitlines()[-1].startswith(f"model_portable_{name}.pte: ")
+    quality = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
+    assert quality["output"] > 15
+    assert [layer["layer"] for layer in quality["layers"]] == ["linear"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mine.py:model", "--keep-float", "x"], "error: --keep-float says how to quantise: give --quantize as well"),
+        (["mine.py:model", "--quantize", "--group-size", "64"], "error: --group-size goes with --quantize=int4"),
+        (["mine.py:model", "--quantize=int4", "--group-size", "48"], "group_size is a positive multiple of 32, not 48"),
+        (["mine.py:model", "--quantize=int4", "--group-size", "96"], "error: groups of 96 do not divide the 64 inputs"),
+        (["mine.py:model", "--quantize", "--keep-float", "conv*"], "keep_float 'conv*' matches no layer"),
+        (["mine.py:model", "--quantize", "--calibration", "mine.py:wrong"], "tensor 0 has shape [2, 63]"),
+        (["mine.py:nothing", "--quantize"], "the model has nothing to quantise"),
+        (["mine.py:model", "--quantize", "--calibration", "mine.py:none"], "'mine.py' has no function 'none'"),
+    ],
+)
+def test_what_is_wrong_with_quantisation(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
+    assert main(["--model", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+    assert list(folder.glob("*.pte")) == []

@@ -1,0 +1,280 @@
+"""`xir.quantize`: what comes out, and one diagnostic for each thing that a user gets wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+from torch.fx import GraphModule
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
+
+import xir
+from xir.ir.diagnostics import DiagnosticError
+from xir.quantizer import QuantConfig, XnnpackQuantizer, quantize_and_measure
+from xir.quantizer.observers import best_scales
+
+GENERATOR = torch.Generator().manual_seed(5)
+
+
+def r(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=GENERATOR)
+
+
+class Network(nn.Module):
+    """Convolutions as they come: with a norm and a clamp, depthwise, with a residual sum, and a linear head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU6(inplace=True))
+        self.depthwise = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.Hardswish())
+        self.head = nn.Linear(8, 32)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.stem(x)
+        return self.head((y + self.depthwise(y)).mean((2, 3)))
+
+
+IMAGES = [r(1, 3, 16, 16) for _ in range(4)]
+
+
+@pytest.fixture(scope="module")
+def network() -> nn.Module:
+    torch.manual_seed(3)
+    return Network().eval()
+
+
+def sqnr(exact: Tensor, actual: Tensor) -> float:
+    exact, actual = exact.detach(), actual.detach()
+    return 10 * math.log10(float(exact.square().sum() / (exact - actual).square().sum()))
+
+
+def quality(module: nn.Module, program: ExportedProgram, inputs: Tensor) -> float:
+    with torch.no_grad():
+        return sqnr(module(inputs), program.module()(inputs))
+
+
+def operators(program: ExportedProgram) -> list[str]:
+    return [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+
+
+@pytest.mark.parametrize(
+    ("config", "least"),
+    [
+        (QuantConfig(), 28),
+        (QuantConfig(observer="minmax"), 28),
+        (QuantConfig(per_channel=False), 24),
+        (QuantConfig("dynamic"), 33),
+    ],
+)
+def test_the_program_is_close_to_the_model(network: nn.Module, config: QuantConfig, least: float) -> None:
+    program = xir.quantize(network, (IMAGES[0],), IMAGES, config)
+    assert min(quality(network, program, image) for image in IMAGES) > least
+    xir.to_edge(program)
+
+
+def test_calibration_is_any_iterable_and_defaults_to_the_sample(network: nn.Module) -> None:
+    def batches() -> Iterator[tuple[Tensor]]:
+        for image in IMAGES:
+            yield (image,)
+
+    first, second = (operators(xir.quantize(network, (IMAGES[0],), samples)) for samples in (batches(), None))
+    assert first == second
+    assert sum("quantize_per_tensor" in target for target in first) > 5
+
+
+def test_an_exported_program_keeps_its_open_dimensions(network: nn.Module) -> None:
+    batch = Dim("batch", min=1, max=6)
+    program = torch.export.export(network, (r(2, 3, 16, 16),), dynamic_shapes=({0: batch},))
+    quantised = xir.quantize(program, (IMAGES[0],), [r(3, 3, 16, 16), IMAGES[0]])
+    assert quantised.module()(r(5, 3, 16, 16)).shape == (5, 32)
+    assert {int(bounds.upper) for bounds in quantised.range_constraints.values()} == {6}
+
+
+def test_constant_zeros_have_a_scale() -> None:
+    class Zeros(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(2, 4, 1)
+            nn.init.zeros_(self.conv.weight[:3])
+            nn.init.zeros_(self.conv.bias)  # pyright: ignore
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.conv(torch.relu(x) * 0.0)
+
+    with torch.no_grad():
+        program = xir.quantize(Zeros(), (r(1, 2, 4, 4),))
+    assert program.module()(r(1, 2, 4, 4)).abs().max() == 0
+    for node in program.graph.nodes:
+        if "quantize_per_tensor" in str(node.target):
+            assert node.args[1] > 1e-12
+
+
+def test_values_far_apart_keep_their_scales() -> None:
+    """Weights a million times smaller than others of the tensor would make the bias overflow 32 bits."""
+    linear = nn.Linear(4, 2)
+    with torch.no_grad():
+        linear.weight[1] *= 1e-7
+    program = xir.quantize(linear, (r(3, 4),))
+    scales = next(value for name, value in program.state_dict.items() if "scale" in name)
+    assert float(scales.max() / scales.min()) == pytest.approx(2**12, rel=1e-3)
+
+
+# Quantisation-aware training
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_training_sees_the_rounding_and_converts(mode: Any) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 4))
+    exported = torch.export.export(module.train(), (r(2, 3, 8, 8),), dynamic_shapes=({0: Dim.AUTO},)).module()
+    assert isinstance(exported, GraphModule)
+    prepared = prepare_qat_pt2e(exported, XnnpackQuantizer(QuantConfig(mode, qat=True)))
+    optimizer = torch.optim.SGD(prepared.parameters(), lr=0.05)
+    images, wanted = r(16, 3, 8, 8), r(16, 4)
+    losses: list[float] = []
+    for _ in range(12):
+        optimizer.zero_grad()
+        loss = (prepared(images) - wanted).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+    converted = convert_pt2e(prepared)
+    targets = [str(node.target) for node in converted.graph.nodes]
+    assert not any("batch_norm" in target for target in targets) or mode == "dynamic"
+    assert sum("dequantize_per_channel" in target for target in targets) == 2
+
+
+# 4-bit weights
+
+
+def test_the_best_scale_is_no_worse_than_the_covering_one() -> None:
+    groups = r(50, 32)
+    scales = best_scales(groups, -8, 7)
+    covering = groups.abs().amax(dim=1) / 7.5
+
+    def error(scales: Tensor) -> Tensor:
+        return ((groups / scales[:, None]).round().clamp(-8, 7) * scales[:, None] - groups).square().sum(1)
+
+    assert bool((error(scales) <= error(covering)).all())
+    assert float(error(scales).sum()) < 0.9 * float(error(covering).sum())
+    assert best_scales(torch.zeros(2, 32), -8, 7).tolist() == [pytest.approx(1, rel=0.5)] * 2
+
+
+# Keeping layers in float
+
+
+def test_the_report_names_the_worst_layer(network: nn.Module) -> None:
+    with torch.no_grad():
+        program, report = quantize_and_measure(network, (IMAGES[0],), IMAGES)
+    assert {layer.name for layer in report.layers} == {"conv2d", "conv2d_1", "hardswish", "add", "mean", "linear"}
+    assert [layer.own for layer in report.layers] == sorted(layer.own for layer in report.layers)
+    exact = torch.cat([network(image) for image in IMAGES])
+    actual = torch.cat([program.module()(image) for image in IMAGES])
+    assert report.output == pytest.approx(sqnr(exact, actual), abs=1e-3)
+    conv = next(layer for layer in report.layers if layer.name == "conv2d")
+    assert (conv.module, conv.operator, conv.low, conv.inputs if False else report.inputs) == (
+        "stem.0",
+        "aten.conv2d",
+        0,
+        4,
+    )
+    assert conv.sqnr == pytest.approx(conv.own, abs=0.5)
+    assert "stem.0" in report.text()
+
+
+def test_the_worst_layers_are_kept_until_the_target_holds() -> None:
+    """One channel between the first two layers is so large that no bits are left for the others."""
+    torch.manual_seed(0)
+    layers = [nn.Linear(16, 16) for _ in range(5)]
+    model = nn.Sequential(*layers).eval()
+    with torch.no_grad():
+        layers[0].weight[0] *= 1000
+        layers[1].weight[:, 0] /= 1000
+        inputs = [r(8, 16) for _ in range(3)]
+        _, before = quantize_and_measure(model, (inputs[0],), inputs)
+        program, after = quantize_and_measure(model, (inputs[0],), inputs, QuantConfig(min_sqnr=25))
+    assert before.output < 20
+    assert (
+        25
+        <= after.output
+        == pytest.approx(sqnr(*(torch.cat([each(x) for x in inputs]) for each in (model, program.module()))), abs=1e-3)
+    )
+    assert set(after.kept) == {"linear", "linear_1"}
+    assert {layer.name for layer in after.layers} == {"linear_2", "linear_3", "linear_4"}
+
+
+def test_a_target_out_of_reach_is_an_error(network: nn.Module) -> None:
+    with pytest.raises(DiagnosticError, match=r"200 dB are out of reach: the best of \d attempts has \d+\.\d dB"):
+        xir.quantize(network, (IMAGES[0],), config=QuantConfig(min_sqnr=200))
+
+
+# What a user gets wrong
+
+
+class Broken(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(torch.relu(self.linear(x)) / (x.abs() - x))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "message"),
+    [
+        ([], "there is no input in it"),
+        (r(4, 3, 16, 16), "it is a tensor: give an iterable"),
+        ([r(1, 3, 8, 8)], r"calibration input 0.*error: .*shape \[1, 3, 8, 8\]; the model takes \[1, 3, 16, 16\]"),
+        ([IMAGES[0], r(3, 16, 16)], r"calibration input 1.*error: .*shape \[3, 16, 16\]"),
+        ([(IMAGES[0], IMAGES[1])], "it has 2 tensors; the model takes 1 tensor"),
+        ([IMAGES[0].double()], "dtype torch.float64; the model takes torch.float32"),
+        ([(3,)], "tensor 0 is a int"),
+        ([IMAGES[0] * math.inf], "infinite or NaN values"),
+    ],
+)
+def test_calibration_that_does_not_fit(network: nn.Module, calibration: Any, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        xir.quantize(network, (IMAGES[0],), calibration)
+
+
+def test_values_without_a_range_are_located() -> None:
+    with pytest.raises(DiagnosticError, match=r"its values reach (inf|nan|-inf) on the calibration inputs.*keep_float"):
+        xir.quantize(
+            Broken().eval(),
+            (torch.ones(2, 4),),
+            config=XnnpackQuantizer().set_operator_type(torch.ops.aten.div, QuantConfig()),
+        )
+
+
+def test_a_model_with_nothing_to_quantise() -> None:
+    with pytest.raises(DiagnosticError, match="nothing to quantise"):
+        xir.quantize(nn.Softmax(-1), (r(2, 4),))
+    with pytest.raises(DiagnosticError, match="nothing to quantise"):
+        xir.quantize(nn.ReLU(), (r(2, 4),), config=QuantConfig("dynamic"))
+
+
+def test_a_group_that_does_not_divide() -> None:
+    with pytest.raises(DiagnosticError, match=r"groups of 32 do not divide the 48 inputs of 'weight': choose another"):
+        xir.quantize(nn.Linear(48, 8), (r(2, 48),), config=QuantConfig("int4"))
+
+
+def test_a_pattern_that_matches_nothing(network: nn.Module) -> None:
+    with pytest.raises(DiagnosticError, match=r"keep_float 'stam\.\*' matches no layer"):
+        xir.quantize(network, (IMAGES[0],), config=QuantConfig(keep_float=("stam.*",)))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"mode": "int8"}, {"observer": "mean"}, {"mode": "int4", "qat": True}, {"group_size": 48}, {"group_size": 0}],
+)
+def test_configurations_that_make_no_sense(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"mode|observer|qat|group_size"):
+        QuantConfig(**arguments)

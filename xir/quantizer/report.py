@@ -1,0 +1,276 @@
+"""The quantisation report: how far each layer of a quantised program is from the float one, the worst first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from xir.importer.source import node_location
+from xir.ir.location import find_file_location
+from xir.progress import counted
+
+from .layers import module_path, operator_name
+
+JSON_VERSION = 1
+"""Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One quantised layer. Ratios of signal to noise are in dB; infinite where both programs agree."""
+
+    name: str
+    """The node's name in the exported graph: what `keep_float` takes."""
+    module: str
+    """The path of the module that it comes from; empty for the model's own."""
+    operator: str
+    file: str
+    """Empty where the layer has no place in a file."""
+    line: int
+    own: float
+    """SQNR of the layer alone, on exact operands: the noise that it adds."""
+    sqnr: float
+    """SQNR of its result in the program, with the noise of all layers before it."""
+    low: float
+    """The least value of the float result."""
+    high: float
+
+
+@dataclass(frozen=True)
+class QuantReport:
+    """A quantised program against the float one, on the calibration inputs."""
+
+    layers: tuple[Layer, ...]
+    """Those that compute on integers, by `own`, the worst first."""
+    kept: tuple[str, ...]
+    """Names of the layers that were left in float to reach `min_sqnr`."""
+    output: float
+    """SQNR of all outputs together, in dB."""
+    inputs: int
+    """How many inputs were measured."""
+
+    def text(self) -> str:
+        """The table for people."""
+        kept = f", {len(self.kept)} kept in float: {', '.join(self.kept)}" if self.kept else ""
+        lines = [f"outputs {_decibels(self.output)} on {self.inputs} inputs; {len(self.layers)} layers quantised{kept}"]
+        names = [" ".join(filter(None, (layer.name, layer.module and f"({layer.module})"))) for layer in self.layers]
+        width = max(map(len, names), default=0)
+        lines.append(f"{'layer alone':>12} {'in program':>12}  {'range':22} {'layer':{width}}  operator  source")
+        for name, layer in zip(names, self.layers, strict=True):
+            place = f"{layer.file}:{layer.line}" if layer.file else "?"
+            span = f"[{layer.low:.4g}, {layer.high:.4g}]"
+            ratios = f"{_decibels(layer.own):>12} {_decibels(layer.sqnr):>12}"
+            lines.append(f"{ratios}  {span:22} {name:{width}}  {layer.operator}  {place}")
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> str:
+        """The same for machines; docs/quantization.md says what the keys mean."""
+        rows = [
+            {
+                "layer": layer.name,
+                "module": layer.module or None,
+                "operator": layer.operator,
+                "own": _number(layer.own),
+                "sqnr": _number(layer.sqnr),
+                "range": [layer.low, layer.high],
+                "file": layer.file or None,
+                "line": layer.line or None,
+            }
+            for layer in self.layers
+        ]
+        document: dict[str, Any] = {"version": JSON_VERSION, "output": _number(self.output), "inputs": self.inputs}
+        document |= {"kept": list(self.kept), "layers": rows}
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _decibels(ratio: float) -> str:
+    return "exact" if math.isinf(ratio) and ratio > 0 else f"{ratio:.1f} dB"
+
+
+def _number(ratio: float) -> float | None:
+    return round(ratio, 2) if math.isfinite(ratio) else None
+
+
+@dataclass
+class Power:
+    """Signal and noise of one tensor, summed over inputs."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, exact: Tensor, actual: Tensor) -> None:
+        """Take in what a tensor should be and what it is."""
+        self.signal += float(exact.double().square().sum())
+        self.noise += float((exact.double() - actual.double()).square().sum())
+
+    @property
+    def decibels(self) -> float:
+        """10·log10 of the ratio."""
+        if self.noise == 0:
+            return math.inf
+        return 10 * math.log10(self.signal / self.noise) if self.signal > 0 else -math.inf
+
+
+@dataclass
+class _Measured:
+    own: Power
+    accumulated: Power
+    low: float = math.inf
+    high: float = -math.inf
+
+
+def measure(
+    floats: GraphModule,
+    quantised: GraphModule,
+    ends: dict[str, str],
+    samples: Iterable[tuple[Tensor, ...]],
+    kept: Sequence[str] = (),
+) -> QuantReport:
+    """Compare two graphs whose nodes have the same names, `quantised` having conversions more.
+
+    `ends` has for each layer the name of its last node, which differs where a clamp is part of it.
+    """
+    measured = {end: _Measured(Power(), Power()) for end in ends.values()}
+    outputs, count = Power(), 0
+    with torch.no_grad():
+        for sample in counted("Measuring", samples):
+            for exact, actual in _Comparison(floats, quantised, measured).run(sample):
+                outputs.add(exact, actual)
+            count += 1
+    nodes = {node.name: node for node in floats.graph.nodes}
+    layers = [_layer(nodes[name], measured[end]) for name, end in ends.items()]
+    return QuantReport(tuple(sorted(layers, key=lambda each: each.own)), tuple(kept), outputs.decibels, count)
+
+
+def _layer(node: Node, measured: _Measured) -> Layer:
+    place = find_file_location(node_location(node))
+    return Layer(
+        node.name,
+        module_path(node),
+        operator_name(node),
+        place.filename.data if place else "",
+        place.line.data if place else 0,
+        measured.own.decibels,
+        measured.accumulated.decibels,
+        measured.low,
+        measured.high,
+    )
+
+
+class _Comparison:
+    """One run of both graphs in step. Each node of the quantised graph has two values: `actual`, and `alone`, which
+    quantises exact values and so has the noise of no layer but its own."""
+
+    def __init__(self, floats: GraphModule, quantised: GraphModule, measured: dict[str, _Measured]):
+        self._floats, self._quantised, self._measured = floats, quantised, measured
+        self._twins = {node.name: node for node in floats.graph.nodes}
+        self._exact: dict[Node, Any] = {}
+        self._actual: dict[Node, Any] = {}
+        self._alone: dict[Node, Any] = {}
+        self._last = {operand: node for node in quantised.graph.nodes for operand in node.all_input_nodes}
+
+    def run(self, sample: tuple[Tensor, ...]) -> list[tuple[Tensor, Tensor]]:
+        """What the outputs should be, and what they are."""
+        feeds = iter(sample)
+        for node in self._quantised.graph.nodes:
+            if node.op == "placeholder":
+                self._exact[self._twins[node.name]] = self._actual[node] = self._alone[node] = next(feeds)
+            elif node.op == "get_attr":
+                self._actual[node] = self._alone[node] = _attribute(self._quantised, node)
+            elif node.op == "output":
+                twin = next(each for each in self._floats.graph.nodes if each.op == "output")
+                exact, actual = (
+                    pytree.tree_leaves(torch.fx.map_arg(each.args[0], value.__getitem__))
+                    for each, value in ((twin, self._exact), (node, self._actual))
+                )
+                return [(e, a) for e, a in zip(exact, actual, strict=True) if isinstance(e, Tensor)]
+            elif node.op == "call_function":
+                self._compute(node)
+            self._forget(node)
+        raise AssertionError("a graph has an output")
+
+    def _compute(self, node: Node) -> None:
+        self._actual[node] = _call(node, self._actual)
+        twin = self._twins.get(node.name)
+        if twin is None or twin.op != "call_function":
+            self._alone[node] = _call(node, _Exactly(self._alone, self._exact, self._twins))
+            return
+        self._exact[twin] = self._evaluate(twin)
+        self._alone[node] = _call(node, self._alone)
+        if node.name not in self._measured:
+            return
+        measured, exact = self._measured[node.name], self._exact[twin]
+        measured.low, measured.high = min(measured.low, float(exact.min())), max(measured.high, float(exact.max()))
+        measured.own.add(exact, _converted(node, self._alone[node]))
+        measured.accumulated.add(exact, _converted(node, self._actual[node]))
+
+    def _evaluate(self, twin: Node) -> Any:
+        for operand in twin.all_input_nodes:
+            if operand not in self._exact:
+                found = _attribute(self._floats, operand) if operand.op == "get_attr" else self._evaluate(operand)
+                self._exact[operand] = found
+        return _call(twin, self._exact)
+
+    def _forget(self, node: Node) -> None:
+        """Drop the values that no node behind this one reads."""
+        for operand in node.all_input_nodes:
+            if self._last[operand] is node:
+                self._actual.pop(operand, None)
+                self._alone.pop(operand, None)
+
+
+class _Exactly(dict[Node, Any]):
+    """Values for a conversion: exact where it reads a layer's result."""
+
+    def __init__(self, alone: dict[Node, Any], exact: dict[Node, Any], twins: dict[str, Node]):
+        super().__init__()
+        self._alone, self._values, self._twins = alone, exact, twins
+
+    def __missing__(self, node: Node) -> Any:
+        twin = self._twins.get(node.name)
+        return self._values[twin] if twin is not None and twin in self._values else self._alone[node]
+
+
+def _call(node: Node, values: dict[Node, Any]) -> Any:
+    assert callable(node.target)
+    args, kwargs = torch.fx.map_arg((node.args, dict(node.kwargs)), values.__getitem__)
+    return node.target(*args, **kwargs)
+
+
+def _attribute(module: GraphModule, node: Node) -> Any:
+    value: Any = module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _converted(node: Node, value: Tensor) -> Tensor:
+    """The value after the conversions behind the node, if the program quantises it."""
+    for quantize in node.users:
+        if str(quantize.target).startswith("quantized_decomposed.quantize_per_tensor.default"):
+            dequantize = next(iter(quantize.users))
+            integers = quantize.target(value, *quantize.args[1:])  # pyright: ignore
+            return dequantize.target(integers, *dequantize.args[1:])  # pyright: ignore
+    return value
+
+
+def without_observers(observed: GraphModule) -> GraphModule:
+    """The float graph that observers were put into; shares its parameters."""
+    copies: dict[Node, Node] = {}
+    graph = torch.fx.Graph()
+    for node in observed.graph.nodes:
+        if node.op == "call_module":
+            if node.args:
+                copies[node] = copies[node.args[0]]
+            continue
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+        copies[node].name = node.name
+    return GraphModule(observed, graph)
