@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BytesAttr,
     DenseArrayBase,
     Float64Type,
     IntAttr,
@@ -354,7 +355,7 @@ def _make(
     scales: Sequence[float] | np.ndarray,
     zero_points: Sequence[int] | None,
 ) -> UniformType:
-    values = np.asarray(scales, dtype=np.float64).tolist()
+    values = np.asarray(scales, dtype=np.float64)
     zero_points = [0] * len(values) if zero_points is None else zero_points
     return UniformType.new(
         _parameters(storage, expressed, storage_range, axes, block_sizes, scale_shape, values, zero_points)
@@ -368,7 +369,7 @@ def _parameters(
     axes: Sequence[int],
     block_sizes: Sequence[int],
     scale_shape: Sequence[int],
-    scales: Sequence[float],
+    scales: Sequence[float] | np.ndarray,
     zero_points: Sequence[int],
 ) -> Sequence[Attribute]:
     low, high = storage_limits(storage) if storage_range is None else storage_range
@@ -377,12 +378,17 @@ def _parameters(
         IntAttr(low),
         IntAttr(high),
         expressed,
-        DenseArrayBase.from_list(i32, axes),
-        DenseArrayBase.from_list(i64, block_sizes),
-        DenseArrayBase.from_list(i64, scale_shape),
-        DenseArrayBase.from_list(f64, scales),
-        DenseArrayBase.from_list(i64, zero_points),
+        dense(i32, axes, "<i4"),
+        dense(i64, block_sizes, "<i8"),
+        dense(i64, scale_shape, "<i8"),
+        dense(f64, scales, "<f8"),
+        dense(i64, zero_points, "<i8"),
     )
+
+
+def dense(element: IntegerType | Float64Type, values: Sequence[float] | np.ndarray, dtype: str) -> DenseArrayBase:
+    """An array attribute; `DenseArrayBase.from_list` takes a microsecond for each number."""
+    return DenseArrayBase(element, BytesAttr(np.asarray(values, dtype).tobytes()))
 
 
 Quant = Dialect("quant", [], [UniformType])

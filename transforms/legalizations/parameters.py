@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, f32
@@ -48,14 +49,19 @@ def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
     if not isinstance(storage, IntegerType):
         return None
     if "scale" in op.schema.values:
-        scale = float(np.float32(op.value("scale")))
-        return UniformType.per_tensor(storage, f32, scale, op.value("zero_point"), integer_range(op))
+        return by_tensor(storage, op.value("scale"), op.value("zero_point"), integer_range(op))
     scales = known(op.tensor("scales" if "scales" in op.schema.tensors else "scale"), ctx)
     given = op.tensor("zero_points" if "zero_points" in op.schema.tensors else "zero_point")
     zero_points = None if given is None else known(given, ctx)
     if scales is None or (given is not None and zero_points is None):
         return None
     return uniform(op, storage, scales.astype(np.float32), zero_points)
+
+
+@lru_cache(maxsize=4096)
+def by_tensor(storage: IntegerType, scale: float, zero_point: int, limits: tuple[int, int]) -> UniformType:
+    """A type with one scale, which XNNPACK holds in fp32; the many ops around one tensor ask for the same."""
+    return UniformType.per_tensor(storage, f32, float(np.float32(scale)), zero_point, limits)
 
 
 def known(value: SSAValue | None, ctx: XirContext) -> np.ndarray | None:

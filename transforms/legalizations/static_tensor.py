@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerType, bf16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.quant import UniformType
+from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
@@ -76,6 +76,8 @@ class StaticTensor:
 
 def stored_as(element: UniformType, storage: IntegerType) -> UniformType:
     """The type with another storage type, all of which may occur."""
+    if storage == element.storage and range_of(element) == storage_limits(storage):
+        return element
     scales, zero_points = element.scale_array(), element.zero_point_array()
     if element.is_per_tensor:
         return UniformType.per_tensor(storage, f32, element.scale, element.zero_point)
