@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -44,8 +45,11 @@ class XnnpackChecker:
             return Refusal(None, error.diagnostic.message)
 
     def node_refusal(self, op: xnnpack.NodeOp) -> str | None:
-        """Why XNNPACK does not run a node whose operands are a subgraph's inputs; None also where a size is dynamic."""
-        if self.missing is not None or not all(has_static_shape(value) for value in (*op.operands, *op.results)):
+        """Why XNNPACK does not run a node whose operands are a subgraph's inputs; None also where it cannot be asked.
+
+        A value of dynamic shape has no size to ask about, and one that is quantised at run time is never an input.
+        """
+        if self.missing is not None or not all(can_be_input(value) for value in (*op.operands, *op.results)):
             return None
         refusal = self.refusal(graph_of(op))
         return None if refusal is None else f"{op.name}: {refusal.reason}"
@@ -82,6 +86,11 @@ def graph_of(op: xnnpack.NodeOp) -> xnnpack.SubgraphOp:
 def has_static_shape(value: SSAValue) -> bool:
     """Whether all sizes are known."""
     return isinstance(value.type, TensorType) and value.type.has_static_shape()
+
+
+def can_be_input(value: SSAValue) -> bool:
+    """Whether a subgraph can take the value from outside."""
+    return has_static_shape(value) and not isinstance(element_type(value), xnnpack.DynamicType)
 
 
 def is_constant(value: SSAValue) -> bool:

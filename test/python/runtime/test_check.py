@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.dialects.xnnpack import SubgraphOp
+from xir.dialects.xnnpack import NodeOp, SubgraphOp, Xnnpack
 from xir.emitter.xnn_writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
@@ -16,6 +16,7 @@ from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.check import check_subgraph
 from xir.runtime.library import library_paths
+from xir.transforms._xnnpack_checker import XnnpackChecker
 
 
 def subgraph(body: str, arg: str, result: str) -> tuple[SubgraphOp, XirContext]:
@@ -73,6 +74,27 @@ def test_the_node_at_fault_is_found_wherever_it_is() -> None:
         assert refusal.node is not None
         assert refusal.node.name == "xnnpack.static_resize_bilinear2d"
         assert refusal.reason == "XNNPACK refuses to run at these shapes: unsupported parameter"
+
+
+def nodes_of_the_dialect() -> list[NodeOp]:
+    """Every node that the dialect's tests show as valid."""
+    folder = Path(__file__).parents[2] / "lit" / "dialects" / "xnnpack"
+    chunks = [
+        chunk
+        for name in ("ops.mlir", "quantised.mlir", "canonicalize.mlir")
+        for chunk in (folder / name).read_text(encoding="utf-8").split("// -----")
+    ]
+    modules = [parse_module(XirContext(), chunk, "test.mlir") for chunk in chunks]
+    return [op for module in modules for op in module.walk() if isinstance(op, NodeOp)]
+
+
+def test_what_verifies_loads() -> None:
+    checker = XnnpackChecker(XirContext())
+    nodes = nodes_of_the_dialect()
+    refused = {str(node): why for node in nodes if (why := checker.node_refusal(node)) is not None}
+    assert {type(node) for node in nodes} == {op for op in Xnnpack.operations if issubclass(op, NodeOp)}
+    assert not refused
+    assert checker.missing is None
 
 
 def test_damaged_graphs_are_refused() -> None:

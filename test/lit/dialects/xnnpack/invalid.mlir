@@ -951,6 +951,14 @@ func.func @invalid() {
 // -----
 
 func.func @invalid() {
+  // expected-error @+1 {{elements of type i32 cannot be stored as i8}}
+  %0 = xnnpack.constant dense<[1, 2]> : tensor<2xi8> -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+func.func @invalid() {
   // expected-error @+1 {{a constant has a static shape}}
   %0 = xnnpack.constant dense_resource<w> : tensor<?xf32>
   func.return

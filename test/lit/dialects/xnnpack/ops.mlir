@@ -231,12 +231,12 @@ func.func @subgraph(%x: tensor<?xf32>, %y: tensor<4xf32>) -> (tensor<?xf32>, ten
 // A constant's own type follows an arrow where it differs from the stored one.
 // CHECK-LABEL: func.func @constants(
 // CHECK:         xnnpack.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
-// CHECK-NEXT:    xnnpack.constant dense<[1, 2]> : tensor<2xi8> -> tensor<2xi32>
+// CHECK-NEXT:    xnnpack.constant dense<[1, 2]> : tensor<2xi8> -> tensor<2x!quant.uniform<i8:f32, 5.000000e-01>>
 // CHECK-NEXT:    xnnpack.constant {note = "kept"} dense<3.000000e+00> : tensor<f32>
 func.func @constants() {
   xnnpack.subgraph() : () -> () {
     %0 = xnnpack.constant dense<[1.0, 2.0]> : tensor<2xf32>
-    %1 = xnnpack.constant dense<[1, 2]> : tensor<2xi8> -> tensor<2xi32>
+    %1 = xnnpack.constant dense<[1, 2]> : tensor<2xi8> -> tensor<2x!quant.uniform<i8:f32, 0.5>>
     %2 = xnnpack.constant {note = "kept"} dense<3.0> : tensor<f32>
     xnnpack.yield
   }
