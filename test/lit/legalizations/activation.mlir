@@ -52,7 +52,7 @@ func.func @nodes(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// SELU: XNNPACK's ELU has an alpha and no scale.
+// A scale is a product, as SELU has one: XNNPACK's ELU has an alpha only.
 // CHECK-LABEL: func.func @selu(
 // CHECK:         xnnpack.elu %{{.*}} {alpha = 1.67326319 : f32}
 // CHECK-NEXT:    xnnpack.constant dense<1.050701e+00> : tensor<f32>
@@ -126,5 +126,21 @@ func.func @low_threshold(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @negative_threshold(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-remark @+1 {{edge.softplus not delegated: its threshold -1 cuts off negative numbers}}
   %0 = edge.softplus(%x) {threshold = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @mish(
+// CHECK:         xnnpack.clamp %{{.*}} {output_max = 1.000000e+01 : f32}
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.binary add
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary add
+// CHECK:         xnnpack.binary divide
+// CHECK:         xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @mish(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.mish(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }

@@ -129,3 +129,29 @@ func.func @computed_statistics(%x: tensor<1x2x4x4xf32>, %m: tensor<2xf32>) -> te
   %0 = edge.batch_norm(%x, none, none, %m, %m) {training = false, momentum = 0.1, eps = 0.0, cudnn_enabled = true} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
   func.return %0 : tensor<1x2x4x4xf32>
 }
+
+// -----
+
+// An image of height 1.
+// CHECK-LABEL: func.func @conv_transpose1d(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 6>}
+// CHECK:         xnnpack.deconv2d %{{.*}}, %{{.*}} {stride = array<i32: 1, 2>} : (tensor<1x1x6x2xf32>, tensor<3x1x3x2xf32>) -> tensor<1x1x13x3xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 3, 13>}
+func.func @conv_transpose1d(%x: tensor<1x2x6xf32>) -> tensor<1x3x13xf32> {
+  %0 = edge.constant dense<1.0> : tensor<2x3x3xf32>
+  %1 = edge.conv_transpose1d(%x, %0, none) {stride = array<i64: 2>} : (tensor<1x2x6xf32>, tensor<2x3x3xf32>) -> tensor<1x3x13xf32>
+  func.return %1 : tensor<1x3x13xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @native_batch_norm_legit_no_training(
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.yield
+func.func @native_batch_norm_legit_no_training(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %0 = edge.constant dense<1.000000e+00> : tensor<2xf32>
+  %1 = edge.constant dense<1.000000e+00> : tensor<2xf32>
+  %2, %3, %4 = edge._native_batch_norm_legit_no_training(%x, none, none, %0, %1) {momentum = 1.000000e-01 : f64, eps = 1.000000e-05 : f64} : (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<3x2xf32>, tensor<0xf32>, tensor<0xf32>)
+  func.return %2 : tensor<3x2xf32>
+}

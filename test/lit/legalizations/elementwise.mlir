@@ -163,3 +163,233 @@ func.func @of_doubles(%x: tensor<4xf64>) -> tensor<4xf64> {
   %0 = edge.tan(%x) : (tensor<4xf64>) -> tensor<4xf64>
   func.return %0 : tensor<4xf64>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @div_Tensor(
+// CHECK:         xnnpack.binary divide
+// CHECK-NEXT:    xnnpack.yield
+func.func @div_Tensor(%x: tensor<2x3xf32>, %y: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.div.Tensor(%x, %y) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @div_Scalar(
+// CHECK:         xnnpack.binary divide
+// CHECK-NEXT:    xnnpack.yield
+func.func @div_Scalar(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.div.Scalar(%x) {other = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @div_Scalar_mode(
+// CHECK:         xnnpack.binary divide
+// CHECK:         xnnpack.unary floor
+// CHECK-NEXT:    xnnpack.yield
+func.func @div_Scalar_mode(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.div.Scalar_mode(%x) {other = 2 : i64, rounding_mode = "floor"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rsub_Scalar(
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary subtract
+// CHECK-NEXT:    xnnpack.yield
+func.func @rsub_Scalar(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.rsub.Scalar(%x) {other = 1 : i64, alpha = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sub_Scalar(
+// CHECK:         xnnpack.binary subtract
+// CHECK-NEXT:    xnnpack.yield
+func.func @sub_Scalar(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.sub.Scalar(%x) {other = 1.500000e+00 : f64, alpha = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @reciprocal(
+// CHECK:         xnnpack.binary divide
+// CHECK-NEXT:    xnnpack.yield
+func.func @reciprocal(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.reciprocal(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @minimum(
+// CHECK:         xnnpack.binary minimum
+// CHECK-NEXT:    xnnpack.yield
+func.func @minimum(%x: tensor<2x3xf32>, %y: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.minimum(%x, %y) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @clamp_Tensor(
+// CHECK:         xnnpack.binary maximum
+// CHECK:         xnnpack.binary minimum
+// CHECK-NEXT:    xnnpack.yield
+func.func @clamp_Tensor(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.clamp.Tensor(%x, %y, %z) : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @trunc(
+// CHECK:         xnnpack.unary ceiling
+// CHECK:         xnnpack.clamp %{{.*}} {output_max = 0.000000e+00 : f32}
+// CHECK:         xnnpack.unary floor
+// CHECK:         xnnpack.binary maximum
+// CHECK-NEXT:    xnnpack.yield
+func.func @trunc(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.trunc(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @exp(
+// CHECK:         xnnpack.unary exp
+// CHECK-NEXT:    xnnpack.yield
+func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @log(
+// CHECK:         xnnpack.unary log
+// CHECK-NEXT:    xnnpack.yield
+func.func @log(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.log(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @floor(
+// CHECK:         xnnpack.unary floor
+// CHECK-NEXT:    xnnpack.yield
+func.func @floor(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.floor(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rsqrt(
+// CHECK:         xnnpack.unary reciprocal_square_root
+// CHECK-NEXT:    xnnpack.yield
+func.func @rsqrt(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.rsqrt(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sin(
+// CHECK:         xnnpack.unary sine
+// CHECK-NEXT:    xnnpack.yield
+func.func @sin(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.sin(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sqrt(
+// CHECK:         xnnpack.unary square_root
+// CHECK-NEXT:    xnnpack.yield
+func.func @sqrt(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.sqrt(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @square(
+// CHECK:         xnnpack.unary square
+// CHECK-NEXT:    xnnpack.yield
+func.func @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.square(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tanh(
+// CHECK:         xnnpack.unary tanh
+// CHECK-NEXT:    xnnpack.yield
+func.func @tanh(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.tanh(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @clone(
+// CHECK-NEXT:    func.return
+func.func @clone(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.clone(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @contiguous(
+// CHECK-NEXT:    func.return
+func.func @contiguous(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.contiguous(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @alias(
+// CHECK-NEXT:    func.return
+func.func @alias(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.alias(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @detach(
+// CHECK-NEXT:    func.return
+func.func @detach(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.detach(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @lift_fresh_copy(
+// CHECK-NEXT:    func.return
+func.func @lift_fresh_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.lift_fresh_copy(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dropout(
+// CHECK-NEXT:    func.return
+func.func @dropout(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.dropout(%x) {p = 5.000000e-01 : f64, train = false} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

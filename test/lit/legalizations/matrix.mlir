@@ -135,3 +135,38 @@ func.func @other_attentions(%q: tensor<1x2x4xf32>, %m: tensor<2x2xi1>) -> tensor
   %1 = edge.scaled_dot_product_attention(%0, %q, %q, %m) : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
   func.return %1 : tensor<1x2x4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @bmm(
+// CHECK:         xnnpack.batch_matrix_multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @bmm(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<2x3x5xf32> {
+  %0 = edge.bmm(%x, %y) : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  func.return %0 : tensor<2x3x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @baddbmm(
+// CHECK:         xnnpack.batch_matrix_multiply
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.yield
+func.func @baddbmm(%x: tensor<3x5xf32>, %y: tensor<2x3x4xf32>, %z: tensor<2x4x5xf32>) -> tensor<2x3x5xf32> {
+  %0 = edge.baddbmm(%x, %y, %z) {beta = 2 : i64, alpha = 5.000000e-01 : f64} : (tensor<3x5xf32>, tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  func.return %0 : tensor<2x3x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @matmul(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 4>}
+// CHECK:         xnnpack.batch_matrix_multiply
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 3>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @matmul(%x: tensor<4xf32>, %y: tensor<2x4x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.matmul(%x, %y) : (tensor<4xf32>, tensor<2x4x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

@@ -122,3 +122,57 @@ func.func @adaptive_max_indices(%x: tensor<1x1x3x2xf32>) -> tensor<1x1x1x1xi64> 
   %0, %1 = edge.adaptive_max_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<1x1x3x2xf32>) -> (tensor<1x1x1x1xf32>, tensor<1x1x1x1xi64>)
   func.return %1 : tensor<1x1x1x1xi64>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @max_pool1d(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 6>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 3, 1>}
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 1, 3>, stride = array<i32: 1, 2>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 3, 1, 2>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 2>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @max_pool1d(%x: tensor<1x2x6xf32>) -> tensor<1x2x2xf32> {
+  %0 = edge.max_pool1d(%x) {kernel_size = array<i64: 3>, stride = array<i64: 2>} : (tensor<1x2x6xf32>) -> tensor<1x2x2xf32>
+  func.return %0 : tensor<1x2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @avg_pool1d(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 6>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 3, 1>}
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 1, 2>, stride = array<i32: 1, 2>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 3, 1, 2>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 3>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @avg_pool1d(%x: tensor<1x2x6xf32>) -> tensor<1x2x3xf32> {
+  %0 = edge.avg_pool1d(%x) {kernel_size = array<i64: 2>} : (tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+  func.return %0 : tensor<1x2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @adaptive_avg_pool1d(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 6>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 3, 1>}
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 1, 2>, stride = array<i32: 1, 2>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 3, 1, 2>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 3>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @adaptive_avg_pool1d(%x: tensor<1x2x6xf32>) -> tensor<1x2x3xf32> {
+  %0 = edge.adaptive_avg_pool1d(%x) {output_size = array<i64: 3>} : (tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+  func.return %0 : tensor<1x2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @adaptive_avg_pool2d(
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 3, 1>}
+// CHECK:         xnnpack.global_average_pooling2d
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 3, 1, 2>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @adaptive_avg_pool2d(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32> {
+  %0 = edge._adaptive_avg_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32>
+  func.return %0 : tensor<1x2x1x1xf32>
+}

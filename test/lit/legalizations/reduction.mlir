@@ -196,3 +196,157 @@ func.func @long(%x: tensor<2x4097xf32>) -> tensor<2xf32> {
   %0 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x4097xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @mean(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 6>}
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @mean(%x: tensor<2x3xf32>) -> tensor<f32> {
+  %0 = edge.mean(%x) : (tensor<2x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sum(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 6>}
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @sum(%x: tensor<2x3xf32>) -> tensor<f32> {
+  %0 = edge.sum(%x) : (tensor<2x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @prod(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 6, 1, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 3, 1, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 3, 0, 0>, sizes = array<i32: 1, 3, 1, 1>}
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 2, 0, 0>, sizes = array<i32: 1, 1, 1, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 1, 1, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 1, 1, 1, 1>}
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @prod(%x: tensor<2x3xf32>) -> tensor<f32> {
+  %0 = edge.prod(%x) : (tensor<2x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @min(
+// CHECK:         xnnpack.unary negate
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 6, 1, 1>}
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 6, 1>, stride = array<i32: 6, 1>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK:         xnnpack.unary negate
+// CHECK-NEXT:    xnnpack.yield
+func.func @min(%x: tensor<2x3xf32>) -> tensor<f32> {
+  %0 = edge.min(%x) : (tensor<2x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @amin(
+// CHECK:         xnnpack.unary negate
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 3>}
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 2, 1>, stride = array<i32: 2, 1>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 3>}
+// CHECK:         xnnpack.unary negate
+// CHECK-NEXT:    xnnpack.yield
+func.func @amin(%x: tensor<2x3xf32>) -> tensor<3xf32> {
+  %0 = edge.amin(%x) {dim = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @var_correction(
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary subtract
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @var_correction(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  %0 = edge.var.correction(%x) {dim = array<i64: 1>, correction = 0 : i64} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @log_softmax(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 3, 1, 1>}
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 1>, stride = array<i32: 3, 1>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 1>}
+// CHECK:         xnnpack.binary subtract
+// CHECK:         xnnpack.unary exp
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.unary log
+// CHECK:         xnnpack.binary subtract
+// CHECK-NEXT:    xnnpack.yield
+func.func @log_softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge._log_softmax(%x) {dim = -1 : i64, half_to_float = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rms_norm(
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary add
+// CHECK:         xnnpack.unary reciprocal_square_root
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.binary multiply
+// CHECK-NEXT:    xnnpack.yield
+func.func @rms_norm(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.constant dense<1.000000e+00> : tensor<3xf32>
+  %1 = edge.rms_norm(%x, %0) {normalized_shape = array<i64: 3>, eps = 1.000000e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @group_norm(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 16>}
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary subtract
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary add
+// CHECK:         xnnpack.unary reciprocal_square_root
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 4, 4>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @group_norm(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %0 = edge.group_norm(%x, none, none) {num_groups = 2 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  func.return %0 : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @native_group_norm(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 1, 32>}
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary subtract
+// CHECK:         xnnpack.unary square
+// CHECK:         xnnpack.fully_connected
+// CHECK:         xnnpack.binary add
+// CHECK:         xnnpack.unary reciprocal_square_root
+// CHECK:         xnnpack.binary multiply
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 4, 4>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @native_group_norm(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %0, %1, %2 = edge.native_group_norm(%x, none, none) {N = 1 : i64, C = 2 : i64, HxW = 16 : i64, group = 1 : i64, eps = 1.000000e-05 : f64} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
+  func.return %0 : tensor<1x2x4x4xf32>
+}

@@ -80,3 +80,14 @@ func.func @triangle(%x: tensor<3x2x2xf32>) -> tensor<3x2x2xf32> {
   %0 = edge.tril(%x) : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
   func.return %0 : tensor<3x2x2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @triu(
+// CHECK:         xnnpack.binary maximum
+// CHECK:         xnnpack.binary minimum
+// CHECK-NEXT:    xnnpack.yield
+func.func @triu(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.triu(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

@@ -314,3 +314,188 @@ func.func @dynamic_expand_by_tokens(%x: tensor<?xi64>, %y: tensor<1x4xf32>) -> t
   %1 = edge.expand(%y)[%0] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
   func.return %1 : tensor<?x4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @unsafe_view(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 6>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @unsafe_view(%x: tensor<2x3xf32>) -> tensor<6xf32> {
+  %0 = edge._unsafe_view(%x) {size = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  func.return %0 : tensor<6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @squeeze(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 3>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @squeeze(%x: tensor<1x3x1xf32>) -> tensor<3xf32> {
+  %0 = edge.squeeze(%x) : (tensor<1x3x1xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @squeeze_dims(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 3, 1>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @squeeze_dims(%x: tensor<1x3x1xf32>) -> tensor<3x1xf32> {
+  %0 = edge.squeeze.dims(%x) {dim = array<i64: 0>} : (tensor<1x3x1xf32>) -> tensor<3x1xf32>
+  func.return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @t(
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 1, 0>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @t(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %0 = edge.t(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @transpose_int(
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 2, 1, 0>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @transpose_int(%x: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {
+  %0 = edge.transpose.int(%x) {dim0 = 0 : i64, dim1 = -1 : i64} : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+  func.return %0 : tensor<4x3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @stack(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 1, 3>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 1, 3>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 1 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @stack(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x2x3xf32> {
+  %0 = edge.stack([%x, %y]) {dim = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2x3xf32>
+  func.return %0 : tensor<2x2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @repeat(
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 0 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @repeat(%x: tensor<2x3xf32>) -> tensor<4x3xf32> {
+  %0 = edge.repeat(%x) {repeats = array<i64: 2, 1>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @split_Tensor(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 2, 2>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 2>, sizes = array<i32: 2, 1>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @split_Tensor(%x: tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>) {
+  %0, %1 = edge.split.Tensor(%x) {split_size = 2 : i64, dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>)
+  func.return %0, %1 : tensor<2x2xf32>, tensor<2x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @split_with_sizes(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 2, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 2, 2>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @split_with_sizes(%x: tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>) {
+  %0, %1 = edge.split_with_sizes(%x) {split_sizes = array<i64: 1, 2>, dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>)
+  func.return %0, %1 : tensor<2x1xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @unbind_int(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 1, 3>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 3>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 1, 0>, sizes = array<i32: 1, 3>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 3>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @unbind_int(%x: tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0, %1 = edge.unbind.int(%x) : (tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @pixel_unshuffle(
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 2, 2, 2, 2, 2>}
+// CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 4, 1, 3>}
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 8, 2, 2>}
+// CHECK-NEXT:    xnnpack.yield
+func.func @pixel_unshuffle(%x: tensor<1x2x4x4xf32>) -> tensor<1x8x2x2xf32> {
+  %0 = edge.pixel_unshuffle(%x) {downscale_factor = 2 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x8x2x2xf32>
+  func.return %0 : tensor<1x8x2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @reflection_pad2d(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 2, 0>, sizes = array<i32: 1, 2, 1, 4>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 1, 0>, sizes = array<i32: 1, 2, 1, 4>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 2 : i32}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 1>, sizes = array<i32: 1, 2, 6, 1>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 3 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @reflection_pad2d(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x6x5xf32> {
+  %0 = edge.reflection_pad2d(%x) {padding = array<i64: 1, 0, 0, 2>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x5xf32>
+  func.return %0 : tensor<1x2x6x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @replication_pad2d(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 1, 2, 1, 4>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 1, 2, 1, 4>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 2 : i32}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 2, 6, 1>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 3 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @replication_pad2d(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x6x5xf32> {
+  %0 = edge.replication_pad2d(%x) {padding = array<i64: 1, 0, 0, 2>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x5xf32>
+  func.return %0 : tensor<1x2x6x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @replication_pad1d(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0>, sizes = array<i32: 1, 2, 1>}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0>, sizes = array<i32: 1, 2, 1>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 2 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @replication_pad1d(%x: tensor<1x2x6xf32>) -> tensor<1x2x8xf32> {
+  %0 = edge.replication_pad1d(%x) {padding = array<i64: 2, 0>} : (tensor<1x2x6xf32>) -> tensor<1x2x8xf32>
+  func.return %0 : tensor<1x2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @reflection_pad3d(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 1, 2, 3>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 1 : i32}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 1>, sizes = array<i32: 1, 3, 2, 1>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 3 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @reflection_pad3d(%x: tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32> {
+  %0 = edge.reflection_pad3d(%x) {padding = array<i64: 1, 0, 0, 0, 0, 1>} : (tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32>
+  func.return %0 : tensor<1x3x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @replication_pad3d(
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 1, 1, 2, 3>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 1 : i32}
+// CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 3, 2, 1>}
+// CHECK:         xnnpack.concatenate %{{.*}} {axis = 3 : i32}
+// CHECK-NEXT:    xnnpack.yield
+func.func @replication_pad3d(%x: tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32> {
+  %0 = edge.replication_pad3d(%x) {padding = array<i64: 1, 0, 0, 0, 0, 1>} : (tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32>
+  func.return %0 : tensor<1x3x2x4xf32>
+}

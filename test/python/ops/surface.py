@@ -9,6 +9,7 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
@@ -87,7 +88,7 @@ def assert_computes(
 ) -> None:
     """The program's file gives eager's numbers in xir's runtime and, if `stock`, in ExecuTorch's."""
     with torch.no_grad():
-        expected = torch.utils._pytree.tree_leaves(model(*inputs))
+        expected = tree_leaves(model(*inputs))
     file = program.to_executorch().buffer
     method = runtime.Runtime.get().load_program(file).load_method("forward")
     assert_close(method.execute(list(inputs)), expected)

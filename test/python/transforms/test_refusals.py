@@ -1,10 +1,12 @@
-"""No reason why an op is not delegated goes untested."""
+"""No rule, and no reason why an op is not delegated, goes without a lit test."""
 
 import ast
 import re
 from pathlib import Path
 
 import pytest
+
+from xir.transforms.legalizations import RULES
 
 ROOT = Path(__file__).parents[3]
 PARTITION = ("partition_xnnpack.py", "_selection.py")
@@ -47,3 +49,13 @@ EXPECTED = "\n".join(
 @pytest.mark.parametrize(("file", "parts"), reasons(), ids=lambda value: value if isinstance(value, str) else value[0])
 def test_a_lit_test_expects_the_reason(file: str, parts: list[str]) -> None:
     assert re.search(".*".join(map(re.escape, parts)), EXPECTED)
+
+
+LEGALIZED = "\n".join(
+    path.read_text(encoding="utf-8") for path in sorted((ROOT / "test" / "lit" / "legalizations").glob("*.mlir"))
+)
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_a_lit_test_shows_what_the_rule_builds(name: str) -> None:
+    assert re.search(rf"= {re.escape(name)}[( ]", LEGALIZED)
