@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "xir/check_graph.h"
 #include "kernels/registry.h"
+#include "xir/check_graph.h"
 #include "xir/program.h"
 
 namespace py = pybind11;
