@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import operator_table
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     AttrConstraint,
@@ -193,12 +194,27 @@ def commands_page() -> str:
     return text
 
 
+def operators_page() -> str:
+    """What becomes of each ATen op."""
+    heads = ("ATen op", "XNNPACK nodes", 'nodes with target "xir"', "types", "refused when", "stock ExecuTorch 1.5")
+    return (
+        "# Operators\n\n"
+        "What the compiler makes of each op of the edge dialect. A *kernel* is code outside the delegate: portable C++ "
+        "([the kernels](kernels.md)) or, in Python, ATen. The third column says where nodes that only xir's runtime "
+        "has replace others. *nothing* means that the op goes away. Any op stays outside as well when a tensor has "
+        "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for the cases "
+        "in `test/python/transforms/test_legalizations.py`; on `bf16` nodes compute in fp32, between conversions.\n\n"
+        + table(heads, operator_table.rows())
+    )
+
+
 def pages() -> dict[Path, str]:
     """Path -> text of every page."""
     makers: dict[str, Callable[[], str]] = {
         "commands.md": commands_page,
         "passes.md": passes_page,
         "kernels.md": kernels_page,
+        "operators.md": operators_page,
         "dialects/edge.md": edge_page,
     }
     makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}
