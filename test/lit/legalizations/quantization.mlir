@@ -124,3 +124,18 @@ func.func @no_scale(%x: tensor<4xi8>) -> tensor<4xf32> {
   %0 = edge.quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.0 : f64, zero_point = 3 : i64, quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xi8>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Integers that no node takes as such are converted: two groups of two in each row.
+// CHECK-LABEL: func.func @groups(
+// CHECK:           %[[Q:.*]] = xnnpack.constant dense<{{.*}}1, 2, 3, 4{{.*}}> : tensor<1x4xi8> -> tensor<1x4x!quant.uniform<i8:f32:{0:1, 1:2}, {{.*}}>>
+// CHECK-NEXT:      %[[W:.*]] = xnnpack.convert %[[Q]]
+// CHECK-NEXT:      xnnpack.binary multiply %{{.*}}, %[[W]]
+func.func @groups(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %w = edge.constant dense<[[1, 2, 3, 4]]> : tensor<1x4xi8>
+  %s = edge.constant dense<[[0.5, 0.25]]> : tensor<1x2xf32>
+  %0 = edge.quantized_decomposed.dequantize_per_channel_group(%w, %s, none) {quant_min = -8 : i64, quant_max = 7 : i64, dtype = i8, group_size = 2 : i64, output_dtype = f32} : (tensor<1x4xi8>, tensor<1x2xf32>) -> tensor<1x4xf32>
+  %1 = edge.mul.Tensor(%x, %0) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  func.return %1 : tensor<1x4xf32>
+}

@@ -125,3 +125,20 @@ func.func @bits(%x: tensor<4xi32>) -> tensor<4xi32> {
   %2 = edge.bitwise_xor.Scalar(%1) {other = 5 : i64} : (tensor<4xi32>) -> tensor<4xi32>
   func.return %2 : tensor<4xi32>
 }
+
+// CHECK-LABEL:   func.func @other_bits(
+// CHECK-NOT:       xnnpack
+// XIR-LABEL:     func.func @other_bits(
+// XIR:             xnnpack.binary bitwise_or
+// XIR:             xnnpack.binary bitwise_xor
+// XIR:             xnnpack.constant dense<3> : tensor<i32>
+// XIR:             xnnpack.binary bitwise_and
+// XIR:             xnnpack.constant dense<4> : tensor<i32>
+// XIR:             xnnpack.binary bitwise_or
+func.func @other_bits(%x: tensor<4xi32>, %y: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = edge.bitwise_or.Tensor(%x, %y) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %1 = edge.bitwise_xor.Tensor(%0, %y) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %2 = edge.bitwise_and.Scalar(%1) {other = 3 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  %3 = edge.bitwise_or.Scalar(%2) {other = 4 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  func.return %3 : tensor<4xi32>
+}

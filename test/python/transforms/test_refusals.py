@@ -51,9 +51,7 @@ def test_a_lit_test_expects_the_reason(file: str, parts: list[str]) -> None:
     assert re.search(".*".join(map(re.escape, parts)), EXPECTED)
 
 
-LEGALIZED = "\n".join(
-    path.read_text(encoding="utf-8") for path in sorted((ROOT / "test" / "lit" / "legalizations").glob("*.mlir"))
-)
+LEGALIZED = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "test" / "lit").rglob("*.mlir")))
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
