@@ -103,7 +103,7 @@ struct Argument<const Tensor&> : internal::Input {
 template <>
 struct Argument<Tensor&> {
   static constexpr bool kWritten = true;
-  static constexpr std::string_view kName = "a tensor";
+  static constexpr std::string_view kName = "a tensor to write";
   static bool Accepts(const Value& value) { return value.get<Tensor>() != nullptr; }
   static Tensor& Get(Value& value) { return *value.get<Tensor>(); }
 };
@@ -135,7 +135,7 @@ struct Argument<PresentTensors> : internal::Input {
 template <>
 struct Argument<OutTensors> {
   static constexpr bool kWritten = true;
-  static constexpr std::string_view kName = "a list of tensors, none of them absent";
+  static constexpr std::string_view kName = "a list of tensors to write";
   static bool Accepts(const Value& value) { return internal::HoldsAllTensors(value); }
   static OutTensors Get(Value& value) { return OutTensors(*value.get<TensorList>()); }
 };
@@ -201,7 +201,7 @@ struct Argument<Doubles> : internal::Input {
 
 template <typename T>
 struct Argument<std::optional<T>> : internal::Input {
-  static constexpr std::string_view kName = Argument<T>::kName;
+  static constexpr std::string_view kName = Argument<T>::kName;  // or none
   static bool Accepts(const Value& value) { return value.is_none() || Argument<T>::Accepts(value); }
   static std::optional<T> Get(Value& value) {
     if (value.is_none()) return std::nullopt;

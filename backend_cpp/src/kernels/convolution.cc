@@ -127,6 +127,7 @@ struct PackPatches {
 // One input channel to each result's: too little for a product. Adds up a result's row in place.
 template <typename T>
 void ConvolveDepthwise(const Geometry& g, const T* in, const T* weight, T* out) {
+  const auto add_scaled = BestMicroKernel<T>().add_scaled;
   for (int64_t y = 0; y < g.rows.out; ++y) {
     T* to = out + y * g.columns.out;
     for (int64_t ky = 0; ky < g.rows.kernel; ++ky) {
@@ -134,14 +135,8 @@ void ConvolveDepthwise(const Geometry& g, const T* in, const T* weight, T* out) 
       if (in_row < 0 || in_row >= g.rows.in) continue;
       for (int64_t kx = 0; kx < g.columns.kernel; ++kx) {
         const Axis::Range xs = g.columns.range(kx);
-        const T factor = weight[ky * g.columns.kernel + kx];
-        const T* from = in + in_row * g.columns.in + xs.in_first;
-        const int64_t n = xs.last - xs.first;
-        if (xs.in_step == 1) {
-          for (int64_t i = 0; i < n; ++i) to[xs.first + i] += factor * from[i];
-        } else {
-          for (int64_t i = 0; i < n; ++i) to[xs.first + i] += factor * from[i * xs.in_step];
-        }
+        add_scaled(to + xs.first, in + in_row * g.columns.in + xs.in_first, xs.in_step,
+                   weight[ky * g.columns.kernel + kx], xs.last - xs.first);
       }
     }
   }

@@ -43,6 +43,24 @@ template <typename T, size_t kBytes, int MR, int NV>
   }
 }
 
+template <typename T>
+[[gnu::always_inline]] inline void RunAddScaled(T* __restrict to, const T* __restrict from,
+                                                int64_t step, T factor, int64_t count) {
+  // Steps that the compiler knows vectorise.
+  if (step == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] += factor * from[i];
+  } else if (step == 2) {
+    for (int64_t i = 0; i < count; ++i) to[i] += factor * from[2 * i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] += factor * from[i * step];
+  }
+}
+
+template <typename T>
+void AddScaled(T* to, const T* from, int64_t step, T factor, int64_t count) {
+  RunAddScaled(to, from, step, factor, count);
+}
+
 template <typename T, size_t kBytes, int MR, int NV>
 void Tile(int64_t k, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
           int64_t columns) {
@@ -50,10 +68,15 @@ void Tile(int64_t k, const T* a, const T* b, T* c, int64_t c_stride, int64_t row
 }
 
 // 16-byte vectors are everywhere: SSE2, NEON.
-constexpr MicroKernel<float> kFloat128{4, 8, Tile<float, 16, 4, 2>};
-constexpr MicroKernel<double> kDouble128{4, 4, Tile<double, 16, 4, 2>};
+constexpr MicroKernel<float> kFloat128{4, 8, Tile<float, 16, 4, 2>, AddScaled<float>};
+constexpr MicroKernel<double> kDouble128{4, 4, Tile<double, 16, 4, 2>, AddScaled<double>};
 
 // Integers wrap around.
+void WrappingAddScaled(int64_t* to, const int64_t* from, int64_t step, int64_t factor,
+                       int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = Plus(to[i], Times(factor, from[i * step]));
+}
+
 void WrappingTile(int64_t k, const int64_t* a, const int64_t* b, int64_t* c, int64_t c_stride,
                   int64_t rows, int64_t columns) {
   Tile<uint64_t, 16, 4, 2>(k, reinterpret_cast<const uint64_t*>(a),
@@ -75,8 +98,18 @@ __attribute__((target("avx512f"))) void TileAvx512(int64_t k, const float* a, co
   RunTile<float, 64, 8, 2>(k, a, b, c, c_stride, rows, columns);
 }
 
-constexpr MicroKernel<float> kFloat256{6, 16, TileAvx2};
-constexpr MicroKernel<float> kFloat512{8, 32, TileAvx512};
+__attribute__((target("avx2,fma"))) void AddScaledAvx2(float* to, const float* from, int64_t step,
+                                                       float factor, int64_t count) {
+  RunAddScaled(to, from, step, factor, count);
+}
+
+__attribute__((target("avx512f"))) void AddScaledAvx512(float* to, const float* from, int64_t step,
+                                                        float factor, int64_t count) {
+  RunAddScaled(to, from, step, factor, count);
+}
+
+constexpr MicroKernel<float> kFloat256{6, 16, TileAvx2, AddScaledAvx2};
+constexpr MicroKernel<float> kFloat512{8, 32, TileAvx512, AddScaledAvx512};
 
 const MicroKernel<float>& ChooseFloat() {
   __builtin_cpu_init();
@@ -103,7 +136,7 @@ const MicroKernel<double>& BestMicroKernel<double>() {
 
 template <>
 const MicroKernel<int64_t>& BestMicroKernel<int64_t>() {
-  static constexpr MicroKernel<int64_t> kWrapping{4, 4, WrappingTile};
+  static constexpr MicroKernel<int64_t> kWrapping{4, 4, WrappingTile, WrappingAddScaled};
   return kWrapping;
 }
 

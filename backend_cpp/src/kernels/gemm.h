@@ -9,13 +9,16 @@
 
 namespace xir::kernels {
 
-// A micro-kernel: adds a panel of `rows` (at most MR) rows times one of `columns` (at most NR)
-// columns to c. Panels hold MR and NR elements for each of the k steps, zeros beyond the edge.
+// The inner loops, as one processor runs them best.
 template <typename T>
 struct MicroKernel {
+  // Adds a panel of `rows` (at most MR) rows times one of `columns` (at most NR) columns to c.
+  // Panels hold MR and NR elements for each of the k steps, zeros beyond the edge.
   int64_t mr, nr;
   void (*run)(int64_t k, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
               int64_t columns);
+  // to[i] += factor · from[i · step]
+  void (*add_scaled)(T* to, const T* from, int64_t step, T factor, int64_t count);
 };
 
 // The best of this processor.
@@ -41,10 +44,15 @@ struct MatrixView {
           std::fill(row + lines, row + width, T{0});
         }
       } else {
+        // A few steps at a time, so that what is written stays in the first-level cache.
+        constexpr int64_t kSteps = 16;
         if (lines < width) std::fill_n(to, k * width, T{0});
-        for (int64_t l = 0; l < lines; ++l) {
-          const T* line = from + l * line_stride;
-          for (int64_t i = 0; i < k; ++i) to[i * width + l] = line[i * k_stride];
+        for (int64_t first = 0; first < k; first += kSteps) {
+          const int64_t last = std::min(first + kSteps, k);
+          for (int64_t l = 0; l < lines; ++l) {
+            const T* line = from + l * line_stride;
+            for (int64_t i = first; i < last; ++i) to[i * width + l] = line[i * k_stride];
+          }
         }
       }
       to += k * width;

@@ -19,6 +19,8 @@ namespace xir {
 
 struct PortableKernel {
   std::string_view name;
+  // What each argument is to be: Argument<P>::kName.
+  Span<const std::string_view> parameters;
   // Checks the arguments' kinds; answers the tensors that the kernel writes.
   Result<std::vector<Value*>> (*bind)(KernelArgs args);
   // Trusts their kinds; checks dtypes, shapes and values before it touches memory. Answers
@@ -40,6 +42,7 @@ struct Boxed;
 template <typename... Parameters, Status (*Run)(Parameters...)>
 struct Boxed<Run> {
   static constexpr size_t kArity = sizeof...(Parameters);
+  static constexpr std::string_view kParameters[] = {Argument<Parameters>::kName...};
 
   static Result<std::vector<Value*>> Bind(KernelArgs args) {
     if (args.size() < kArity) {
@@ -79,7 +82,7 @@ struct Boxed<Run> {
 
 template <auto Run>
 constexpr PortableKernel MakeKernel(std::string_view name) {
-  return {name, Boxed<Run>::Bind, Boxed<Run>::Call};
+  return {name, {Boxed<Run>::kParameters, Boxed<Run>::kArity}, Boxed<Run>::Bind, Boxed<Run>::Call};
 }
 
 }  // namespace kernels

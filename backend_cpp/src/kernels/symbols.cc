@@ -29,6 +29,20 @@ Status SymSize(const Tensor& self, int64_t dim, Value& out) {
 
 Status SymNumel(const Tensor& self, Value& out) { return Set(out, self.numel()); }
 
+// The one element of a tensor as number.
+Status Item(const Tensor& self, Value& out) {
+  if (!IsNumeric(self.dtype)) return Unsupported("elements of this dtype");
+  if (self.numel() != 1) return Invalid("the one element of ", self.numel());
+  if (IsFloating(self.dtype)) {
+    double value = 0.0;
+    LoaderOf(self.dtype, Compute::kDouble)(self.data, 1, 1, &value);
+    return Set(out, value);
+  }
+  int64_t value = 0;
+  LoaderOf(self.dtype, Compute::kInt)(self.data, 1, 1, &value);
+  return Set(out, value);
+}
+
 bool InFloats(const Scalar& a, const Scalar& b) { return a.is_floating() || b.is_floating(); }
 
 // Integers stay integers.
@@ -90,6 +104,7 @@ Status Not(const Scalar& a, Value& out) { return Set(out, int64_t{a.to<double>()
 #define XIR_NAME(name) "executorch_prim::" name
 
 constexpr PortableKernel kRows[] = {
+    MakeKernel<Item>("aten::_local_scalar_dense"),
     MakeKernel<SymNumel>("aten::sym_numel"),
     MakeKernel<SymSize>("aten::sym_size.int"),
     MakeKernel<Binary<Add>>(XIR_NAME("add.Scalar")),

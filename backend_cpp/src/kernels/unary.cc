@@ -85,6 +85,7 @@ XIR_FUNCTION(Abs, Magnitude(x));
 XIR_FUNCTION(Identity, x);
 XIR_FUNCTION(Neg, Times(x, T{-1}));
 XIR_FUNCTION(Relu, x < T{0} ? T{0} : x);
+XIR_FUNCTION(Square, Times(x, x));
 XIR_FUNCTION(Sign, static_cast<T>((x > T{0}) - (x < T{0})));
 
 // Conditions.
@@ -257,6 +258,30 @@ Status Softplus(const Tensor& self, double beta, double threshold, Tensor& out) 
   });
 }
 
+// One half of a dimension, gated by the sigmoid of the other.
+struct Gate {
+  template <typename T>
+  T operator()(T x, T gate) const {
+    return x / (T{1} + std::exp(-gate));
+  }
+};
+
+Status Glu(const Tensor& self, int64_t dim, Tensor& out) {
+  if (!IsFloating(self.dtype) || self.rank() == 0) return Unsupported("a gate of other than floats");
+  XIR_ASSIGN_OR_RETURN(const size_t at, WrapDim(dim, self.rank()));
+  if (self.shape[at] % 2 != 0) return Invalid("halves of ", self.shape[at], " elements");
+  XIR_RETURN_IF_ERROR(CheckResultType(self.dtype, out.dtype));
+  Operand first(self), second(self);
+  const int64_t half = self.shape[at] / 2;
+  first.shape[at] = second.shape[at] = half;
+  const int64_t offset = half * self.strides()[at] * static_cast<int64_t>(ElementSize(self.dtype));
+  second.data = self.as<uint8_t>() + offset;
+  return DispatchFloating(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return Map<T, T>(Gate(), {first, second}, out);
+  });
+}
+
 constexpr PortableKernel kRows[] = {
     MakeKernel<Numeric<Abs>>("aten::abs.out"),
     MakeKernel<Floating<Acos>>("aten::acos.out"),
@@ -277,6 +302,7 @@ constexpr PortableKernel kRows[] = {
     MakeKernel<Floating<Expm1>>("aten::expm1.out"),
     MakeKernel<Rounding<Floor>>("aten::floor.out"),
     MakeKernel<Gelu>("aten::gelu.out"),
+    MakeKernel<Glu>("aten::glu.out"),
     MakeKernel<Floating<HardSigmoid>>("aten::hardsigmoid.out"),
     MakeKernel<Floating<HardSwish>>("aten::hardswish.out"),
     MakeKernel<Hardtanh>("aten::hardtanh.out"),
@@ -302,6 +328,7 @@ constexpr PortableKernel kRows[] = {
     MakeKernel<Floating<Sinh>>("aten::sinh.out"),
     MakeKernel<Softplus>("aten::softplus.out"),
     MakeKernel<Floating<Sqrt>>("aten::sqrt.out"),
+    MakeKernel<Numeric<Square>>("aten::square.out"),
     MakeKernel<Floating<Tan>>("aten::tan.out"),
     MakeKernel<Floating<Tanh>>("aten::tanh.out"),
     MakeKernel<Rounding<Trunc>>("aten::trunc.out"),
