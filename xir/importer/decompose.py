@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._decomp import _core_aten_decompositions_post_autograd, decomposition_table
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -133,7 +134,7 @@ def _is_dynamic(node: Node) -> bool:
 
 def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
-        with torch.no_grad(), _without_mkldnn(), _fake_mode(inputs):
+        with torch.no_grad(), _without_mkldnn(), _fake_mode(inputs), _open_sizes(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except Exception:  # whatever a decomposition raises: the operator then stays as it is
         return None
@@ -146,6 +147,11 @@ def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
         return nullcontext()
     around = (node.meta.get("val") for node in inputs[0].graph.nodes)
     return next((value.fake_mode for value in around if isinstance(value, FakeTensor)), nullcontext())
+
+
+def _open_sizes(inputs: list[Node]) -> AbstractContextManager[Any]:
+    """Where sizes are open, dispatch in Python: torch's C++ asks for their numbers, which closes them for good."""
+    return enable_python_dispatcher() if any(map(_is_dynamic, inputs)) else nullcontext()
 
 
 @contextmanager

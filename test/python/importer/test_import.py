@@ -423,6 +423,23 @@ def test_dynamic_batch() -> None:
     torch.testing.assert_close(result, model(IMAGE.expand(5, 4, 8, 8).clone()))
 
 
+def test_decomposing_keeps_sizes_open() -> None:
+    class Tokens(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(10, 4)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            x = self.embedding(tokens)
+            return torch.cat([torch.nn.functional.pad(x[:, 1:], [0, 0, 0, 1, 0, 0]), x], 2)
+
+    tokens = torch.zeros(2, 5, dtype=torch.int64)
+    module = check(Tokens(), tokens, dynamic_shapes=({0: Dim("batch", max=6)},))
+    assert [str(op.result_types[0]) for op in module.walk() if op.name == "edge.constant_pad_nd"] == [
+        "tensor<?x5x4xf32>"
+    ]
+
+
 def test_unbounded_dimension_is_refused() -> None:
     error = str(rejected(lambda x: x + 1, X, dynamic_shapes=(({0: Dim.DYNAMIC},),)))
     assert "has no upper bound: give one, torch.export.Dim(..., max=...)" in error
