@@ -1,0 +1,56 @@
+"""Graphs that others quantise are imported: every one of their operators has a row, none is opaque."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
+from torch import Tensor, nn
+from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+from torchao.quantization.granularity import PerAxis, PerGroup
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+import xir
+from xir.dialects import edge
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm, self.linear = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.norm(self.conv(x)))
+        return self.linear(nn.functional.hardtanh(y + y, 0, 6).mean((2, 3)))
+
+
+def names(program: torch.export.ExportedProgram) -> set[str]:
+    return {op.name for op in xir.to_edge(program).module.walk() if isinstance(op, edge.EdgeOp)}
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_stock_quantizer(per_channel: bool, dynamic: bool) -> None:
+    sample = (torch.rand(1, 3, 8, 8),)
+    quantizer = XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
+    )
+    observed = prepare_pt2e(torch.export.export(Network().eval(), sample).module(), quantizer)
+    observed(*sample)
+    found = names(torch.export.export(convert_pt2e(observed), sample))
+    assert "edge.opaque" not in found
+    assert ("edge.quantized_decomposed.choose_qparams.tensor" in found) == dynamic
+    assert any("dequantize_per_channel" in name for name in found) == per_channel
+
+
+@pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)])
+@pytest.mark.parametrize("weight_dtype", [torch.int4, torch.int8])
+def test_torchao_modules(granularity: PerAxis | PerGroup, weight_dtype: torch.dtype) -> None:
+    model = nn.Sequential(nn.Linear(64, 16), nn.ReLU()).eval()
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=weight_dtype, weight_granularity=granularity)
+    quantize_(model, config)
+    program = torch.export.export(model, (torch.rand(2, 64),)).run_decompositions({})
+    assert {"edge.linear"} <= names(program)
