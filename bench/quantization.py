@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,9 @@ from torch.export import ExportedProgram
 
 import xir
 from xir.quantizer import QuantConfig
+
+Quantize = Callable[[nn.Module, tuple[Tensor, ...], Sequence[tuple[Tensor, ...]], str], ExportedProgram]
+"""Quantises a model, exported with a sample, on calibration inputs, in a mode."""
 
 IMAGES = 8
 """Calibration inputs, on which accuracy is measured too."""

@@ -47,10 +47,12 @@ def test_stock_quantizer(per_channel: bool, dynamic: bool) -> None:
 
 
 @pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)])
-@pytest.mark.parametrize("weight_dtype", [torch.int4, torch.int8])
-def test_torchao_modules(granularity: PerAxis | PerGroup, weight_dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("weight_dtype", ["int4", "int8"])
+def test_torchao_modules(granularity: PerAxis | PerGroup, weight_dtype: str) -> None:
     model = nn.Sequential(nn.Linear(64, 16), nn.ReLU()).eval()
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=weight_dtype, weight_granularity=granularity)
+    config = Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=getattr(torch, weight_dtype), weight_granularity=granularity
+    )
     quantize_(model, config)
     program = torch.export.export(model, (torch.rand(2, 64),)).run_decompositions({})
     assert {"edge.linear"} <= names(program)
