@@ -21,6 +21,16 @@ def float_and_integers(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
     return b.call(op.name.removeprefix("edge."), self=b.convert(value, result), **numbers)
 
 
+@decomposition("edge.add.Tensor")
+def scaled_addend(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+    """`self + other * alpha`, if there is an alpha and `self` is broadcast"""
+    value, other, alpha = op.required("self"), op.required("other"), op.value("alpha")
+    # ExecuTorch 1.5.1's kernel scales self instead where that has one element (kernels/optimized/cpu/op_add.cpp).
+    if alpha == 1 or shape_of(value) == shape_of(op.results[0]):
+        return None
+    return b.call("add.Tensor", self=value, other=b.call("mul.Scalar", self=other, other=alpha))
+
+
 @decomposition("edge.exp2")
 def exp2(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
     """`pow(2, self)`"""

@@ -1,4 +1,5 @@
-"""Random PyTorch programs, and what has to hold for each: one delegate, and eager's numbers in both runtimes."""
+"""Random PyTorch programs, and what has to hold for each: one delegate, or kernels that both runtimes have, and eager's
+numbers in both."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from xir import runtime
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.kernels import executorch_kernels
 
 LARGEST = 50.0
 """What a step makes larger than this is scaled down, so that no program leaves the range where fp32 is accurate."""
@@ -140,24 +142,27 @@ class Builder:
 
 
 def check(program: Program) -> None:
-    """Compile it into one delegate and nothing else, run it in xir's runtime and in stock ExecuTorch, compare."""
-    lowered = to_edge(torch.export.export(program, program.inputs)).to_backend(XnnpackPartitioner())
-    ops = list(lowered.module.walk())
+    """Compile it into one delegate and nothing else, and into kernels alone; run both in both runtimes, compare."""
+    imported = to_edge(torch.export.export(program, program.inputs))
+    delegated = imported.to_backend(XnnpackPartitioner())
+    ops = list(delegated.module.walk())
     outside = [f"{op.name}: {op.attributes.get('xir.reason')}" for op in ops if isinstance(op, edge.EdgeOp)]
     assert not outside, outside
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
-    buffer = lowered.to_executorch().buffer
+    portable = imported.to_executorch()
+    assert (executorch_kernels() & runtime.portable_kernels()).issuperset(portable.kernel_names)
     inputs = list(program.inputs)
     with torch.no_grad():
         expected = program(*inputs)
         exact = program.double()(*(value.double() for value in inputs))
     program.float()
-    ours = runtime.Runtime.get().load_program(buffer, threads=1).load_method().execute(inputs)
-    stock = _load_for_executorch_from_buffer(buffer).forward(inputs)
-    for name, results in (("xir", ours), ("ExecuTorch", stock)):
-        for output, got, want, reference in zip(program.outputs, results, expected, exact, strict=True):
-            assert got.shape == want.shape, f"v{output} in {name}: {list(got.shape)}, not {list(want.shape)}"
-            scale = float(want.abs().max())
-            allowed = SLACK * float((want - reference).abs().max()) + TOLERANCE * scale + 1e-7
-            difference = float((got - want).abs().max())
-            assert difference <= allowed, f"v{output} in {name} is off by {difference}, {scale} its largest"
+    for variant, buffer in (("delegated", delegated.to_executorch().buffer), ("portable", portable.buffer)):
+        ours = runtime.Runtime.get().load_program(buffer, threads=1).load_method().execute(inputs)
+        stock = _load_for_executorch_from_buffer(buffer).forward(inputs)
+        for name, results in ((f"xir, {variant}", ours), (f"ExecuTorch, {variant}", stock)):
+            for output, got, want, reference in zip(program.outputs, results, expected, exact, strict=True):
+                assert got.shape == want.shape, f"v{output} in {name}: {list(got.shape)}, not {list(want.shape)}"
+                scale = float(want.abs().max())
+                allowed = SLACK * float((want - reference).abs().max()) + TOLERANCE * scale + 1e-7
+                difference = float((got - want).abs().max())
+                assert difference <= allowed, f"v{output} in {name} is off by {difference}, {scale} its largest"

@@ -134,6 +134,20 @@ func.func @integers_and_fraction(%x: tensor<4xi64>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 
+// ExecuTorch's kernel scales the wrong side if it broadcasts the left one.
+// CHECK-LABEL:  func.func @alpha(
+// CHECK-NEXT:     %[[V0:.*]] = edge.mul.Scalar(%y) {other = 2 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.add.Tensor(%x, %[[V0]])
+// CHECK-NEXT:     %[[V2:.*]] = edge.add.Tensor(%[[V1]], %x) {alpha = 2 : i64}
+// CHECK-NEXT:     %[[V3:.*]] = edge.add.Tensor(%x, %[[V2]])
+// CHECK-NEXT:     func.return %[[V3]]
+func.func @alpha(%x: tensor<1xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.add.Tensor(%x, %y) {alpha = 2 : i64} : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.add.Tensor(%0, %x) {alpha = 2 : i64} : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %2 = edge.add.Tensor(%x, %1) : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+
 // What has a kernel stays.
 // CHECK-LABEL:  func.func @others(
 // CHECK-NEXT:     %[[V0:.*]] = edge.add.Scalar(%x) {other = 5.000000e-01 : f64}
