@@ -1,0 +1,40 @@
+"""Models in half precision: one delegate, in both runtimes, about as near to fp32 as eager's own half precision is."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+
+from xir import runtime
+from xir.api import XnnpackPartitioner, to_edge
+from xir.dialects.edge import EdgeOp
+from xir.dialects.xnnpack import SubgraphOp
+from xir.models import load_model
+
+MARGIN = 1.5
+"""How many times as far from fp32 as eager we may be: both round, but not in the same places."""
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["fp16", "bf16"])
+def test_mobilenet(dtype: torch.dtype) -> None:
+    model, (image,) = load_model("mv2")
+    with torch.no_grad():
+        exact = model(image)
+        half = model.to(dtype)
+        eager = half(image.to(dtype))
+
+    def error(output: torch.Tensor) -> float:
+        assert output.dtype == dtype
+        return ((output.float() - exact).norm() / exact.norm()).item()
+
+    program = to_edge(torch.export.export(half, (image.to(dtype),))).to_backend(XnnpackPartitioner())
+    ops = list(program.module.walk())
+    assert sum(isinstance(op, SubgraphOp) for op in ops) == 1
+    assert not any(isinstance(op, EdgeOp) for op in ops)
+    file = program.to_executorch().buffer
+    method = runtime.Runtime.get().load_program(file).load_method("forward")
+    (ours,) = method.execute([image.to(dtype)])
+    (stock,) = _load_for_executorch_from_buffer(file).forward([image.to(dtype)])
+    assert error(torch.as_tensor(ours)) <= MARGIN * error(eager)
+    assert error(stock) <= MARGIN * error(eager)
