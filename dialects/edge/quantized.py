@@ -44,6 +44,18 @@ def _dequantize(
     return infer
 
 
+def _affine(dtype: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
+    """torchao's ops: a scale for each block of `block_size`, which has the input's rank."""
+
+    def infer(op: EdgeOp) -> Sequence[Attribute]:
+        shape, block = shape_of(op.tensor("input")), op.value("block_size")
+        if len(block) != len(shape):
+            raise VerifyException(f"block_size has {len(block)} elements for a tensor of rank {len(shape)}")
+        return (tensor_type(op.value(dtype), shape),)
+
+    return infer
+
+
 _Q = "quantized_decomposed::"
 _RANGE = "int quant_min, int quant_max, ScalarType dtype"
 
@@ -87,4 +99,15 @@ ROWS = [
     row(f"{_Q}choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
         "Scales and zero points for each vector of the last dimension.",
         out=f"{_Q}choose_qparams_per_token_asymmetric.out"),
+    row("torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, "
+        "Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, "
+        "ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)",
+        "Scales and zero points for the range of each block of block_size."),
+    row("torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
+        "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
+        "clamp(round(input / scale) + zero_point, quant_min, quant_max), the parameters by block.",
+        infer=_affine("output_dtype")),
+    row("torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
+        "ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=6) -> Tensor",
+        "(input - zero_point) * scale, the parameters by block.", infer=_affine("output_dtype")),
 ]  # fmt: skip

@@ -7,37 +7,48 @@ from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.quant import UniformType
+from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import shape_of
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 
 DECOMPOSED = "edge.quantized_decomposed."
 
-QUANTISE = frozenset(
-    f"{DECOMPOSED}quantize_{form}"
-    for form in ("per_tensor", "per_tensor.tensor", "per_channel", "per_channel_group", "per_token")
-)
+AFFINE = "edge.torchao."
+
+_FORMS = ("per_tensor", "per_tensor.tensor", "per_channel", "per_channel_group", "per_token")
+
+QUANTISE = frozenset((*(f"{DECOMPOSED}quantize_{form}" for form in _FORMS), f"{AFFINE}quantize_affine"))
 """Ops that round numbers to integers: their first operand is the numbers."""
 
-DEQUANTISE = frozenset(
-    f"{DECOMPOSED}dequantize_{form}"
-    for form in ("per_tensor", "per_tensor.tensor", "per_channel", "per_channel_group", "per_token")
-)
+DEQUANTISE = frozenset((*(f"{DECOMPOSED}dequantize_{form}" for form in _FORMS), f"{AFFINE}dequantize_affine"))
 """Ops that turn integers into numbers: their first operand is the integers."""
 
-CHOOSE = frozenset(
-    f"{DECOMPOSED}choose_qparams{form}" for form in (".tensor", "_symmetric.tensor", "_per_token_asymmetric")
-)
+_CHOICES = (".tensor", "_symmetric.tensor", "_per_token_asymmetric")
+
+CHOOSE = frozenset((*(f"{DECOMPOSED}choose_qparams{form}" for form in _CHOICES), f"{AFFINE}choose_qparams_affine"))
 """Ops that compute a scale and a zero point for the range of a tensor, or for each row of it."""
 
 
 def integer_range(op: edge.EdgeOp) -> tuple[int, int]:
     """The smallest and the largest integer that a quantise or dequantise op speaks of."""
-    return op.value("quant_min"), op.value("quant_max")
+    low, high = op.value("quant_min"), op.value("quant_max")
+    if low is not None and high is not None:
+        return int(low), int(high)
+    storage = storage_of(op)
+    assert isinstance(storage, IntegerType)
+    limits = storage_limits(storage)
+    return limits[0] if low is None else int(low), limits[1] if high is None else int(high)
+
+
+def storage_of(op: edge.EdgeOp) -> Attribute:
+    """The type of an op's integers."""
+    if "dtype" in op.schema.values:
+        return op.value("dtype")
+    return op.value("output_dtype" if op.name in QUANTISE else "input_dtype")
 
 
 def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
@@ -45,7 +56,7 @@ def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
 
     VerifyException for parameters that are none: a scale of 0, a zero point out of range.
     """
-    storage = op.value("dtype")
+    storage = storage_of(op)
     if not isinstance(storage, IntegerType):
         return None
     if "scale" in op.schema.values:
@@ -92,6 +103,9 @@ def block_sizes(op: edge.EdgeOp, shape: Sequence[int]) -> dict[int, int]:
     """Dimension -> how many neighbours share a scale, for those dimensions along which scales differ."""
     if "axis" in op.schema.values:
         return {op.value("axis") % len(shape): 1}
+    if "block_size" in op.schema.values:
+        pairs = enumerate(zip(op.value("block_size"), shape, strict=True))
+        return {axis: block for axis, (block, size) in pairs if block != size}
     if "group_size" in op.schema.values:
         size = op.value("group_size")
         return {0: 1} if size == shape[1] else {0: 1, 1: size}

@@ -13,7 +13,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
-from xir.transforms.legalizations.parameters import CHOOSE, DECOMPOSED, DEQUANTISE, QUANTISE, parameters
+from xir.transforms.legalizations.parameters import CHOOSE, DEQUANTISE, QUANTISE, parameters
 from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, rule
 from xir.transforms.legalizations.static_tensor import is_static, range_of, stored_as
 
@@ -31,7 +31,7 @@ def activation_type(op: edge.EdgeOp, ctx: XirContext) -> UniformType:
     return element
 
 
-@rule(f"{DECOMPOSED}quantize_per_tensor", f"{DECOMPOSED}quantize_per_tensor.tensor")
+@rule(*sorted(QUANTISE))
 def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """round(input / scale) + zero_point, clamped to the range of the integers."""
     element = activation_type(op, b.ctx)
@@ -47,21 +47,13 @@ def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.cast(b.quantise(value, stored_as(element, element.storage)), element.storage)
 
 
-@rule(f"{DECOMPOSED}dequantize_per_channel", f"{DECOMPOSED}dequantize_per_channel_group")
-def dequantise_channels(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """scale · (input − zero_point) by channel or group: of a constant that no node takes as integers."""
-    return b.static(b.weight(op.results[0], "input"))
-
-
-@rule(
-    f"{DECOMPOSED}dequantize_per_tensor",
-    f"{DECOMPOSED}dequantize_per_tensor.tensor",
-    f"{DECOMPOSED}dequantize_per_token",
-)
+@rule(*sorted(DEQUANTISE))
 def dequantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
     if not isinstance(element_type(op.results[0]), Float32Type):
         raise RefusalError(f"XNNPACK dequantises to f32, not to {element_type(op.results[0])}")
+    if is_static(op.results[0]):
+        return b.static(b.weight(op.results[0], "input"))
     source = quantised_at_run_time(op)
     if source is not None:
         return b.dequantise(b.quantise(source, xnnpack.DynamicType.of(ROW_OF_ONE)))

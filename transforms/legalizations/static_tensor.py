@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
-from xir.ir.constants import storage_array
+from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
 from xir.transforms.legalizations.parameters import DEQUANTISE, QUANTISE, integer_range, parameters
 
@@ -59,11 +59,15 @@ class StaticTensor:
         return replace(self, array=array, element=element)
 
     def narrowed(self) -> StaticTensor:
-        """The tensor with 4-bit storage if no more is used."""
+        """The tensor with 4-bit storage if no more is used; XNNPACK holds the scales of blocks in bf16."""
         element = self.element
         if not isinstance(element, UniformType) or element.storage_min.data < -8 or element.storage_max.data > 7:
             return self
-        return replace(self, element=stored_as(element, i4))
+        narrow = stored_as(element, i4)
+        if narrow.is_blockwise:
+            scales = (round_to_bfloat16(narrow.scale_array()).astype(np.uint32) << 16).view(np.float32)
+            narrow = UniformType.blockwise(i4, f32, blocks_of(narrow), scales, narrow.zero_point_array())
+        return replace(self, element=narrow)
 
     def numbers(self) -> np.ndarray:
         """What the elements stand for: bf16 widened to fp32, integers dequantised."""

@@ -74,6 +74,8 @@ def aten_operator(schema: edge.Schema) -> Any:
     """torch's operator of a schema. AttributeError if there is none."""
     if schema.namespace == "quantized_decomposed":
         importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers the namespace
+    if schema.namespace == "torchao":
+        importlib.import_module("torchao.quantization.quant_primitives")
     packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
     return getattr(packet, schema.overload or "default")
 

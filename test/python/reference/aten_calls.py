@@ -282,6 +282,9 @@ CASES: dict[str, list[Case]] = {
         "choose_qparams_symmetric.tensor": [(X, -128, 127, 1e-5, torch.int8)],
         "choose_qparams_per_token_asymmetric": [(X, torch.int8)],
     }.items()},
+    "torchao.choose_qparams_affine": [(X, "ASYMMETRIC", [1, 3], torch.int8, -128, 127)],
+    "torchao.quantize_affine": [(X, [1, 3], f(2, 1), torch.zeros(2, 1, dtype=torch.int8), torch.int8, -128, 127)],
+    "torchao.dequantize_affine": [(i8(2, 4), [1, 2], f(2, 2), None, torch.int8, -8, 7)],
 }  # fmt: skip
 for name in ALSO_INTEGER:
     CASES[name] = [*CASES[name], (n(3),)]
@@ -289,7 +292,12 @@ for name in ALSO_INTEGER:
 UNSPECIFIED = {"empty.memory_format", "rand", "randn", "randperm"}
 """Ops whose values differ from call to call."""
 DATA_DEPENDENT = {"nonzero", "_local_scalar_dense"}
-PARAMETERS = {"choose_qparams.tensor", "choose_qparams_symmetric.tensor", "choose_qparams_per_token_asymmetric"}
+PARAMETERS = {
+    "choose_qparams.tensor",
+    "choose_qparams_symmetric.tensor",
+    "choose_qparams_per_token_asymmetric",
+    "choose_qparams_affine",
+}
 """Quantisation parameters, whose types the rows leave open."""
 
 

@@ -20,7 +20,7 @@ from xir.dialects.xnnpack import kinds
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.passes import PassManager
 from xir.transforms.legalizations import RULES
-from xir.transforms.legalizations.parameters import DECOMPOSED
+from xir.transforms.legalizations.parameters import DEQUANTISE, QUANTISE
 from xir.transforms.partition_xnnpack import PartitionXnnpackPass
 
 TOLERANCE = 1e-5
@@ -686,7 +686,7 @@ def test_mixed_types(name: str, args: dict[str, Any], only: Sequence[int] | None
         torch.testing.assert_close(results, expected)
 
 
-QUANTISATION = {name for name in RULES if name.startswith(DECOMPOSED)}
+QUANTISATION = QUANTISE | DEQUANTISE
 """Conversions from and to integers, which `test_quantised.py` puts around the others."""
 
 

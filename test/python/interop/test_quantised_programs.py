@@ -1,0 +1,145 @@
+"""Quantised programs from others' quantisers: stock's own lowering and files, torchao's linear modules."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+import torch
+import torchao.quantization as torchao
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
+from executorch.exir import to_edge_transform_and_lower
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch.export import ExportedProgram
+from torchao.quantization.granularity import PerAxis, PerGroup
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.utils import unwrap_tensor_subclass
+
+from xir import runtime
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import element_type
+from xir.dialects.xnnpack.quantization import is_quantised
+from xir.emitter import emit, read
+from xir.ir.context import XirContext
+from xir.ir.parser import parse_module
+from xir.ir.printer import PrintOptions, module_to_text
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Convolutions(torch.nn.Module):
+    """The nodes of a convolutional network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.depthwise = torch.nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.linear = torch.nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.nn.functional.hardtanh(self.norm(self.conv(x)), 0.0, 6.0)
+        z = torch.relu(self.depthwise(y)) + torch.nn.functional.max_pool2d(y, 3, 1, 1)
+        return self.linear(z.mean((2, 3)))
+
+
+class Linears(torch.nn.Module):
+    """Two linear modules with a function between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 96), torch.nn.Linear(96, 7, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.nn.functional.gelu(self.first(x)))
+
+
+def by_stock(
+    model: torch.nn.Module, x: torch.Tensor, *, per_channel: bool = True, dynamic: bool = False
+) -> ExportedProgram:
+    """A model quantised by ExecuTorch's quantizer."""
+    config = get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
+    prepared = prepare_pt2e(torch.export.export(model.eval(), (x,)).module(), XNNPACKQuantizer().set_global(config))
+    with torch.no_grad():
+        prepared(x)
+    return torch.export.export(convert_pt2e(prepared), (x,))
+
+
+def by_torchao(model: torch.nn.Module, x: torch.Tensor, granularity: PerGroup | PerAxis) -> ExportedProgram:
+    """A model whose linear modules torchao quantised to 4 bits, inputs to 8 at run time."""
+    config = torchao.Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=granularity)
+    torchao.quantize_(model.eval(), config)
+    unwrap_tensor_subclass(model)
+    return torch.export.export(model, (x,))
+
+
+IMAGE, ROWS = torch.Generator().manual_seed(3), torch.Generator().manual_seed(4)
+Program = Callable[[], tuple[ExportedProgram, torch.Tensor]]
+
+
+def image() -> torch.Tensor:
+    return torch.randn(1, 3, 12, 12, generator=IMAGE)
+
+
+def rows() -> torch.Tensor:
+    return torch.randn(3, 64, generator=ROWS)
+
+
+PROGRAMS: dict[str, Program] = {
+    "static by channel": lambda: (by_stock(Convolutions(), x := image()), x),
+    "static by tensor": lambda: (by_stock(Convolutions(), x := image(), per_channel=False), x),
+    "dynamic": lambda: (by_stock(Linears(), x := rows(), dynamic=True), x),
+    "4 bits by channel": lambda: (by_torchao(Linears(), x := rows(), PerAxis(0)), x),
+    "4 bits by group": lambda: (by_torchao(Linears(), x := rows(), PerGroup(32)), x),
+}
+
+
+def run(file: bytes, x: torch.Tensor) -> list[torch.Tensor]:
+    """What xir's runtime and stock's compute."""
+    ours = runtime.Runtime.get().load_program(file).load_method("forward").execute([x])[0]
+    return [torch.as_tensor(ours), _load_for_executorch_from_buffer(file).forward([x])[0]]
+
+
+def check_nodes(program: EdgeProgram) -> None:
+    """All is delegated in one piece, and every weighted node reads integers."""
+    ops = list(program.module.walk())
+    assert not [op.name for op in ops if isinstance(op, edge.EdgeOp)]
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    weighted = [op for op in ops if isinstance(op, xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp)]
+    assert weighted
+    assert all(is_quantised(element_type(value)) for op in weighted for value in (op.input, op.filter))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
+    torch.manual_seed(0)
+    program, x = PROGRAMS[name]()
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    check_nodes(lowered)
+    stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    expected = _load_for_executorch_from_buffer(stock).forward([x])[0]
+    # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums integers either way; with 4
+    # bits the scales of groups are bf16 here, and torchao's own arithmetic is fp32.
+    limit = {"static": expected.unique().diff().min(), "dynamic": expected.abs().max() * 1e-5}
+    step = limit.get(name.split()[0], expected.abs().max() * 0.01)
+    for result in run(lowered.to_executorch().buffer, x):
+        assert (result - expected).abs().max() <= step * 1.001
+    check_written_back(stock, expected, x)
+
+
+def check_written_back(file: bytes, expected: torch.Tensor, x: torch.Tensor) -> None:
+    """Stock's file becomes text, that a file, and that the same text; both runtimes compute what stock's file does."""
+    ctx, again, rewritten, stream = XirContext(), XirContext(), XirContext(), io.BytesIO()
+    text = module_to_text(read(file, ctx), ctx, PrintOptions(resources=True))
+    module = parse_module(again, text)
+    module.verify()
+    emit(module, again, stream)
+    for result in run(stream.getvalue(), x):
+        assert torch.equal(result, expected)
+    assert module_to_text(read(stream.getvalue(), rewritten), rewritten, PrintOptions(resources=True)) == text
