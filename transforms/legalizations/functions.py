@@ -91,7 +91,11 @@ def polynomial(b: NodeBuilder, value: SSAValue, coefficients: Sequence[float]) -
 
 def argument(op: edge.EdgeOp, b: NodeBuilder, name: str) -> SSAValue:
     """A tensor argument in the result's element type, 16-bit numbers as fp32, which the compositions are made for."""
-    value = promoted(op, b, name)
+    return widened(b, promoted(op, b, name))
+
+
+def widened(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """16-bit numbers as fp32."""
     return b.convert(value, f32) if element_type(value) in (f16, bf16) else value
 
 
@@ -233,10 +237,16 @@ def power(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
 
 
 def by_logarithm(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
-    """e^(exponent·log x), where there is no node for it."""
+    """e^(exponent·log x), where there is no node for it.
+
+    XNNPACK's e^NaN is 0, which a negative number does not have for a power: so the logarithm less itself is added.
+    """
     if b.target == "xir":
         return b.binary("pow", value, b.scalar(exponent, value))
-    return b.unary("exp", scaled(b, b.unary("log", value), exponent))
+    logarithm = b.unary("log", value)
+    number = finite(b, logarithm)
+    undefined = difference(b, number, number)
+    return b.binary("add", b.unary("exp", scaled(b, logarithm, exponent)), undefined)
 
 
 def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:

@@ -20,7 +20,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
 from xir.transforms._sizes import OpenSize
 from xir.transforms.legalizations.convolution import by_running_statistics
-from xir.transforms.legalizations.functions import argument, is_positive, power, returned, scaled
+from xir.transforms.legalizations.functions import argument, is_positive, power, returned, scaled, widened
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -213,7 +213,8 @@ def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         return sum_over(b, is_positive(b, magnitude), dims, keepdim=keepdim)
     if math.isinf(order):
         return (max_over if order > 0 else min_over)(b, magnitude, dims, keepdim=keepdim)
-    return power(b, sum_over(b, power(b, magnitude, order), dims, keepdim=keepdim), 1 / order)
+    powers = power(b, widened(b, magnitude), order)
+    return returned(op, b, power(b, sum_over(b, powers, dims, keepdim=keepdim), 1 / order))
 
 
 @rule("edge.amax")

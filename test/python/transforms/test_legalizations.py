@@ -130,6 +130,7 @@ CASES: list[Case] = [
     ),
     *(case("pow.Tensor_Scalar", self=p(2, 3), exponent=e) for e in (0.25, 0.75, 1.5, -2.5, 0.3, -1.7, 65, 66, -65)),
     case("pow.Tensor_Scalar", self=r(2, 3), exponent=65),
+    case("pow.Tensor_Scalar", self=torch.tensor([-3.0, -0.5, 0.0, 2.0]), exponent=0.3),
     case("pow.Tensor_Tensor", self=p(2, 3) * 3, exponent=r(3)),
     case("pow.Tensor_Tensor", self=r(4, 5), exponent=torch.tensor([-3.0, -2.0, 0.0, 1.0, 4.0])),
     case("pow.Tensor_Tensor", self=torch.tensor([0.0, 0.0, -2.0, 1.0]), exponent=torch.tensor([0.0, 2.0, 0.5, 1e9])),
