@@ -192,7 +192,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     except AlreadyReportedError:
         return 1
     variant = "xnnpack" if options.delegate else "portable"
-    precision = _PRECISIONS.get(options.quantize) or options.dtype or _type_of(program)
+    precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
     path = options.output_dir / f"{name}_{variant}_{precision}.pte"
     with step(f"Writing {path}"):
         _write(path, executorch.write_to_file)

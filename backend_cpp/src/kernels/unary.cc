@@ -267,7 +267,8 @@ struct Gate {
 };
 
 Status Glu(const Tensor& self, int64_t dim, Tensor& out) {
-  if (!IsFloating(self.dtype) || self.rank() == 0) return Unsupported("a gate of other than floats");
+  if (!IsFloating(self.dtype) || self.rank() == 0)
+    return Unsupported("a gate of other than floats");
   XIR_ASSIGN_OR_RETURN(const size_t at, WrapDim(dim, self.rank()));
   if (self.shape[at] % 2 != 0) return Invalid("halves of ", self.shape[at], " elements");
   XIR_RETURN_IF_ERROR(CheckResultType(self.dtype, out.dtype));

@@ -73,7 +73,8 @@ def by_stock(
 
 def by_torchao(model: torch.nn.Module, x: torch.Tensor, granularity: PerGroup | PerAxis) -> ExportedProgram:
     """A model whose linear modules torchao quantised to 4 bits, inputs to 8 at run time."""
-    config = torchao.Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=granularity)
+    int4: torch.dtype = torch.int4  # pyright: ignore  # not among the names that torch declares
+    config = torchao.Int8DynamicActivationIntxWeightConfig(weight_dtype=int4, weight_granularity=granularity)
     torchao.quantize_(model.eval(), config)
     unwrap_tensor_subclass(model)
     return torch.export.export(model, (x,))

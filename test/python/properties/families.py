@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from hypothesis import strategies as st
@@ -126,25 +125,21 @@ def convolution(b: Builder) -> None:
         max(b.int(0, 2), -(-(d * (k - 1) + 1 - size) // 2))
         for k, d, size in zip(kernel, dilation, b.shape(x)[2:], strict=True)
     ]
-    function = functional.conv1d if dims == 1 else functional.conv2d
+    function: Callable[..., torch.Tensor] = functional.conv1d if dims == 1 else functional.conv2d
     weights = [b.weight(outputs, channels // groups, *kernel), *([b.weight(outputs)] if b.flag() else [])]
     if all(s == k % 2 == 1 for s, k in zip(stride, kernel, strict=True)) and b.flag():
 
-        def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
-            return function(x, *w, **with_bias(w), padding="same", dilation=dilation, groups=groups)
+        def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+            return function(x, weight, bias, padding="same", dilation=dilation, groups=groups)
 
         text = f"conv{dims}d[same, dilation={dilation}, groups={groups}]"
     else:
 
-        def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
-            return function(x, *w, **with_bias(w), stride=stride, padding=padding, dilation=dilation, groups=groups)
+        def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+            return function(x, weight, bias, stride, padding, dilation, groups)
 
         text = f"conv{dims}d[stride={stride}, padding={padding}, dilation={dilation}, groups={groups}]"
     after_convolution(b, b.step(text, run, x, weights=weights))
-
-
-def with_bias(weights: Sequence[torch.Tensor]) -> dict[str, Any]:
-    return {} if len(weights) > 1 else {"bias": None}
 
 
 def transposed_convolution(b: Builder) -> None:
@@ -158,12 +153,11 @@ def transposed_convolution(b: Builder) -> None:
     adjustment = [b.int(0, s - 1) for s in stride]
     # What is cut off leaves one element at least.
     padding = [min(b.int(0, 1), (k - 1 + a) // 2) for k, a in zip(kernel, adjustment, strict=True)]
-    function = functional.conv_transpose1d if dims == 1 else functional.conv_transpose2d
+    function: Callable[..., torch.Tensor] = functional.conv_transpose1d if dims == 1 else functional.conv_transpose2d
     weights = [b.weight(channels, outputs, *kernel), *([b.weight(groups * outputs)] if b.flag() else [])]
 
-    def run(x: torch.Tensor, *w: torch.Tensor) -> torch.Tensor:
-        options = {"stride": stride, "padding": padding, "output_padding": adjustment, "groups": groups}
-        return function(x, *w, **with_bias(w), **options)
+    def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        return function(x, weight, bias, stride, padding, adjustment, groups)
 
     text = f"conv_transpose{dims}d[stride={stride}, padding={padding}, adjustment={adjustment}, groups={groups}]"
     after_convolution(b, b.step(text, run, x, weights=weights))

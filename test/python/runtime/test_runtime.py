@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ IMAGE = np.load(GOLDEN / "stock_small.input_0.npy")
 EXPECTED = np.load(GOLDEN / "stock_small.output_0.npy")
 
 
-def load(name: str, **options: int) -> Method:
+def load(name: str, **options: Any) -> Method:
     return Runtime.get().load_program(GOLDEN / name, **options).load_method("forward")
 
 
