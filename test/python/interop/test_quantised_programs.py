@@ -125,12 +125,12 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     check_nodes(lowered)
     stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
     expected = _load_for_executorch_from_buffer(stock).forward([x])[0]
-    # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums integers either way; with 4
-    # bits the scales of groups are bf16 here, and torchao's own arithmetic is fp32.
-    limit = {"static": expected.unique().diff().min(), "dynamic": expected.abs().max() * 1e-5}
-    step = limit.get(name.split()[0], expected.abs().max() * 0.01)
+    # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums the same integers either way.
+    step = expected.unique().diff().min() if name.startswith("static") else expected.abs().max() * 1e-5
+    # With one 4-bit scale for each channel stock's file is 0.3 % off eager, so there eager says what is right.
+    wanted = program.module()(x) if name == "4 bits by channel" else expected
     for result in run(lowered.to_executorch().buffer, x):
-        assert (result - expected).abs().max() <= step * 1.001
+        assert (result - wanted).abs().max() <= step * 1.001
     check_written_back(stock, expected, x)
 
 
