@@ -51,8 +51,8 @@ $(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
 
 ##@ Test
 .PHONY: test
-test: build ## Every check there is: lint, lit, C++ under sanitizers, docs, pytest
-	$(BIN)/python scripts/run_checks.py lint test-lit test-cpp docs-check test-py
+test: build ## Every check there is: lint, lit, C++ under sanitizers and docs, with pytest beside them
+	$(BIN)/python scripts/run_checks.py lint,test-lit,test-cpp,docs-check test-py
 
 .PHONY: test-lit
 test-lit: build ## The golden tests on the IR
