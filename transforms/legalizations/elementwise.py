@@ -35,7 +35,8 @@ def binary_rule(kind: str) -> Rule:
 
 
 for row in UNARY:
-    rule(*row.edge, quantized=Quantized.TABLE)(unary_rule(row.kind))
+    # A number in quantised form is a float: what works on bits has no part in it.
+    rule(*row.edge, quantized=Quantized.TABLE if row.elements != "integer" else None)(unary_rule(row.kind))
 for row in BINARY:
     rule(*row.edge, quantized=Quantized.OPERANDS if row.quantized else None)(binary_rule(row.kind))
 

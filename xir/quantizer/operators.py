@@ -20,7 +20,7 @@ from xir.transforms.legalizations import QUANTIZED, Quantized
 CLAMPS = frozenset({"edge.relu", "edge.hardtanh", "edge.clamp"})
 """What XNNPACK's integer nodes do to their own output, at no cost."""
 
-STEEP = frozenset(f"edge.{name}" for name in "exp log rsqrt sqrt square sin cos round floor ceil".split())
+STEEP = frozenset(f"edge.{name}" for name in "exp log rsqrt sqrt square sin cos floor ceil".split())
 """Functions of the table that make a small error of their operand a large one of the result. They stay in float unless
 they are asked for by `set_operator_type`; else a root mean square norm written by hand would compute in 8 bits."""
 

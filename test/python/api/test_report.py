@@ -71,14 +71,14 @@ def test_lines_are_ordered_as_numbers() -> None:
 def test_the_partitioner_says_it_in_fields() -> None:
     ctx = XirContext()
     text = """
-    func.func @forward(%x: tensor<1x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
-      %0 = edge.linear(%x, %w, none) : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
-      func.return %0 : tensor<1x2xf32>
+    func.func @forward(%x: tensor<1x4x9xf32>, %w: tensor<2x4x3xf32>) -> tensor<1x2x7xf32> {
+      %0 = edge.conv1d(%x, %w, none) : (tensor<1x4x9xf32>, tensor<2x4x3xf32>) -> tensor<1x2x7xf32>
+      func.return %0 : tensor<1x2x7xf32>
     }"""
     module = parse_module(ctx, text, "m.mlir")
     with ctx.diagnostics.collect() as remarks:
         PassManager(ctx, [PartitionXnnpackPass()]).run(module)
     ((entry, count),) = report_of(remarks).entries
-    assert (entry.op, entry.place, count) == ("edge.linear", "m.mlir:3:12", 1)
+    assert (entry.op, entry.place, count) == ("edge.conv1d", "m.mlir:3:12", 1)
     assert entry.hint in str(remarks[0])
     assert entry.reason in str(remarks[0])

@@ -125,7 +125,7 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     check_nodes(lowered)
     stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
     expected = _load_for_executorch_from_buffer(stock).forward([x])[0]
-    # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums the same integers either way.
+    # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums the same integers.
     step = expected.unique().diff().min() if name.startswith("static") else expected.abs().max() * 1e-5
     # With one 4-bit scale for each channel stock's file is 0.3 % off eager, so there eager says what is right.
     wanted = program.module()(x) if name == "4 bits by channel" else expected

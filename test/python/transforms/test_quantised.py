@@ -313,9 +313,6 @@ CASES: list[Case] = [
     ),
 ]
 
-XIR_ONLY = {"edge.round"}
-"""Ops whose nodes stock ExecuTorch does not have."""
-
 
 @pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
 def test_an_op_between_conversions_is_nodes_on_integers(
@@ -325,7 +322,7 @@ def test_an_op_between_conversions_is_nodes_on_integers(
 
 
 def test_every_op_that_takes_part_has_a_case() -> None:
-    assert QUANTIZED.keys() - XIR_ONLY == {name for name, _, _ in CASES}
+    assert QUANTIZED.keys() == {name for name, _, _ in CASES}
 
 
 SCALES = st.floats(2.0**-12, 2.0**3).map(f32_number)
