@@ -139,3 +139,45 @@ func.func @groups(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
   %1 = edge.mul.Tensor(%x, %0) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
   func.return %1 : tensor<1x4xf32>
 }
+
+// -----
+
+// A scale for each row, which torch calls a token.
+// CHECK-LABEL: func.func @tokens(
+// CHECK-NOT:       edge
+// CHECK:           xnnpack.convert %{{.*}} : tensor<2x3xf32> -> tensor<2x3x!xnnpack.qd<i8, 1>>
+// CHECK-NEXT:      xnnpack.convert %{{.*}} : tensor<2x3x!xnnpack.qd<i8, 1>> -> tensor<2x3xf32>
+// CHECK-NEXT:      xnnpack.yield
+func.func @tokens(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %s, %z = edge.quantized_decomposed.choose_qparams_per_token_asymmetric(%x) {dtype = i8} : (tensor<2x3xf32>) -> (tensor<2x1xf64>, tensor<2x1xi64>)
+  %0 = edge.quantized_decomposed.quantize_per_token(%x, %s, %z) {quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<2x3xf32>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xi8>
+  %1 = edge.quantized_decomposed.dequantize_per_token(%0, %s, %z) {quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8, output_dtype = f32} : (tensor<2x3xi8>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// torchao says the same with a block for each row.
+// CHECK-LABEL: func.func @blocks(
+// CHECK-NOT:       edge
+// CHECK:           xnnpack.convert %{{.*}} : tensor<2x3xf32> -> tensor<2x3x!xnnpack.qd<i8, 1>>
+// CHECK-NEXT:      xnnpack.convert %{{.*}} : tensor<2x3x!xnnpack.qd<i8, 1>> -> tensor<2x3xf32>
+// CHECK-NEXT:      xnnpack.yield
+func.func @blocks(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %s, %z = edge.torchao.choose_qparams_affine(%x) {mapping_type = "ASYMMETRIC", block_size = array<i64: 1, 3>, target_dtype = i8, quant_min = -128 : i64, quant_max = 127 : i64} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi8>)
+  %0 = edge.torchao.quantize_affine(%x, %s, %z) {block_size = array<i64: 1, 3>, output_dtype = i8, quant_min = -128 : i64, quant_max = 127 : i64} : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xi8>) -> tensor<2x3xi8>
+  %1 = edge.torchao.dequantize_affine(%0, %s, %z) {block_size = array<i64: 1, 3>, input_dtype = i8, quant_min = -128 : i64, quant_max = 127 : i64, output_dtype = f32} : (tensor<2x3xi8>, tensor<2xf32>, tensor<2xi8>) -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// Groups are for weights.
+// CHECK-LABEL: func.func @groups_of_an_activation(
+func.func @groups_of_an_activation(%x: tensor<1x4xf32>) -> tensor<1x4xi8> {
+  %s = edge.constant dense<[[0.5, 0.25]]> : tensor<1x2xf32>
+  %z = edge.constant dense<0> : tensor<1x2xi64>
+  // expected-remark @+1 {{not delegated: its scales differ along a dimension; XNNPACK quantises activations by tensor}}
+  %0 = edge.quantized_decomposed.quantize_per_channel_group(%x, %s, %z) {quant_min = -8 : i64, quant_max = 7 : i64, dtype = i8, group_size = 2 : i64} : (tensor<1x4xf32>, tensor<1x2xf32>, tensor<1x2xi64>) -> tensor<1x4xi8>
+  func.return %0 : tensor<1x4xi8>
+}

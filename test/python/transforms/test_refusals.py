@@ -54,10 +54,6 @@ def test_a_lit_test_expects_the_reason(file: str, parts: list[str]) -> None:
 LEGALIZED = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "test" / "lit").rglob("*.mlir")))
 
 
-ATEN_RULES = sorted(name for name in RULES if not name.startswith(("edge.quantized_decomposed.", "edge.torchao.")))
-"""Conversions of other namespaces are forms of few rules, which `legalizations/quantization.mlir` shows."""
-
-
-@pytest.mark.parametrize("name", ATEN_RULES)
+@pytest.mark.parametrize("name", sorted(RULES))
 def test_a_lit_test_shows_what_the_rule_builds(name: str) -> None:
     assert re.search(rf"= {re.escape(name)}[( ]", LEGALIZED)
