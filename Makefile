@@ -83,7 +83,8 @@ lint: build ## ruff, pyright and clang-format, changing nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	@echo "$(words $(CPP_FILES)) C++ files formatted as they should be"
 
 .PHONY: format
 format: venv ## Let ruff and clang-format rewrite what they can
@@ -107,6 +108,7 @@ docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_kernel_list.py --check
 	$(BIN)/python scripts/generate_wire.py --check
 	$(BIN)/python scripts/generate_docs.py --check
+	@echo 'Generated files and pages are up to date'
 
 ##@ Other
 .PHONY: clean

@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FloatAttr,
+    IntegerType,
     LocationAttr,
     TensorType,
     UnrealizedConversionCastOp,
@@ -27,7 +28,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.quant import UniformType
+from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
@@ -185,8 +186,9 @@ class NodeBuilder:
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
-        if element_type(like) not in FLOATS and value != int(value):
-            raise RefusalError(f"{value:g} is no {element_type(like)}")
+        element = element_type(like)
+        if element not in FLOATS and not (value == int(value) and has_number(element, int(value))):
+            raise RefusalError(f"{value:g} is no {element}")
         return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
     def weight(self, value: SSAValue, what: str) -> StaticTensor:
@@ -244,6 +246,14 @@ def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
     if tensor is None:
         raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
     return tensor
+
+
+def has_number(element: Attribute, value: int) -> bool:
+    """Whether a whole number is one of an element type's; what is no integer type rounds it."""
+    if not isinstance(element, IntegerType):
+        return True
+    low, high = storage_limits(element)
+    return low <= value <= high
 
 
 def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
