@@ -234,6 +234,31 @@ XIR_TEST(graph_quantisation_refused) {
       "quantised over 2 dimensions, not 1");
 }
 
+XIR_TEST(graph_integers_refused) {
+  // The only node, on the graph's own input, and all values integers.
+  const auto keep = [](XNNGraphT* g, XNodeUnion kind) {
+    for (auto& value : g->xvalues) {
+      auto* tensor = value->xvalue_union.AsXNNTensorValue();
+      if (tensor != nullptr) tensor->datatype = graph::XNNDatatype::Int32;
+    }
+    std::swap(*FindNode(g, kind), *g->xnodes.front());
+    g->xnodes.resize(1);
+    return g->xnodes.front().get();
+  };
+  ExpectManyRefused(
+      [&](XNNGraphT* g) {
+        auto* node = keep(g, XNodeUnion::XNNStaticConstantPad);
+        node->xnode_union.AsXNNStaticConstantPad()->input_id = g->input_ids.front();
+      },
+      "does not pad");
+  ExpectManyRefused(
+      [&](XNNGraphT* g) {
+        auto* node = keep(g, XNodeUnion::XNNDiv)->xnode_union.AsXNNDiv();
+        node->input1_id = node->input2_id = g->input_ids.front();
+      },
+      "integers are not divided");
+}
+
 XIR_TEST(graph_nodes_of_unknown_kind) {
   Blob file = EditGraph(ReadGolden("stock_small.pte"),
                         [](XNNGraphT* g) { g->xnodes[0]->xnode_union.Reset(); });

@@ -18,7 +18,7 @@ inline Status CheckFlags(uint32_t flags, uint32_t allowed) {
 
 // verify_elementwise.cc
 Status VerifyUnary(const graph::XNNNode1x1& node, GraphVerifier* g);
-Status VerifyBinary(const graph::XNNNode2x1& node, GraphVerifier* g);
+Status VerifyBinary(const graph::XNNNode2x1& node, xnn_binary_operator op, GraphVerifier* g);
 Status VerifyClamp(const graph::XNNNode1x1& node, GraphVerifier* g);
 Status VerifyConvert(const graph::XNNNode1x1& node, GraphVerifier* g);
 Status VerifyCopy(const graph::XNNNode1x1& node, GraphVerifier* g);

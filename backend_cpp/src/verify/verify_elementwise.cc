@@ -50,12 +50,17 @@ Status VerifyConvert(const graph::XNNNode1x1& node, GraphVerifier* g) {
   return g->DynamicOutput(node.output_id(), input->dims);
 }
 
-Status VerifyBinary(const graph::XNNNode2x1& node, GraphVerifier* g) {
+Status VerifyBinary(const graph::XNNNode2x1& node, xnn_binary_operator op, GraphVerifier* g) {
   XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
   XIR_ASSIGN_OR_RETURN(const GraphValue* a, g->Input(node.input1_id()));
   XIR_ASSIGN_OR_RETURN(const GraphValue* b, g->Input(node.input2_id()));
   if (a->datatype != b->datatype) {
     return Fail(Code::kInvalidProgram, "its operands have different datatypes");
+  }
+  const bool divides = op == xnn_binary_divide || op == xnn_binary_modulus;
+  if (divides && a->datatype == xnn_datatype_int32) {
+    // The processor traps where the divisor is 0, or -1 below the least integer.
+    return Fail(Code::kUnsupported, "integers are not divided");
   }
   Dims dims;
   dims.rank = std::max(a->dims.rank, b->dims.rank);

@@ -126,6 +126,17 @@ Status VerifyStaticSlice(const graph::XNNStaticSlice& node, GraphVerifier* g) {
 Status VerifyStaticConstantPad(const graph::XNNStaticConstantPad& node, GraphVerifier* g) {
   XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
   XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
+  // XNNPACK takes every other datatype to be impossible (src/subgraph/static-constant-pad.c).
+  switch (input->datatype) {
+    case xnn_datatype_fp32:
+    case xnn_datatype_fp16:
+    case xnn_datatype_bf16:
+    case xnn_datatype_qint8:
+    case xnn_datatype_quint8:
+      break;
+    default:
+      return Bad("XNNPACK does not pad its datatype");
+  }
   Dims dims = input->dims;
   if (!HasLength(node.pre_paddings(), dims.rank) || !HasLength(node.post_paddings(), dims.rank)) {
     return Bad("its paddings do not fit its operand");
