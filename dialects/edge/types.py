@@ -4,7 +4,6 @@ An open dimension (DYNAMIC_INDEX, `?`) is known only when the program runs; it a
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -24,17 +23,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.tensor_types import tensor_type as tensor_type
+
 Shape = tuple[int, ...]
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
-
-
-@lru_cache(maxsize=8192)
-def tensor_type(element: Attribute, shape: Shape) -> TensorType:
-    """The tensor type, the same object for the same arguments."""
-    if any(size < 0 and size != DYNAMIC_INDEX for size in shape):
-        raise VerifyException(f"a size is negative: {list(shape)}")
-    return TensorType(element, shape)
 
 
 def shape_of(value: SSAValue | None) -> Shape:

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
 from xir.dialects.xnnpack.wire import Member, Wire
+from xir.ir import tensor_types
 
 MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
@@ -193,13 +194,8 @@ def _u32s(values: tuple[int, ...]) -> DenseArrayBase:
 
 
 def tensor_type(element: Attribute, shape: Sequence[int]) -> TensorType:
-    """The type of a tensor. A program has few of them: making one costs more than finding it again."""
-    return _tensor_type(element, tuple(shape))
-
-
-@lru_cache(maxsize=4096)
-def _tensor_type(element: Attribute, shape: tuple[int, ...]) -> TensorType:
-    return TensorType(element, shape)
+    """The type of a tensor."""
+    return tensor_types.tensor_type(element, tuple(shape))
 
 
 def same_dim(a: int, b: int) -> bool:

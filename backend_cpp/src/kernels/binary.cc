@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/families.h"
+#include "kernels/function.h"
 
 namespace xir::kernels {
 namespace {
@@ -148,28 +149,18 @@ struct Minimum {
   }
 };
 
-#define XIR_FUNCTION(Name, expression) \
-  struct Name {                        \
-    template <typename T>              \
-    auto operator()(T a, T b) const {  \
-      return expression;               \
-    }                                  \
-  }
-
-XIR_FUNCTION(Equal, a == b);
-XIR_FUNCTION(NotEqual, a != b);
-XIR_FUNCTION(Less, a < b);
-XIR_FUNCTION(LessEqual, a <= b);
-XIR_FUNCTION(Greater, a > b);
-XIR_FUNCTION(GreaterEqual, a >= b);
-XIR_FUNCTION(LogicalAnd, a&& b);
-XIR_FUNCTION(LogicalOr, a || b);
-XIR_FUNCTION(LogicalXor, static_cast<bool>(a) != static_cast<bool>(b));
-XIR_FUNCTION(BitwiseAnd, a& b);
-XIR_FUNCTION(BitwiseOr, a | b);
-XIR_FUNCTION(BitwiseXor, a ^ b);
-
-#undef XIR_FUNCTION
+XIR_BINARY_FUNCTION(Equal, a == b);
+XIR_BINARY_FUNCTION(NotEqual, a != b);
+XIR_BINARY_FUNCTION(Less, a < b);
+XIR_BINARY_FUNCTION(LessEqual, a <= b);
+XIR_BINARY_FUNCTION(Greater, a > b);
+XIR_BINARY_FUNCTION(GreaterEqual, a >= b);
+XIR_BINARY_FUNCTION(LogicalAnd, a&& b);
+XIR_BINARY_FUNCTION(LogicalOr, a || b);
+XIR_BINARY_FUNCTION(LogicalXor, static_cast<bool>(a) != static_cast<bool>(b));
+XIR_BINARY_FUNCTION(BitwiseAnd, a& b);
+XIR_BINARY_FUNCTION(BitwiseOr, a | b);
+XIR_BINARY_FUNCTION(BitwiseXor, a ^ b);
 
 // A shift by the width or more empties; one by a negative amount too.
 struct ShiftLeft {

@@ -60,6 +60,25 @@ Shape PooledShape(const Tensor& self, size_t spatial, int64_t rows, int64_t colu
   return shape;
 }
 
+// The largest element of a window, and where it is: at first where the window begins. A NaN is the
+// largest, and the last one counts.
+template <typename T>
+struct Largest {
+  explicit Largest(int64_t first) : at(first) {}
+
+  void See(const T* plane, int64_t index) {
+    const T seen = plane[index];
+    if (seen > value || seen != seen) {
+      value = seen;
+      at = index;
+    }
+  }
+
+  T value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                        : std::numeric_limits<T>::lowest();
+  int64_t at;
+};
+
 Status MaxPool(const Tensor& self, const Ints& kernel, const Ints& stride, const Ints& padding,
                const Ints& dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
   if (out.dtype != self.dtype || !IsNumeric(self.dtype) || indices.dtype != DType::kLong) {
@@ -97,21 +116,14 @@ Status MaxPool(const Tensor& self, const Ints& kernel, const Ints& stride, const
         const int64_t top = oy * rows.stride - rows.padding;
         for (int64_t ox = 0; ox < columns.out; ++ox) {
           const int64_t left = ox * columns.stride - columns.padding;
-          T largest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
-                                                  : std::numeric_limits<T>::lowest();
-          int64_t at = begin(top, rows) * columns.in + begin(left, columns);
+          Largest<T> largest(begin(top, rows) * columns.in + begin(left, columns));
           for (int64_t y = begin(top, rows); y < end(top, rows); y += rows.dilation) {
             for (int64_t x = begin(left, columns); x < end(left, columns); x += columns.dilation) {
-              const T value = plane[y * columns.in + x];
-              // A NaN is the largest, and the last one counts.
-              if (value > largest || value != value) {
-                largest = value;
-                at = y * columns.in + x;
-              }
+              largest.See(plane, y * columns.in + x);
             }
           }
-          *to++ = largest;
-          *position++ = at;
+          *to++ = largest.value;
+          *position++ = largest.at;
         }
       }
     }
@@ -283,19 +295,14 @@ Status AdaptiveMaxPool2d(const Tensor& self, const Ints& output_size, Tensor& ou
         const Span1d rows = AdaptiveSpan(oy, a.in_rows, a.out_rows);
         for (int64_t ox = 0; ox < a.out_columns; ++ox) {
           const Span1d columns = AdaptiveSpan(ox, a.in_columns, a.out_columns);
-          int64_t at = rows.begin * a.in_columns + columns.begin;
-          T largest = -std::numeric_limits<T>::infinity();
+          Largest<T> largest(rows.begin * a.in_columns + columns.begin);
           for (int64_t y = rows.begin; y < rows.end; ++y) {
             for (int64_t x = columns.begin; x < columns.end; ++x) {
-              const T value = plane[y * a.in_columns + x];
-              if (value > largest || value != value) {
-                largest = value;
-                at = y * a.in_columns + x;
-              }
+              largest.See(plane, y * a.in_columns + x);
             }
           }
-          *to++ = largest;
-          *position++ = at;
+          *to++ = largest.value;
+          *position++ = largest.at;
         }
       }
     }

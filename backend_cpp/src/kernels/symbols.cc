@@ -4,6 +4,7 @@
 #include "kernels/checks.h"
 #include "kernels/element.h"
 #include "kernels/families.h"
+#include "kernels/function.h"
 
 namespace xir::kernels {
 namespace {
@@ -52,26 +53,16 @@ Status Binary(const Scalar& a, const Scalar& b, Value& out) {
   return Set(out, Function()(a.to<int64_t>(), b.to<int64_t>()));
 }
 
-#define XIR_FUNCTION(Name, expression) \
-  struct Name {                        \
-    template <typename T>              \
-    auto operator()(T a, T b) const {  \
-      return expression;               \
-    }                                  \
-  }
-
-XIR_FUNCTION(Add, Plus(a, b));
-XIR_FUNCTION(Sub, Minus(a, b));
-XIR_FUNCTION(Mul, Times(a, b));
-XIR_FUNCTION(Max, a < b ? b : a);
-XIR_FUNCTION(Min, b < a ? b : a);
-XIR_FUNCTION(Equal, int64_t{a == b});
-XIR_FUNCTION(Less, int64_t{a < b});
-XIR_FUNCTION(LessEqual, int64_t{a <= b});
-XIR_FUNCTION(Greater, int64_t{a > b});
-XIR_FUNCTION(GreaterEqual, int64_t{a >= b});
-
-#undef XIR_FUNCTION
+XIR_BINARY_FUNCTION(Add, Plus(a, b));
+XIR_BINARY_FUNCTION(Sub, Minus(a, b));
+XIR_BINARY_FUNCTION(Mul, Times(a, b));
+XIR_BINARY_FUNCTION(Max, a < b ? b : a);
+XIR_BINARY_FUNCTION(Min, b < a ? b : a);
+XIR_BINARY_FUNCTION(Equal, int64_t{a == b});
+XIR_BINARY_FUNCTION(Less, int64_t{a < b});
+XIR_BINARY_FUNCTION(LessEqual, int64_t{a <= b});
+XIR_BINARY_FUNCTION(Greater, int64_t{a > b});
+XIR_BINARY_FUNCTION(GreaterEqual, int64_t{a >= b});
 
 Status FloorDiv(const Scalar& a, const Scalar& b, Value& out) {
   if (InFloats(a, b)) return Set(out, std::floor(a.to<double>() / b.to<double>()));

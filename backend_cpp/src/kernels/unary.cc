@@ -5,6 +5,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/families.h"
+#include "kernels/function.h"
 
 namespace xir::kernels {
 namespace {
@@ -33,67 +34,57 @@ T Relu6Of3More(T x) {
   return std::min(std::max(x + T{3}, T{0}), T{6});
 }
 
-#define XIR_FUNCTION(Name, expression) \
-  struct Name {                        \
-    template <typename T>              \
-    auto operator()(T x) const {       \
-      return expression;               \
-    }                                  \
-  }
-
 // Of floats.
-XIR_FUNCTION(Acos, std::acos(x));
-XIR_FUNCTION(Acosh, std::acosh(x));
-XIR_FUNCTION(Asin, std::asin(x));
-XIR_FUNCTION(Asinh, std::asinh(x));
-XIR_FUNCTION(Atan, std::atan(x));
-XIR_FUNCTION(Atanh, std::atanh(x));
-XIR_FUNCTION(Cos, std::cos(x));
-XIR_FUNCTION(Cosh, std::cosh(x));
-XIR_FUNCTION(Erf, std::erf(x));
-XIR_FUNCTION(Exp, std::exp(x));
-XIR_FUNCTION(Exp2, std::exp2(x));
-XIR_FUNCTION(Expm1, std::expm1(x));
-XIR_FUNCTION(HardSigmoid, Relu6Of3More(x) / T{6});
-XIR_FUNCTION(HardSwish, x* Relu6Of3More(x) / T{6});
-XIR_FUNCTION(Log, std::log(x));
-XIR_FUNCTION(Log10, std::log10(x));
-XIR_FUNCTION(Log1p, std::log1p(x));
-XIR_FUNCTION(Log2, std::log2(x));
-XIR_FUNCTION(Mish, x* std::tanh(std::log1p(std::exp(x))));
-XIR_FUNCTION(Reciprocal, T{1} / x);
-XIR_FUNCTION(Rsqrt, T{1} / std::sqrt(x));
-XIR_FUNCTION(Sigmoid, T{1} / (T{1} + std::exp(-x)));
-XIR_FUNCTION(Silu, x / (T{1} + std::exp(-x)));
-XIR_FUNCTION(Sin, std::sin(x));
-XIR_FUNCTION(Sinh, std::sinh(x));
-XIR_FUNCTION(Sqrt, std::sqrt(x));
-XIR_FUNCTION(Tan, std::tan(x));
-XIR_FUNCTION(Tanh, std::tanh(x));
+XIR_UNARY_FUNCTION(Acos, std::acos(x));
+XIR_UNARY_FUNCTION(Acosh, std::acosh(x));
+XIR_UNARY_FUNCTION(Asin, std::asin(x));
+XIR_UNARY_FUNCTION(Asinh, std::asinh(x));
+XIR_UNARY_FUNCTION(Atan, std::atan(x));
+XIR_UNARY_FUNCTION(Atanh, std::atanh(x));
+XIR_UNARY_FUNCTION(Cos, std::cos(x));
+XIR_UNARY_FUNCTION(Cosh, std::cosh(x));
+XIR_UNARY_FUNCTION(Erf, std::erf(x));
+XIR_UNARY_FUNCTION(Exp, std::exp(x));
+XIR_UNARY_FUNCTION(Exp2, std::exp2(x));
+XIR_UNARY_FUNCTION(Expm1, std::expm1(x));
+XIR_UNARY_FUNCTION(HardSigmoid, Relu6Of3More(x) / T{6});
+XIR_UNARY_FUNCTION(HardSwish, x* Relu6Of3More(x) / T{6});
+XIR_UNARY_FUNCTION(Log, std::log(x));
+XIR_UNARY_FUNCTION(Log10, std::log10(x));
+XIR_UNARY_FUNCTION(Log1p, std::log1p(x));
+XIR_UNARY_FUNCTION(Log2, std::log2(x));
+XIR_UNARY_FUNCTION(Mish, x* std::tanh(std::log1p(std::exp(x))));
+XIR_UNARY_FUNCTION(Reciprocal, T{1} / x);
+XIR_UNARY_FUNCTION(Rsqrt, T{1} / std::sqrt(x));
+XIR_UNARY_FUNCTION(Sigmoid, T{1} / (T{1} + std::exp(-x)));
+XIR_UNARY_FUNCTION(Silu, x / (T{1} + std::exp(-x)));
+XIR_UNARY_FUNCTION(Sin, std::sin(x));
+XIR_UNARY_FUNCTION(Sinh, std::sinh(x));
+XIR_UNARY_FUNCTION(Sqrt, std::sqrt(x));
+XIR_UNARY_FUNCTION(Tan, std::tan(x));
+XIR_UNARY_FUNCTION(Tanh, std::tanh(x));
 
 // Integers are whole already.
-XIR_FUNCTION(Ceil, std::ceil(x));
-XIR_FUNCTION(Floor, std::floor(x));
-XIR_FUNCTION(Round, std::nearbyint(x));
-XIR_FUNCTION(Trunc, std::trunc(x));
+XIR_UNARY_FUNCTION(Ceil, std::ceil(x));
+XIR_UNARY_FUNCTION(Floor, std::floor(x));
+XIR_UNARY_FUNCTION(Round, std::nearbyint(x));
+XIR_UNARY_FUNCTION(Trunc, std::trunc(x));
 
 // Of integers.
-XIR_FUNCTION(BitwiseNot, ~x);
+XIR_UNARY_FUNCTION(BitwiseNot, ~x);
 
 // Of either.
-XIR_FUNCTION(Abs, Magnitude(x));
-XIR_FUNCTION(Identity, x);
-XIR_FUNCTION(Neg, Times(x, T{-1}));
-XIR_FUNCTION(Relu, x < T{0} ? T{0} : x);
-XIR_FUNCTION(Square, Times(x, x));
-XIR_FUNCTION(Sign, static_cast<T>((x > T{0}) - (x < T{0})));
+XIR_UNARY_FUNCTION(Abs, Magnitude(x));
+XIR_UNARY_FUNCTION(Identity, x);
+XIR_UNARY_FUNCTION(Neg, Times(x, T{-1}));
+XIR_UNARY_FUNCTION(Relu, x < T{0} ? T{0} : x);
+XIR_UNARY_FUNCTION(Square, Times(x, x));
+XIR_UNARY_FUNCTION(Sign, static_cast<T>((x > T{0}) - (x < T{0})));
 
 // Conditions.
-XIR_FUNCTION(IsInf, IsInfinite(x));
-XIR_FUNCTION(IsNan, x != x);
-XIR_FUNCTION(LogicalNot, x == T{0});
-
-#undef XIR_FUNCTION
+XIR_UNARY_FUNCTION(IsInf, IsInfinite(x));
+XIR_UNARY_FUNCTION(IsNan, x != x);
+XIR_UNARY_FUNCTION(LogicalNot, x == T{0});
 
 DType FloatTypeOf(DType dtype) { return IsFloating(dtype) ? dtype : DType::kFloat; }
 
