@@ -193,7 +193,7 @@ class Folder:
         self, op: xnnpack.ConstantOp, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp
     ) -> SSAValue | None:
         """A filter that sums or picks elements: the weights of each channel are one number, its negative or 0."""
-        axis = node.CHANNEL_AXIS if isinstance(node, xnnpack.ConvolutionOp) else 0
+        axis = channel_axis(node)
         numbers = constant_array(op.value, self.ctx, op)
         magnitudes = np.abs(np.moveaxis(numbers, axis, 0).reshape(numbers.shape[axis], -1))
         scales = magnitudes.max(1)
@@ -221,6 +221,8 @@ class Folder:
             return None
         numbers = constant_array(bias.owner.value, self.ctx, bias.owner).astype(np.float64)
         scales = np.float32(source.scale) * weights.scale_array().astype(np.float32)
+        if not (scales >= np.finfo(np.float32).smallest_normal).all():
+            return None
         array = np.clip(np.rint(numbers / scales), -(2**31), 2**31 - 1).astype(np.int32)
         if weights.is_per_tensor:
             element = UniformType.per_tensor(i32, f32, float(scales.item()))
@@ -233,12 +235,31 @@ class Folder:
         kernel = dequantised_from(node.filter)
         if kernel is None:
             return
+        kernel = self.by_channel(kernel, node)
         source = self.quantised_at_run_time(node)
         value = node.input if source is None else source
         rest = [] if node.bias is None else [node.bias]
         folded = self.rebuilt(node, [value, kernel, *rest], [element_type(node.output)])
         if folded is not None:
             self.replace(node, folded.results)
+
+    def by_channel(self, kernel: SSAValue, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue:
+        """A filter with a scale for each output channel, where it is a constant with one for all of them."""
+        element, owner = element_type(kernel), kernel.owner
+        if (
+            not isinstance(element, UniformType)
+            or not element.is_per_tensor
+            or not isinstance(owner, xnnpack.ConstantOp)
+        ):
+            return kernel
+        axis = channel_axis(node)
+        scales = [element.scale] * shape_of(kernel)[axis]
+        zero_points = [element.zero_point] * len(scales)
+        wanted = UniformType.per_axis(element.storage, f32, axis, scales, zero_points, range_of(element))
+        made = xnnpack.ConstantOp.create(
+            properties=dict(owner.properties), result_types=[TensorType(wanted, shape_of(kernel))]
+        )
+        return self.insert(made, owner, node).results[0]
 
     def quantised_at_run_time(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue | None:
         """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""
@@ -351,6 +372,11 @@ def conversion(value: SSAValue) -> xnnpack.ConvertOp:
     """The conversion that makes `value`."""
     assert isinstance(value.owner, xnnpack.ConvertOp)
     return value.owner
+
+
+def channel_axis(node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> int:
+    """The dimension of a filter that counts output channels."""
+    return node.CHANNEL_AXIS if isinstance(node, xnnpack.ConvolutionOp) else 0
 
 
 def is_quantise(op: xnnpack.ConvertOp) -> bool:

@@ -33,6 +33,7 @@ from xir.dialects.xnnpack.quantization import (
     RESCALE,
     SUM,
     DynamicType,
+    expect_product,
     expect_ratio,
     expect_same_storage,
     quantised_by_tensor,
@@ -292,7 +293,7 @@ class BinaryOp(BoundedOp):
             expect_ratio(lhs.scale / output.scale, SUM, "lhs / output scale")
             expect_ratio(rhs.scale / output.scale, SUM, "rhs / output scale")
         else:
-            expect_ratio(lhs.scale * rhs.scale / output.scale, PRODUCT, "lhs · rhs / output scale")
+            expect_product(lhs, rhs, output, PRODUCT, "lhs · rhs")
         if kind == "prelu":
             expect_ratio(lhs.scale / output.scale, PRODUCT, "lhs / output scale")
         self.verify_bounds()

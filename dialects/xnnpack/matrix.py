@@ -27,7 +27,7 @@ from xir.dialects.xnnpack.base import (
 from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
 from xir.dialects.xnnpack.quantization import (
     REQUANTISATION,
-    expect_ratio,
+    expect_product,
     is_quantised,
     quantised_by_tensor,
     verify_weighted,
@@ -140,7 +140,7 @@ class BatchMatrixMultiplyOp(NodeOp):
             raise VerifyException("XNNPACK multiplies batches of signed integers only")
         if rhs.zero_point:
             raise VerifyException(f"the zero point of rhs must be 0, it is {rhs.zero_point}")
-        expect_ratio(lhs.scale * rhs.scale / output.scale, REQUANTISATION, "lhs · rhs / output scale")
+        expect_product(lhs, rhs, output, REQUANTISATION, "lhs · rhs")
 
     def verify_node(self) -> None:
         if min(rank_of(self.lhs), rank_of(self.rhs)) < 2:

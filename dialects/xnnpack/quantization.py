@@ -124,6 +124,16 @@ def expect_ratio(ratio: float | np.ndarray, limits: tuple[float, float], what: s
         raise VerifyException(f"{what} is {worst:g}, XNNPACK computes from {limits[0]:g} to {limits[1]:g}")
 
 
+def expect_product(
+    lhs: UniformType, rhs: UniformType, result: UniformType, limits: tuple[float, float], what: str
+) -> None:
+    """Raise unless a product's scales, computed in fp32 as XNNPACK does, are in `limits` of the result's."""
+    product = np.float32(lhs.scale) * rhs.scale_array().astype(np.float32)
+    if not np.all(product >= np.finfo(np.float32).smallest_normal):
+        raise VerifyException(f"{what} scale is {product.min():g}, which fp32 does not hold with all bits")
+    expect_ratio(product / np.float32(result.scale), limits, f"{what} / output scale")
+
+
 def stored_bounds(bounds: tuple[float, float], element: UniformType) -> tuple[int, int]:
     """The integers that XNNPACK clamps to for float bounds (`xnn_qs8_quantize`)."""
     low, high = element.storage_min.data, element.storage_max.data
@@ -158,6 +168,7 @@ def verify_weighted(
     activation, kernel = element_of(value), element_of(weight)
     if isinstance(activation, DynamicType):
         verify_filter(kernel, weight, axis, widths)
+        expect_by_channel(kernel, "an input quantised at run time")
         if activation.row_rank.data != row_rank:
             raise VerifyException(
                 f"the input is quantised over {activation.row_rank.data} dimensions, the node reads rows of {row_rank}"
@@ -166,8 +177,9 @@ def verify_weighted(
         return
     if not isinstance(activation, UniformType):
         verify_filter(kernel, weight, axis, widths)
-        if not isinstance(kernel, UniformType) or not kernel.is_per_axis:
-            raise VerifyException("the filter of a floating-point input must be quantised by channel")
+        expect_by_channel(kernel, "a floating-point input")
+        if isinstance(kernel, UniformType) and kernel.is_blockwise:
+            raise VerifyException("a filter quantised by block wants an input quantised at run time")
         expect_float_sum(bias, output)
         return
     source, result = quantised_by_tensor(value, "input"), quantised_by_tensor(output, "result")
@@ -181,17 +193,21 @@ def verify_weighted(
         verify_filter(kernel, weight, axis, widths)
         if kernel.is_blockwise:
             raise VerifyException("a filter quantised by block wants an input quantised at run time")
-    expect_ratio(
-        np.float32(source.scale) * kernel.scale_array().astype(np.float32) / np.float32(result.scale),
-        REQUANTISATION,
-        "input · filter / output scale",
-    )
+        if kernel.storage == i4:
+            expect_by_channel(kernel, "4 bits")
+    expect_product(source, kernel, result, REQUANTISATION, "input · filter")
     if bias is not None:
         stored = element_of(bias)
         if not isinstance(stored, UniformType) or stored.storage.width.data != 32 or stored.zero_point_array().any():
             raise VerifyException(f"the bias of a quantised input must be 32-bit integers, it is {stored}")
         if stored.is_per_tensor != kernel.is_per_tensor:
             raise VerifyException("filter and bias must both be quantised by tensor or both by channel")
+
+
+def expect_by_channel(kernel: Attribute, what: str) -> None:
+    """Raise if a filter has one scale for all channels, which XNNPACK does not take with `what`."""
+    if isinstance(kernel, UniformType) and kernel.is_per_tensor:
+        raise VerifyException(f"the filter of {what} must be quantised by channel")
 
 
 def expect_float_sum(bias: SSAValue | None, output: SSAValue) -> None:

@@ -201,3 +201,22 @@ func.func @leftover(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   }
   func.return %z : tensor<2x2xf32>
 }
+
+// -----
+
+// One scale for the whole filter becomes one for each channel: XNNPACK has no other form for such an input.
+// CHECK-LABEL: func.func @dynamic_by_tensor(
+// CHECK:           %[[W:.*]] = xnnpack.constant dense<1> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32:0, {5.000000e-01, 5.000000e-01}>>
+// CHECK:           xnnpack.fully_connected %{{.*}}, %[[W]] :
+func.func @dynamic_by_tensor(%x: tensor<1x4xf32>) -> tensor<1x2xf32> {
+  %z = xnnpack.subgraph(%x) : (tensor<1x4xf32>) -> tensor<1x2xf32> {
+  ^bb0(%a: tensor<1x4xf32>):
+    %w = xnnpack.constant dense<1> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32, 0.5>>
+    %0 = xnnpack.convert %a : tensor<1x4xf32> -> tensor<1x4x!xnnpack.qd<i8, 1>>
+    %1 = xnnpack.convert %0 : tensor<1x4x!xnnpack.qd<i8, 1>> -> tensor<1x4xf32>
+    %2 = xnnpack.convert %w : tensor<2x4x!quant.uniform<i8:f32, 0.5>> -> tensor<2x4xf32>
+    %3 = xnnpack.fully_connected %1, %2 : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
+    xnnpack.yield %3 : tensor<1x2xf32>
+  }
+  func.return %z : tensor<1x2xf32>
+}

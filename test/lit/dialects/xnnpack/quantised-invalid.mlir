@@ -259,3 +259,27 @@ func.func @invalid(%a: tensor<2x2x!quant.uniform<i8:f32, 1.0:3>>) {
   %0 = xnnpack.batch_matrix_multiply %a, %a : (tensor<2x2x!quant.uniform<i8:f32, 1.0:3>>, tensor<2x2x!quant.uniform<i8:f32, 1.0:3>>) -> tensor<2x2x!quant.uniform<i8:f32, 1.0>>
   func.return
 }
+
+// -----
+
+func.func @invalid(%a: tensor<1x64x!xnnpack.qd<i8, 1>>, %w: tensor<2x64x!quant.uniform<i8:f32, 1.0>>) {
+  // expected-error @+1 {{the filter of an input quantised at run time must be quantised by channel}}
+  %0 = xnnpack.fully_connected %a, %w : (tensor<1x64x!xnnpack.qd<i8, 1>>, tensor<2x64x!quant.uniform<i8:f32, 1.0>>) -> tensor<1x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<1x64x!quant.uniform<i8:f32, 1.0>>, %w: tensor<2x64x!quant.uniform<i4:f32, 1.0>>) {
+  // expected-error @+1 {{the filter of 4 bits must be quantised by channel}}
+  %0 = xnnpack.fully_connected %a, %w : (tensor<1x64x!quant.uniform<i8:f32, 1.0>>, tensor<2x64x!quant.uniform<i4:f32, 1.0>>) -> tensor<1x2x!quant.uniform<i8:f32, 1.0>>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<4x!quant.uniform<i8:f32, 1.0e-30>>, %b: tensor<4x!quant.uniform<i8:f32, 1.0e-10>>) {
+  // expected-error @+1 {{lhs · rhs scale is 9.99995e-41, which fp32 does not hold with all bits}}
+  %0 = xnnpack.binary multiply %a, %b : tensor<4x!quant.uniform<i8:f32, 1.0e-30>>, tensor<4x!quant.uniform<i8:f32, 1.0e-10>> -> tensor<4x!quant.uniform<i8:f32, 1.0e-37>>
+  func.return
+}
