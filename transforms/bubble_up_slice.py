@@ -17,7 +17,6 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
-from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, u32s
 from xir.dialects.xnnpack.elementwise import SameShapeOp
 from xir.ir.context import XirContext
@@ -82,8 +81,6 @@ class BubbleUpSlice(RewritePattern):
         """Whether the op saves more than the slices of its operands cost."""
         cut = [value for value, part in zip(op.operands, boxes, strict=True) if part != whole(value)]
         static = [value for value in cut if isinstance(value.owner, xnnpack.ConstantOp)]
-        if any(isinstance(element_type(value), UniformType) for value in static):
-            return False  # the scales would have to be cut as well
         kept = prod(size for _, size in box)
         return len(cut) - len(static) <= 1 or 2 * kept <= prod(shape_of(op.results[0]))
 
@@ -94,6 +91,12 @@ class BubbleUpSlice(RewritePattern):
         if isinstance(value.owner, xnnpack.ConstantOp):
             index = tuple(slice(offset, offset + size) for offset, size in box)
             return rewriter.insert(part_of(value.owner, index, self.ctx)).output
+        if isinstance(element_type(value), xnnpack.DynamicType):
+            # Each row is quantised by itself, and only what a conversion to this type gives has it.
+            assert isinstance(value.owner, xnnpack.ConvertOp)
+            rows = self.sliced(value.owner.input, box, rewriter)
+            result = TensorType(element_type(value), shape_of(rows))
+            return rewriter.insert(xnnpack.ConvertOp.create(operands=[rows], result_types=[result])).output
         offsets, sizes = zip(*box, strict=True)
         node = xnnpack.StaticSliceOp.create(
             operands=[value],

@@ -105,6 +105,35 @@ def permuted(element: UniformType, perm: Sequence[int]) -> UniformType:
     return UniformType.blockwise(element.storage, f32, blocks, scales, zero_points, range_of(element))
 
 
+Index = slice | np.ndarray
+"""What is taken of a dimension: a stretch of it, or the indices that an array lists."""
+
+
+def selected(element: UniformType, index: Sequence[Index], shape: Sequence[int]) -> UniformType:
+    """The type of what `index` takes of each dimension of `shape`; ValueError where it cuts a block."""
+    if element.is_per_tensor:
+        return element
+    scales, zero_points = element.scale_array(), element.zero_point_array()
+    if element.is_per_axis:
+        taken = index[element.axis] if element.axis < len(index) else slice(None)
+        picked = scales[taken].tolist(), zero_points[taken].tolist()
+        return UniformType.per_axis(element.storage, f32, element.axis, *picked, range_of(element))
+    blocks = blocks_of(element)
+    of_blocks = tuple(block_index(each, blocks.get(axis, shape[axis]), shape[axis]) for axis, each in enumerate(index))
+    picked = scales[of_blocks], zero_points[of_blocks]
+    return UniformType.blockwise(element.storage, f32, blocks, *picked, range_of(element))
+
+
+def block_index(index: Index, block: int, size: int) -> Index:
+    """Which blocks of a dimension of `size` an index of its elements takes; ValueError if one of them in part."""
+    if block == 1:
+        return index
+    start, stop, step = index.indices(size) if isinstance(index, slice) else (0, 0, 0)
+    if step != 1 or start % block or (stop % block and stop != size):
+        raise ValueError(f"an index cuts blocks of {block} elements")
+    return slice(start // block, -(-stop // block))
+
+
 def with_axis(element: UniformType, axis: int, copies: int = 1, repeats: int = 1) -> UniformType:
     """A type by axis along another axis, its scales laid out `copies` times, each `repeats` times in a row."""
     scales = np.tile(np.repeat(element.scale_array(), repeats), copies).tolist()

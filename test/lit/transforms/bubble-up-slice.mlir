@@ -126,3 +126,48 @@ func.func @stays(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>)
 // CHECK-NEXT: xnnpack.static_slice
 // CHECK-NEXT: xnnpack.binary add
 // CHECK-NEXT: xnnpack.static_slice
+
+// -----
+
+// Rows are quantised at run time each by itself: what others need too is quantised apart.
+// CHECK-LABEL: func.func @quantised_at_run_time
+func.func @quantised_at_run_time(%x: tensor<4x8xf32>) -> (tensor<1x2xf32>, tensor<4x2xf32>) {
+  %0:2 = xnnpack.subgraph(%x) : (tensor<4x8xf32>) -> (tensor<1x2xf32>, tensor<4x2xf32>) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %w = xnnpack.constant dense<1> : tensor<2x8xi8> -> tensor<2x8x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+    %q = xnnpack.convert %a : tensor<4x8xf32> -> tensor<4x8x!xnnpack.qd<i8, 1>>
+    %1 = xnnpack.fully_connected %q, %w
+         : (tensor<4x8x!xnnpack.qd<i8, 1>>, tensor<2x8x!quant.uniform<i8:f32:0, {0.5, 0.25}>>) -> tensor<4x2xf32>
+    %2 = xnnpack.static_slice %1 {offsets = array<i32: 3, 0>, sizes = array<i32: 1, 2>} : tensor<4x2xf32> -> tensor<1x2xf32>
+    %3 = xnnpack.fully_connected %q, %w
+         : (tensor<4x8x!xnnpack.qd<i8, 1>>, tensor<2x8x!quant.uniform<i8:f32:0, {0.5, 0.25}>>) -> tensor<4x2xf32>
+    xnnpack.yield %2, %3 : tensor<1x2xf32>, tensor<4x2xf32>
+  }
+  func.return %0#0, %0#1 : tensor<1x2xf32>, tensor<4x2xf32>
+}
+// CHECK:      [[Q:%.+]] = xnnpack.convert %a : tensor<4x8xf32> -> tensor<4x8x!xnnpack.qd<i8, 1>>
+// CHECK:      [[S:%.+]] = xnnpack.static_slice %a {offsets = array<i32: 3, 0>, sizes = array<i32: 1, 8>}
+// CHECK-NEXT: [[R:%.+]] = xnnpack.convert [[S]] : tensor<1x8xf32> -> tensor<1x8x!xnnpack.qd<i8, 1>>
+// CHECK-NEXT: [[Y:%.+]] = xnnpack.fully_connected [[R]]
+// CHECK-NEXT: [[Z:%.+]] = xnnpack.fully_connected [[Q]]
+// CHECK-NEXT: xnnpack.yield [[Y]], [[Z]]
+
+// -----
+
+// A constant is cut with its scale.
+// CHECK-LABEL: func.func @quantised_constant
+func.func @quantised_constant(%x: tensor<2x3xi8>) -> tensor<1x3xi8> {
+  %0 = xnnpack.subgraph(%x) : (tensor<2x3xi8>) -> tensor<1x3xi8> {
+  ^bb0(%a: tensor<2x3x!quant.uniform<i8:f32, 0.5>>):
+    %c = xnnpack.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8> -> tensor<2x3x!quant.uniform<i8:f32, 0.25>>
+    %1 = xnnpack.binary add %a, %c
+         : tensor<2x3x!quant.uniform<i8:f32, 0.5>>, tensor<2x3x!quant.uniform<i8:f32, 0.25>> -> tensor<2x3x!quant.uniform<i8:f32, 1.0>>
+    %2 = xnnpack.static_slice %1 {offsets = array<i32: 1, 0>, sizes = array<i32: 1, 3>}
+         : tensor<2x3x!quant.uniform<i8:f32, 1.0>> -> tensor<1x3x!quant.uniform<i8:f32, 1.0>>
+    xnnpack.yield %2 : tensor<1x3x!quant.uniform<i8:f32, 1.0>>
+  }
+  func.return %0 : tensor<1x3xi8>
+}
+// CHECK-DAG:  [[C:%.+]] = xnnpack.constant dense<[{{\[}}4, 5, 6]]> : tensor<1x3xi8> -> tensor<1x3x!quant.uniform<i8:f32, 2.500000e-01>>
+// CHECK-DAG:  [[S:%.+]] = xnnpack.static_slice %a
+// CHECK:      xnnpack.binary add [[S]], [[C]]

@@ -111,3 +111,35 @@ func.func @overlapping(%x: tensor<5x4xf32>) -> (tensor<5x2xf32>, tensor<5x2xf32>
 // CHECK:      xnnpack.fully_connected
 // CHECK-NEXT: xnnpack.static_slice
 // CHECK-NEXT: xnnpack.static_slice
+
+// -----
+
+// A quantised filter is cut with its scales: by channel, and by blocks of inputs, of which none is parted.
+// CHECK-LABEL: func.func @quantised
+func.func @quantised(%x: tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>) {
+  %0:4 = xnnpack.subgraph(%x) : (tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>) {
+  ^bb0(%a: tensor<5x64xf32>):
+    %q = xnnpack.convert %a : tensor<5x64xf32> -> tensor<5x64x!xnnpack.qd<i8, 1>>
+    %w = xnnpack.constant dense<1> : tensor<3x64xi8> -> tensor<3x64x!quant.uniform<i8<-127:127>:f32:0, {0.5, 0.25, 2.0}>>
+    %1 = xnnpack.fully_connected %q, %w
+         : (tensor<5x64x!xnnpack.qd<i8, 1>>, tensor<3x64x!quant.uniform<i8<-127:127>:f32:0, {0.5, 0.25, 2.0}>>) -> tensor<5x3xf32>
+    %2 = xnnpack.static_slice %1 {offsets = array<i32: 0, 0>, sizes = array<i32: 5, 1>} : tensor<5x3xf32> -> tensor<5x1xf32>
+    %3 = xnnpack.static_slice %1 {offsets = array<i32: 0, 1>, sizes = array<i32: 5, 2>} : tensor<5x3xf32> -> tensor<5x2xf32>
+    %v = xnnpack.constant dense<2> : tensor<2x64xi4> -> tensor<2x64x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.5, 0.25}, {1.0, 2.0}}>>
+    %4 = xnnpack.fully_connected %q, %v
+         : (tensor<5x64x!xnnpack.qd<i8, 1>>, tensor<2x64x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.5, 0.25}, {1.0, 2.0}}>>) -> tensor<5x2xf32>
+    %5 = xnnpack.static_slice %4 {offsets = array<i32: 0, 0>, sizes = array<i32: 5, 1>} : tensor<5x2xf32> -> tensor<5x1xf32>
+    %6 = xnnpack.static_slice %4 {offsets = array<i32: 0, 1>, sizes = array<i32: 5, 1>} : tensor<5x2xf32> -> tensor<5x1xf32>
+    xnnpack.yield %2, %3, %5, %6 : tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>
+  }
+  func.return %0#0, %0#1, %0#2, %0#3 : tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>
+}
+// CHECK-DAG: [[W0:%.+]] = xnnpack.constant {{.*}} : tensor<1x64xi8> -> tensor<1x64x!quant.uniform<i8<-127:127>:f32:0, {5.000000e-01}>>
+// CHECK-DAG: [[W1:%.+]] = xnnpack.constant {{.*}} : tensor<2x64xi8> -> tensor<2x64x!quant.uniform<i8<-127:127>:f32:0, {2.500000e-01, 2.000000e+00}>>
+// CHECK-DAG: [[V0:%.+]] = xnnpack.constant {{.*}} : tensor<1x64xi4> -> tensor<1x64x!quant.uniform<i4:f32:{0:1, 1:32}, {{.*}}5.000000e-01, 2.500000e-01}
+// CHECK-DAG: [[V1:%.+]] = xnnpack.constant {{.*}} : tensor<1x64xi4> -> tensor<1x64x!quant.uniform<i4:f32:{0:1, 1:32}, {{.*}}1.000000e+00, 2.000000e+00}
+// CHECK-DAG: [[Y0:%.+]] = xnnpack.fully_connected %q, [[W0]]
+// CHECK-DAG: [[Y1:%.+]] = xnnpack.fully_connected %q, [[W1]]
+// CHECK-DAG: [[Y2:%.+]] = xnnpack.fully_connected %q, [[V0]]
+// CHECK-DAG: [[Y3:%.+]] = xnnpack.fully_connected %q, [[V1]]
+// CHECK:     xnnpack.yield [[Y0]], [[Y1]], [[Y2]], [[Y3]]
