@@ -132,14 +132,17 @@ CANDIDATES = tuple(1.0 - 0.025 * step for step in range(17))
 """4-bit scales that are tried, relative to the one that covers the largest weight."""
 
 
-def best_scales(groups: Tensor, quant_min: int, quant_max: int) -> Tensor:
-    """The scales [n] of the least squared error for weights [n, size], symmetric; 1 for a group of zeros."""
+def best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """The scales [n] of the least squared error for weights [n, size], symmetric; 1 for a group of zeros.
+
+    They are numbers that `dtype` has.
+    """
     largest = groups.abs().amax(dim=1)
     covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
     best = covering
     least = torch.full_like(covering, torch.inf)
     for factor in CANDIDATES:
-        scales = covering * factor
+        scales = (covering * factor).to(dtype).to(covering.dtype)
         rounded = (groups / scales[:, None]).round().clamp(quant_min, quant_max) * scales[:, None]
         error = (rounded - groups).square().sum(dim=1)
         best, least = torch.where(error < least, scales, best), torch.minimum(error, least)
@@ -161,7 +164,7 @@ class FinePerChannelRange(PerChannelMinMaxObserver):
 
 
 class GroupRange(ObserverBase):
-    """A 4-bit weight's scales by output channel and group of inputs."""
+    """A 4-bit weight's scales by output channel and group of inputs, in the 16 bits that XNNPACK has for each."""
 
     def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, group_size: int, **_: Any):
         super().__init__(dtype)
@@ -177,7 +180,8 @@ class GroupRange(ObserverBase):
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # pyright: ignore
         """Scales and zero points (0), [channels, groups]."""
         channels = self.weight.shape[0]
-        scales = best_scales(self.weight.reshape(-1, self.group_size), self.quant_min, self.quant_max)
+        groups = self.weight.reshape(-1, self.group_size)
+        scales = best_scales(groups, self.quant_min, self.quant_max, torch.bfloat16)
         scales = scales.reshape(channels, -1)
         return scales, torch.zeros_like(scales, dtype=torch.int32)
 

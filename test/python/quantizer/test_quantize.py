@@ -167,6 +167,13 @@ def test_the_best_scale_is_no_worse_than_the_covering_one() -> None:
     assert best_scales(torch.zeros(2, 32), -8, 7).tolist() == [pytest.approx(1, rel=0.5)] * 2
 
 
+def test_scales_of_groups_are_those_that_the_file_holds() -> None:
+    program = xir.quantize(nn.Linear(64, 8), (r(2, 64),), config=QuantConfig("int4"))
+    scales = next(value for name, value in program.state_dict.items() if name.endswith("scales"))
+    assert scales.shape == (8, 2)
+    assert torch.equal(scales, scales.bfloat16().float())
+
+
 # Keeping layers in float
 
 
