@@ -169,7 +169,7 @@ def test_the_best_scale_is_no_worse_than_the_covering_one() -> None:
 
 def test_scales_of_groups_are_those_that_the_file_holds() -> None:
     program = xir.quantize(nn.Linear(64, 8), (r(2, 64),), config=QuantConfig("int4"))
-    scales = next(value for name, value in program.state_dict.items() if name.endswith("scales"))
+    scales = next(value for name, value in program.state_dict.items() if "scales" in name)
     assert scales.shape == (8, 2)
     assert torch.equal(scales, scales.bfloat16().float())
 
