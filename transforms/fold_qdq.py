@@ -89,9 +89,14 @@ class Folder:
         for op in list(self.block.ops):
             if isinstance(op, WEIGHTED):
                 self.fold_weights(op)
+        self.erase_unused()
         for op in list(self.block.ops):
             if isinstance(op, xnnpack.ConvertOp):
                 self.fold_leftover(op)
+        self.erase_unused()
+
+    def erase_unused(self) -> None:
+        """Erase what nothing reads any more, such as the float form of a filter: it is not worth computing."""
         for op in reversed(list(self.block.ops)):
             if op.results and all(result.first_use is None for result in op.results):
                 self.erase(op)
