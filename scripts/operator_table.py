@@ -139,7 +139,7 @@ def built_by_rule(sample: Any, target: str) -> set[str] | None:
     """The nodes that the rule of a `reference.edge.Call` builds; None if it refuses, or they do not verify."""
     op = sample.op
     assert isinstance(op.parent, Block)
-    builder = NodeBuilder(sample.ctx, target, op.location, OpenSizes(op.parent))
+    builder = NodeBuilder(sample.ctx, target, op, OpenSizes(op.parent))
     try:
         RULES[op.name](op, builder)
         for node in builder.ops:

@@ -56,8 +56,8 @@ def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list
     """The delegated ops that cost more to enter than they save.
 
     An island is a connected set of delegated ops that computes nothing and touches an op outside: it takes one's result
-    or hands one an operand. A kernel outside moves the data as well as a node inside, and no delegate has to be entered
-    and left for it.
+    or hands one an operand. A kernel outside moves the data, or fills a tensor, as well as a node inside, and no
+    delegate has to be entered and left for it.
     """
     neighbours: dict[Operation, list[Operation]] = {op: [] for op in lowered}
     ashore: set[Operation] = set()
@@ -83,9 +83,14 @@ def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list
         for op in component:
             component += (new := [other for other in dict.fromkeys(neighbours[op]) if other not in seen])
             seen.update(new)
-        if not ashore.isdisjoint(component) and all(lowered[op].only_moves for op in component):
+        if not ashore.isdisjoint(component) and all(lowered[op].only_moves or is_filling(op) for op in component):
             found += component
     return found
+
+
+def is_filling(op: Operation) -> bool:
+    """Whether an op makes a tensor of numbers alone."""
+    return isinstance(op, edge.EdgeOp) and not op.schema.tensors
 
 
 def unread_ops(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> set[Operation]:

@@ -6,27 +6,20 @@ dynamic dimensions are the same, or multiples of one another: they have the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from math import isqrt
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.edge.types import replaced, tensor_type
-from xir.dialects.xnnpack.base import Shape, ints, same_shape
-from xir.ir.diagnostics import DiagnosticError
-
-MAX_SHAPE = "xir.max_shape"
-"""The attribute of a function's argument that bounds its dynamic dimensions: array<i64>, the largest shape."""
-
-DIM_NAMES = "xir.dim_names"
-"""The attribute of a function's argument that names its dynamic dimensions: an array with a string for each dimension,
-empty for a static one. Dimensions of one name have one size."""
+from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
+from xir.transforms._annotations import argument_names, largest_arguments, largest_results, result_names
 
 SMALLEST = 2**16
 """Results of arithmetic on stand-ins that are smaller have no stand-in left in them."""
@@ -152,6 +145,8 @@ class Sizes:
                 self.numbers[op.results[0]] = ARITHMETIC[op.name](a, b)
             elif isinstance(op, edge.EdgeOp) and op.row.infer is not None:
                 self.follow_edge(op)
+            else:
+                self.shapes.update(self.annotated(op))
         except (KeyError, ValueError, OverflowError, VerifyException):
             # The results stay unknown; who needs them says so.
             return
@@ -197,6 +192,10 @@ class Sizes:
         for result, inferred in zip(op.results, types, strict=True):
             if isinstance(inferred, TensorType) and inferred.has_static_shape():
                 self.shapes[result] = inferred.get_shape()
+
+    def annotated(self, op: Operation) -> Iterable[tuple[SSAValue, Shape]]:
+        """The results' shapes by what is written on an op that has no shape inference."""
+        return largest_results(op).items()
 
     def argument(self, op: edge.EdgeOp, name: str) -> Any:
         """An argument that is no tensor, with numbers for the sizes in it: those of the largest result."""
@@ -263,19 +262,26 @@ class OpenSizes(Sizes):
         self.arguments = dict(self.inputs(block))
         """The dynamic arguments of the function that `block` is the body of, if it is one."""
         super().__init__(block, self.arguments, bounds=False)
+        self.places = {op: place for place, op in enumerate(block.ops)}
+        """The order of the ops, which rewriting may take away."""
 
-    def inputs(self, block: Block) -> Iterator[tuple[SSAValue, Shape]]:
+    def inputs(self, block: Block) -> Iterable[tuple[SSAValue, Shape]]:
         """The shapes of `arguments`."""
         function = block.parent_op()
-        if not isinstance(function, FuncOp):
-            return
-        bounds = largest_shapes(function)
-        for argument, given in argument_attributes(function, DIM_NAMES):
-            if isinstance(argument.type, TensorType) and not argument.type.has_static_shape():
-                names = [n.data for n in given if isinstance(n, StringAttr)] if isinstance(given, ArrayAttr) else []
-                shape = self.stand_ins(argument, dict(enumerate(names)))
-                self.limits.update(zip(shape, bounds.get(argument, ()), strict=False))
-                yield argument, shape
+        return self.named(argument_names(function), largest_arguments(function)) if isinstance(function, FuncOp) else ()
+
+    def annotated(self, op: Operation) -> Iterable[tuple[SSAValue, Shape]]:
+        """The results' shapes by the names that are written on an op."""
+        return self.named(result_names(op), largest_results(op))
+
+    def named(
+        self, values: Iterable[tuple[SSAValue, Sequence[str]]], bounds: Mapping[SSAValue, Shape]
+    ) -> Iterator[tuple[SSAValue, Shape]]:
+        """Values with the stand-ins of their dimensions' names, which get the upper bounds that there are."""
+        for value, names in values:
+            shape = self.stand_ins(value, dict(enumerate(names)))
+            self.limits.update(zip(shape, bounds.get(value, ()), strict=False))
+            yield value, shape
 
     def stand_ins(self, value: SSAValue, names: Mapping[int, str]) -> Shape:
         """A value's shape with the stand-ins of its dynamic dimensions, which may have names."""
@@ -315,13 +321,28 @@ class OpenSizes(Sizes):
             for size, number in zip(value.type.get_shape(), self.known(value), strict=True)
         )
 
-    def input_with(self, size: int, element: Attribute) -> tuple[SSAValue, int] | None:
-        """An argument of the function with a dimension of the given open size, and which that is."""
-        for argument, shape in self.arguments.items():
-            assert isinstance(argument.type, TensorType)
-            if argument.type.element_type == element and size in shape:
-                return argument, shape.index(size)
-        return None
+    def donor(self, size: int, element: Attribute, before: Operation) -> tuple[SSAValue, int] | None:
+        """A floating-point value with a dimension of the given open size, and which that is: an argument of the
+        function, rather one of type `element`, or the first result of another op, if it is there `before` an op."""
+        found = self.donors.get(int(size), ())
+        of_type = (value for value in found if isinstance(value, BlockArgument) and element_type(value) == element)
+        value = next(of_type, None) or next((value for value in found if self.is_before(value, before)), None)
+        return None if value is None else (value, self.known(value).index(size))
+
+    @cached_property
+    def donors(self) -> dict[int, list[SSAValue]]:
+        """Open size -> the floating-point values with such a dimension, in their order."""
+        found: dict[int, list[SSAValue]] = {}
+        for value, shape in self.shapes.items():
+            if element_type(value) in FLOATS and (isinstance(value, BlockArgument) or value.owner in self.places):
+                for size in set(shape):
+                    found.setdefault(size, []).append(value)
+        return found
+
+    def is_before(self, value: SSAValue, op: Operation) -> bool:
+        """Whether a value is an argument, or the result of an op that stands, still, before another."""
+        owner = value.owner
+        return isinstance(owner, Block) or (owner.parent is not None and self.places[owner] < self.places[op])
 
     def number(self, value: SSAValue) -> int:
         """A size that the program computes: the same `OpenSize` as the dimensions have that are as large."""
@@ -333,24 +354,4 @@ class OpenSizes(Sizes):
 
 def upper_bounds(function: FuncOp) -> Sizes:
     """The largest shape of every value, from the arguments' `xir.max_shape`."""
-    return Sizes(function.body.block, largest_shapes(function), bounds=True)
-
-
-def largest_shapes(function: FuncOp) -> dict[SSAValue, Shape]:
-    """The `xir.max_shape` of each argument that has one."""
-    inputs: dict[SSAValue, Shape] = {}
-    for argument, attribute in argument_attributes(function, MAX_SHAPE):
-        if not isinstance(attribute, DenseArrayBase) or not isinstance(argument.type, TensorType):
-            continue
-        shape, type = ints(attribute), argument.type
-        if min(shape, default=0) < 0 or not same_shape(shape, type.get_shape()):
-            raise DiagnosticError(argument, f"{MAX_SHAPE} {list(shape)} is not the largest shape of a {type}")
-        inputs[argument] = shape
-    return inputs
-
-
-def argument_attributes(function: FuncOp, name: str) -> Iterator[tuple[SSAValue, Attribute | None]]:
-    """Each argument of a function with one of its attributes."""
-    attributes = function.arg_attrs
-    for index, argument in enumerate(function.body.block.args):
-        yield argument, None if attributes is None else attributes.data[index].data.get(name)
+    return Sizes(function.body.block, largest_arguments(function), bounds=True)

@@ -191,7 +191,7 @@ class Lowering:
             return RefusalError("a size among its arguments is known only at run time")
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
             return RefusalError("its result has no elements")
-        builder = NodeBuilder(self.ctx, self.target, op.location, sizes)
+        builder = NodeBuilder(self.ctx, self.target, op, sizes)
         try:
             if (reason := self.ctx.refused.get(op.location)) is not None:
                 return RefusalError(reason)

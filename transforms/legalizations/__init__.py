@@ -3,6 +3,7 @@
 from xir.transforms.legalizations import (
     activation,
     convolution,
+    dynamic,
     elementwise,
     functions,
     matrix,
@@ -25,6 +26,7 @@ __all__ = [
     "Rule",
     "activation",
     "convolution",
+    "dynamic",
     "elementwise",
     "functions",
     "matrix",

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import rank_of, u32s
 from xir.ir.context import XirContext
+from xir.transforms.legalizations.boxes import pad_with
 from xir.transforms.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -21,7 +22,6 @@ from xir.transforms.legalizations.rule import (
     rule,
     static_array,
 )
-from xir.transforms.legalizations.shape import pad_with
 from xir.transforms.legalizations.static_tensor import StaticTensor, is_static
 
 

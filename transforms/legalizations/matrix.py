@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.dynamic import minus_infinity
 from xir.transforms.legalizations.functions import scaled
 from xir.transforms.legalizations.rule import (
     NodeBuilder,
@@ -172,7 +174,9 @@ def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SS
     """
     query, mask = operand(op, "query"), op.tensor("attn_mask")
     if op.value("is_causal"):
-        length, keys = (fixed(b.shape(operand(op, name))[-2], "causal mask") for name in ("query", "key"))
+        length, keys = (b.shape(operand(op, name))[-2] for name in ("query", "key"))
+        if isinstance(length, OpenSize) or isinstance(keys, OpenSize):
+            return minus_infinity(b, (length, keys), 0, element_type(query)), None
         above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
         return b.constant(above, query, "causal_mask"), None
     if mask is None:

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
 from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.boxes import pad_with, run
 from xir.transforms.legalizations.convolution import image_shape, window
 from xir.transforms.legalizations.functions import scaled
 from xir.transforms.legalizations.reduction import image_mean, max_over
@@ -26,7 +27,7 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
-from xir.transforms.legalizations.shape import every, pad_with, run
+from xir.transforms.legalizations.shape import every
 
 CEIL_MODE_HINT = "pool with ceil_mode=False"
 

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
 from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.boxes import run
 from xir.transforms.legalizations.convolution import by_running_statistics
 from xir.transforms.legalizations.functions import argument, is_positive, power, returned, scaled, widened
 from xir.transforms.legalizations.rule import (
@@ -31,7 +32,6 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
-from xir.transforms.legalizations.shape import run
 
 MAX_DOT = 4096
 """The most elements that a fully connected layer adds up."""

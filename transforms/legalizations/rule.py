@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FloatAttr,
     IntegerType,
-    LocationAttr,
     TensorType,
     UnrealizedConversionCastOp,
     bf16,
@@ -75,10 +74,11 @@ class RefusalError(Exception):
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, location: LocationAttr, sizes: OpenSizes):
+    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, sizes: OpenSizes):
         self.ctx = ctx
         self.target = target
-        self.location = location
+        self.op = op
+        self.location = op.location
         self.sizes = sizes
         self.ops: list[Operation] = []
 

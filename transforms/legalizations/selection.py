@@ -12,7 +12,9 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type
-from xir.transforms.legalizations.rule import NodeBuilder, fixed, operand, rule
+from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.dynamic import minus_infinity
+from xir.transforms.legalizations.rule import NodeBuilder, operand, rule
 
 
 @rule("edge.where.self")
@@ -46,8 +48,12 @@ def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self below or above a diagonal, else 0."""
     value = operand(op, "self")
-    rows, columns = (fixed(size, "triangle") for size in b.shape(value)[-2:])
-    lower = np.tri(rows, columns, op.value("diagonal") - (op.name == "edge.triu"), dtype=np.bool_)
+    rows, columns = b.shape(value)[-2:]
+    upper, diagonal = op.name == "edge.triu", op.value("diagonal")
+    if isinstance(rows, OpenSize) or isinstance(columns, OpenSize):
+        kept = minus_infinity(b, (rows, columns), diagonal + (-1 if upper else 1), element_type(value), above=upper)
+        return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
+    lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
     return filled(b, value, ~lower if op.name == "edge.tril" else lower, np.zeros(()))
 
 

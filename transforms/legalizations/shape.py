@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, f32, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 
-from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of, u32s
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
 from xir.transforms._sizes import OpenSize
+from xir.transforms.legalizations.boxes import box, pad_with, run
+from xir.transforms.legalizations.dynamic import spread
 from xir.transforms.legalizations.elementwise import truncated
 from xir.transforms.legalizations.reshaping import joined
 from xir.transforms.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
@@ -62,33 +64,6 @@ def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
     if element == i32 and element_type(value) in FLOATS:
         value = truncated(b, value)
     return b.convert(value, element)
-
-
-def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-    """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so products with ones spread it."""
-    before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
-    spreading = b.reshape(value, before)
-    copies = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
-    static = [1 if isinstance(size, OpenSize) else size for size in copies]
-    if prod(static) > 1:
-        spreading = b.binary("multiply", spreading, b.constant(np.ones(static, np.float32), value, "ones"))
-    for axis, size in enumerate(copies):
-        if isinstance(size, OpenSize):
-            spreading = b.binary("multiply", spreading, open_ones(b, value, size, axis, len(shape)))
-    return spreading
-
-
-def open_ones(b: NodeBuilder, like: SSAValue, size: OpenSize, axis: int, rank: int) -> SSAValue:
-    """Ones along `axis`, as many as a dynamic dimension of an input has; the other `rank` − 1 dimensions are of size 1.
-
-    They are what a padding puts beside one row of that input: its own elements, which may be anything, are cut off.
-    """
-    if (found := b.sizes.input_with(size, element_type(like))) is None:
-        raise RefusalError("it makes as many copies as a dynamic dimension says that no input of its type has")
-    value, dim = found
-    row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
-    padded = pad_with(b, b.reshape(row, (size, 1)), (0, 1), (0, 0), 1.0)
-    return b.reshape(run(b, padded, 1, 0, 1), [size if d == axis else 1 for d in range(rank)])
 
 
 @rule("edge.permute", quantized=Quantized.MOVES)
@@ -303,28 +278,6 @@ def clamp_index(index: int, size: int) -> int:
     return min(max(wrap_index(index, size), 0), size)
 
 
-def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence[int]) -> SSAValue:
-    """A slice node, or nothing where the box is the whole value."""
-    shape = b.shape(value)
-    if tuple(sizes) == shape:
-        return value
-    for dim, offset, size in zip(shape, offsets, sizes, strict=True):
-        is_rest = isinstance(size, OpenSize) and offset + size == dim
-        if isinstance(offset, OpenSize) or (isinstance(size, OpenSize) and not is_rest):
-            raise RefusalError("it counts from the end of a dynamic dimension")
-    taken = u32s([0 if isinstance(size, OpenSize) else size for size in sizes])
-    return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": taken})
-
-
-def pad_with(b: NodeBuilder, value: SSAValue, before: Sequence[int], after: Sequence[int], number: float) -> SSAValue:
-    """`value` with copies of `number` around it: so many before and after in each dimension."""
-    if not any(before) and not any(after):
-        return value
-    shape = [size + p + q for size, p, q in zip(b.shape(value), before, after, strict=True)]
-    properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": FloatAttr(number, f32)}
-    return b.node(xnnpack.StaticConstantPadOp, [value], shape, {**properties})
-
-
 def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[int], list[int]]:
     """(before, after) for each dimension; ATen lists such pairs from the last dimension on."""
     pad = op.value(name)
@@ -365,13 +318,6 @@ def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         pieces = [run(b, value, dim, i, 1) for i in first] + [value] + [run(b, value, dim, i, 1) for i in behind]
         value = joined(b, pieces, dim)
     return value
-
-
-def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
-    """`size` neighbouring elements of one dimension."""
-    offsets, sizes = [0] * rank_of(value), list(b.shape(value))
-    offsets[dim], sizes[dim] = start, size
-    return box(b, value, offsets, sizes)
 
 
 @rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int", quantized=Quantized.MOVES)

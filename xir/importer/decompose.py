@@ -24,7 +24,7 @@ from torch.utils import _pytree as pytree
 from xir.dialects import edge
 
 from .aliasing import Operator, is_composite
-from .dtypes import is_open
+from .dtypes import is_dynamic, is_open
 from .own_decompositions import OWN
 
 
@@ -115,7 +115,7 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
 
     in_python = decomposition_table.get(target)
     graph = None
-    if in_python is None or not any(map(_is_dynamic, inputs)):
+    if in_python is None or not _any_dynamic(inputs):
         graph = _traced(calling(_table().get(target, target)), inputs)
     if in_python is not None and (graph is None or _has_mutation(graph)):
         # The C++ of recurrent layers writes in place, and takes dynamic sizes for those of the example; their Python
@@ -126,10 +126,9 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
     return graph
 
 
-def _is_dynamic(node: Node) -> bool:
+def _any_dynamic(inputs: list[Node]) -> bool:
     """Whether a node is a tensor with open sizes."""
-    value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and any(map(is_open, value.shape))
+    return any(is_dynamic(node.meta.get("val")) for node in inputs)
 
 
 def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
@@ -141,17 +140,17 @@ def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
 
 
 def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
-    """The mode of the program's tensors, where sizes alone go in and a tensor comes out."""
+    """The mode of the program's tensors, where an operator may make one of open sizes alone."""
     values = [node.meta.get("val") for node in inputs]
-    if not values or any(isinstance(value, torch.Tensor) for value in values):
+    if not _any_dynamic(inputs) and any(isinstance(value, torch.Tensor) for value in values):
         return nullcontext()
-    around = (node.meta.get("val") for node in inputs[0].graph.nodes)
+    around = (node.meta.get("val") for node in inputs[0].graph.nodes) if inputs else ()
     return next((value.fake_mode for value in around if isinstance(value, FakeTensor)), nullcontext())
 
 
 def _open_sizes(inputs: list[Node]) -> AbstractContextManager[Any]:
     """Where sizes are open, dispatch in Python: torch's C++ asks for their numbers, which closes them for good."""
-    return enable_python_dispatcher() if any(map(_is_dynamic, inputs)) else nullcontext()
+    return enable_python_dispatcher() if _any_dynamic(inputs) else nullcontext()
 
 
 @contextmanager

@@ -70,6 +70,11 @@ def is_open(size: object) -> bool:
     return not isinstance(size, int)
 
 
+def is_dynamic(value: object) -> bool:
+    """Whether a value is a tensor with open sizes."""
+    return isinstance(value, torch.Tensor) and any(map(is_open, value.shape))
+
+
 def import_type(value: Any, location: LocationAttr) -> Attribute:
     """The type of an fx value: a tensor's with `?` for open sizes, i64 for a size, f64, i1.
 

@@ -28,7 +28,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
-from xir.dialects.edge.attributes import int_array
 from xir.dialects.edge.types import tensor_type
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -36,8 +35,9 @@ from xir.ir.location import name_location
 
 from .aliasing import Operator, functional_form, mutated_argument, needs_functionalization
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
+from .bounds import input_bounds, result_bounds
 from .decompose import Decomposer, can_decompose, functionalize, row_of
-from .dtypes import ELEMENT_TYPES, import_type, is_open, numpy_view
+from .dtypes import ELEMENT_TYPES, import_type, numpy_view
 from .signature import check_kinds, constant_tensor, mutation_error, tree_text
 from .source import node_location
 
@@ -124,32 +124,8 @@ class _Importer:
             argument.location = location
             argument.name_hint = _hint(node.name)
             self.values[node] = argument
-            attributes.append(self._bounds(node.name, value, location))
+            attributes.append(input_bounds(node.name, value, self.program.range_constraints, location))
         return attributes
-
-    def _bounds(self, name: str, value: Any, location: LocationAttr) -> DictionaryAttr:
-        """For an input with open dimensions `xir.max_shape`, the largest shape, and what the dimensions are called."""
-        if not isinstance(value, torch.Tensor) or not any(map(is_open, value.shape)):
-            return DictionaryAttr({})
-        shape: list[int] = []
-        for dim, size in enumerate(value.shape):
-            if isinstance(size, torch.SymInt):
-                upper = self.program.range_constraints[size.node.expr].upper
-                if not upper.is_Integer or int(upper) >= 2**31:
-                    raise DiagnosticError(
-                        location,
-                        f"dimension {dim} of input '{name}' has no upper bound: "
-                        "give one, torch.export.Dim(..., max=...)",
-                    )
-                size = int(upper)
-            shape.append(size)
-        names = [str(size) if is_open(size) else "" for size in value.shape]
-        return DictionaryAttr(
-            {
-                "xir.max_shape": int_array(tuple(shape)),
-                "xir.dim_names": ArrayAttr(StringAttr(name) for name in names),
-            }
-        )
 
     def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         results: list[SSAValue] = []
@@ -262,6 +238,9 @@ class _Importer:
             op.verify_()
         except (ValueError, VerifyException) as e:
             raise DiagnosticError(location, f"{target}: {e}") from None
+        if op.row.infer is None:
+            results = result if isinstance(result, list | tuple) else (result,)
+            op.attributes |= result_bounds(results, self.program.range_constraints)
         self._add(op)
         if isinstance(result, list | tuple):
             values[node] = list(op.results)

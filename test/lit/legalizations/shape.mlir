@@ -310,7 +310,7 @@ func.func @dynamic_expand(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK:         edge.expand
 func.func @dynamic_expand_by_tokens(%x: tensor<?xi64>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
   %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
-  // expected-remark @+1 {{edge.expand not delegated: it makes as many copies as a dynamic dimension says that no input of its type has}}
+  // expected-remark @+1 {{edge.expand not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
   %1 = edge.expand(%y)[%0] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
   func.return %1 : tensor<?x4xf32>
 }

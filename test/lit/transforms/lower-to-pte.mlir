@@ -187,6 +187,28 @@ func.func @opaque_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
 
 // -----
 
+// What no shape inference tells is written on the op.
+// CHECK-LABEL:  pte.execution_plan @bounded_opaque
+// CHECK:            pte.tensor tensor<6x4xf32> {shape_dynamism = 1 : i32}
+// CHECK:            pte.tensor tensor<12xf32> {shape_dynamism = 1 : i32}
+// CHECK:            pte.kernel_call "my::op"
+func.func @bounded_opaque(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 4>}) -> tensor<?xf32> {
+  // expected-remark @+1 {{my::op has no out variant}}
+  %0 = edge.opaque "my::op(Tensor self) -> Tensor" (%x) {xir.max_shapes = [array<i64: 12>], xir.dim_names = [["2*n"]]}
+     : (tensor<?x4xf32>) -> tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @wrong_result_bound(%x: tensor<4xf32>) -> tensor<?xf32> {
+  // expected-error @+1 {{xir.max_shapes [6, 5] is not the largest shape of a tensor<?xf32>}}
+  %0 = edge.opaque "my::op(Tensor self) -> Tensor" (%x) {xir.max_shapes = [array<i64: 6, 5>]} : (tensor<4xf32>) -> tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}
+
+// -----
+
 func.func @wrong_bound(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 5>}) {
   // expected-error @-1 {{xir.max_shape [6, 5] is not the largest shape of a tensor<?x4xf32>}}
   func.return

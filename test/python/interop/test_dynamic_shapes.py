@@ -87,6 +87,44 @@ class Patches(nn.Module):
         return self.encoder(torch.cat([self.token.expand(x.shape[0], -1, -1), rows], 1))[:, 0]
 
 
+class Function(nn.Module):
+    """A module out of a function of its input."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+class Recurrent(nn.Module):
+    """An LSTM's outputs; its first states are zeros, as many as there are sequences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(16, 8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.lstm(x)[0]
+
+
+class States(nn.Module):
+    """States of tokens that begin as zeros; no floating-point input says how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(50, 16)
+        self.next = nn.Linear(16, 16)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.tokens(tokens)
+        state = x.new_zeros(x.shape[0], 16)
+        for row in x.unbind(1):
+            state = torch.tanh(row + self.next(state))
+        return state
+
+
 def tokens(n: int, length: int) -> Inputs:
     return (torch.randint(50, (n, length)),)
 
@@ -117,8 +155,20 @@ CASES = {
         Decoder,
         tokens,
         ({0: BATCH, 1: LENGTH},),
-        outside=("edge.embedding", "edge.full", "edge.slice.Tensor", "edge.triu"),
+        outside=("edge.embedding", "edge.slice.Tensor"),
     ),
+    "causal_attention": Case(
+        lambda: Function(lambda x: nn.functional.scaled_dot_product_attention(x, x, 2 * x, is_causal=True)),
+        rows,
+        ({0: BATCH, 1: LENGTH},),
+    ),
+    "triangles": Case(
+        lambda: Function(lambda x: torch.cat([x.triu(-1), x.tril(2), (x @ x.mT).triu(1) @ x], -1)),
+        rows,
+        ({0: BATCH, 1: LENGTH},),
+    ),
+    "lstm": Case(Recurrent, lambda n, _: rows(n, 3), ({0: BATCH},)),
+    "states_of_tokens": Case(States, lambda n, _: (torch.randint(50, (n, 3)),), ({0: BATCH},), ("edge.embedding",)),
 }
 
 
@@ -129,6 +179,7 @@ def compiled(case: Case) -> tuple[nn.Module, EdgeProgram]:
     return model, to_edge(program).to_backend(XnnpackPartitioner())
 
 
+@pytest.mark.filterwarnings("ignore:The tensor attributes self.lstm:UserWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_up_to_the_bound(name: str) -> None:
     case = CASES[name]
@@ -146,6 +197,17 @@ def test_every_size_up_to_the_bound(name: str) -> None:
             expected = model(*inputs)
         for outputs in (method.execute(list(inputs)), stock.run_method("forward", inputs)):
             torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_results_of_ops_without_a_row() -> None:
+    model = Function(lambda x: torch.special.i1(x.flatten(0, 1) + 1).softmax(-1))
+    program = torch.export.export(model, rows(2, 3), dynamic_shapes=({0: BATCH, 1: LENGTH},))
+    edge_program = to_edge(program).to_backend(XnnpackPartitioner())
+    assert any(isinstance(op, edge.OpaqueOp) for op in edge_program.module.walk())
+    method = Runtime.get().load_program(edge_program.to_executorch().buffer).load_method("forward")
+    for size, length in zip(SIZES, LENGTHS, strict=True):
+        (x,) = rows(size, length)
+        torch.testing.assert_close(method.execute([x])[0], model(x), rtol=1e-4, atol=1e-5)
 
 
 def test_beyond_the_bound() -> None:

@@ -11,6 +11,8 @@ import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call
 from reference.xnnpack import BINARY, REDUCE, UNARY, run_module
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute
 from xdsl.traits import Pure
 
 from xir import runtime
@@ -402,6 +404,9 @@ CASES: list[Case] = [
     case("masked_fill.Scalar", self=r(6), mask=MASK, value=1),
     case("masked_fill.Scalar", self=MATRIX, mask=Const(torch.zeros(6, dtype=torch.bool)), value=1),
     case("masked_fill.Tensor", self=MATRIX, mask=MASK, value=Const(torch.tensor(-2.0))),
+    case("full", size=(2, 3), fill_value=1.5, dtype=f32),
+    case("full_like", self=r(2, 3), fill_value=-2.5),
+    case("full_like", self=r(2, 3), fill_value=math.inf),
     *(case(row_name, self=IMAGE, diagonal=d) for row_name in ("tril", "triu") for d in (0, 2, -1)),
     # Moves.
     case("view", self=MATRIX, size=[3, 10]),
@@ -626,8 +631,10 @@ def test_a_rule_for_xirs_own_nodes_computes_what_aten_computes(
 
 
 def cast(value: Any, dtype: torch.dtype) -> Any:
-    """An argument with its floating-point tensors converted."""
+    """An argument with its floating-point tensors converted, or the type of its result."""
     match value:
+        case Attribute():
+            return ELEMENT_TYPES[dtype]
         case Const(tensor):
             return Const(cast(tensor, dtype))
         case torch.Tensor():

@@ -20,12 +20,12 @@ func.func @one_subgraph(%x: tensor<?x2x4xf32>) -> tensor<?x8xf32> {
 // A size that another kernel wants stays, without a remark: it is no computation that XNNPACK could do.
 // CHECK-LABEL: func.func @size_outside(
 // CHECK:         %[[N:.*]] = edge.sym_size.int(%x) {dim = 0 : i64} :
-// CHECK:         edge.full()[%[[N]]]
+// CHECK:         edge.empty.memory_format()[%[[N]]]
 // CHECK:         xnnpack.subgraph(%x,
 func.func @size_outside(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x4xf32>) -> i64
-  // expected-remark @+1 {{edge.full not delegated: no rule lowers it to XNNPACK}}
-  %1 = edge.full()[%0] {size = array<i64: -9223372036854775808, 4>, fill_value = 2.0 : f64} : (i64) -> tensor<?x4xf32>
+  // expected-remark @+1 {{edge.empty.memory_format not delegated: no rule lowers it to XNNPACK}}
+  %1 = edge.empty.memory_format()[%0] {size = array<i64: -9223372036854775808, 4>} : (i64) -> tensor<?x4xf32>
   %2 = edge.add.Tensor(%x, %1) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %2 : tensor<?x4xf32>
 }

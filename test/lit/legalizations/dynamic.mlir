@@ -1,0 +1,108 @@
+// RUN: xir-opt %s --split-input-file --partition-xnnpack --verify-diagnostics=only-expected | filecheck %s
+
+// As many numbers as a floating-point value before has rows, even where no argument has: the value's elements are cut off.
+// CHECK-LABEL: func.func @rows_of_tokens(
+// CHECK:         %[[E:.*]] = edge.embedding
+// CHECK:         xnnpack.subgraph(%[[E]])
+// CHECK:         %[[P:.*]] = xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0>, post_paddings = array<i32: 0, 3>, padding_value = 2.500000e+00 : f32} : tensor<1x1xf32> -> tensor<1x4xf32>
+// CHECK:         %[[ROW:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x4xf32> -> tensor<?x1xf32>
+// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {{.*}}padding_value = 1.000000e+00 : f32}
+// CHECK-NEXT:    %[[ONES:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>}
+// CHECK-NEXT:    xnnpack.binary multiply %[[P]], %[[ONES]] : tensor<1x4xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
+func.func @rows_of_tokens(%x: tensor<?xi64>) -> tensor<?x4xf32> {
+  %w = edge.constant dense<1.0> : tensor<9x4xf32>
+  %0 = edge.embedding(%w, %x) : (tensor<9x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+  %1 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
+  %2 = edge.full()[%1] {size = array<i64: -9223372036854775808, 4>, fill_value = 2.5 : f64} : (i64) -> tensor<?x4xf32>
+  %3 = edge.add.Tensor(%0, %2) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %3 : tensor<?x4xf32>
+}
+
+// -----
+
+// What comes later cannot be asked.
+// CHECK-LABEL: func.func @too_late(
+// CHECK:         edge.full
+func.func @too_late(%x: tensor<?xi64>) -> tensor<?x4xf32> {
+  %w = edge.constant dense<1.0> : tensor<9x4xf32>
+  %1 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
+  // expected-remark @+1 {{edge.full not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
+  %2 = edge.full()[%1] {size = array<i64: -9223372036854775808, 4>, fill_value = 2.5 : f64} : (i64) -> tensor<?x4xf32>
+  %0 = edge.embedding(%w, %x) : (tensor<9x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+  %3 = edge.add.Tensor(%0, %2) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %3 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @full_like(
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0>, post_paddings = array<i32: 2>, padding_value = -1.000000e+00 : f32} : tensor<1xf32> -> tensor<3xf32>
+func.func @full_like(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = edge.full_like(%x) {fill_value = -1 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = edge.mul.Tensor(%0, %x) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return %1 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @single(
+// CHECK:         edge.full
+func.func @single(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {
+  // expected-remark @+1 {{edge.full not delegated: it is a single number, and nothing to compute}}
+  %0 = edge.full() {size = array<i64: 1, 1>, fill_value = 2.0 : f64} : () -> tensor<1x1xf32>
+  %1 = edge.add.Tensor(%x, %0) : (tensor<1x3xf32>, tensor<1x1xf32>) -> tensor<1x3xf32>
+  func.return %1 : tensor<1x3xf32>
+}
+
+// -----
+
+// A number filled in for a kernel outside is filled in there.
+// CHECK-LABEL: func.func @filled_outside(
+// CHECK-NOT:     xnnpack
+func.func @filled_outside(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-remark @+1 {{edge.full not delegated: it only moves data between ops outside}}
+  %0 = edge.full() {size = array<i64: 3>, fill_value = 1.0 : f64} : () -> tensor<3xf32>
+  %1 = edge.cumsum(%0) {dim = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %1 : tensor<3xf32>
+}
+
+// -----
+
+// Positions along a dynamic dimension: the last of a table as long as its bound, less the first of these. A causal mask
+// is −∞ where the key's position is larger than the query's.
+// CHECK-LABEL: func.func @causal(
+// CHECK:         %[[TABLE:.*]] = xnnpack.constant dense<{{\[\[}}0.000000e+00], [1.000000e+00], [2.000000e+00]]> : tensor<3x1xf32>
+// CHECK:         %[[BOTH:.*]] = xnnpack.concatenate %{{.*}}, %[[TABLE]] {axis = 0 : i32}
+// CHECK-NEXT:    %[[LAST:.*]] = xnnpack.static_slice %[[BOTH]] {offsets = array<i32: 3, 0>, sizes = array<i32: 0, 1>} : tensor<?x1xf32> -> tensor<?x1xf32>
+// CHECK-NEXT:    %[[FIRST:.*]] = xnnpack.static_slice %[[LAST]] {offsets = array<i32: 0, 0>, sizes = array<i32: 1, 1>} : tensor<?x1xf32> -> tensor<1x1xf32>
+// CHECK-NEXT:    %[[ROWS:.*]] = xnnpack.binary subtract %[[LAST]], %[[FIRST]] : tensor<?x1xf32>, tensor<1x1xf32> -> tensor<?x1xf32>
+// CHECK:         xnnpack.binary subtract %{{.*}}, %[[ROWS]] : tensor<1x?xf32>, tensor<?x1xf32> -> tensor<?x?xf32>
+// CHECK:         %[[MASK:.*]] = xnnpack.binary multiply
+// CHECK:         xnnpack.binary add %{{.*}}, %[[MASK]] : tensor<2x?x?xf32>, tensor<?x?xf32> -> tensor<2x?x?xf32>
+// CHECK:         xnnpack.softmax
+func.func @causal(%q: tensor<2x?x4xf32> {xir.max_shape = array<i64: 2, 3, 4>}) -> tensor<2x?x4xf32> {
+  %0 = edge.scaled_dot_product_attention(%q, %q, %q, none) {is_causal = true} : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32>
+  func.return %0 : tensor<2x?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @triangle(
+// CHECK:         %[[KEPT:.*]] = xnnpack.binary multiply
+// CHECK-NEXT:    %[[MAX:.*]] = xnnpack.binary maximum %{{.*}}, %[[KEPT]] : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    %[[NEGATED:.*]] = xnnpack.unary negate %[[KEPT]]
+// CHECK-NEXT:    xnnpack.binary minimum %[[MAX]], %[[NEGATED]]
+func.func @triangle(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 3, 4>}) -> tensor<?x4xf32> {
+  %0 = edge.triu(%x) {diagonal = 1 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @unbounded(
+// CHECK:         edge.tril
+func.func @unbounded(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-remark @+1 {{edge.tril not delegated: it counts along a dynamic dimension, whose bound is unknown}}
+  %0 = edge.tril(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
