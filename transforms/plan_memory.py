@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
@@ -12,6 +12,7 @@ from xir.dialects import pte
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
+from xir.transforms._arena import Lifetime, extent, place
 
 ALIGNMENT = 16
 """Of every tensor in an arena, in bytes."""
@@ -28,7 +29,8 @@ class PlanMemoryPass(XirPass):
     """Place the tensors of each plan in one arena, where those that live at different times share bytes.
 
     A tensor lives from the first instruction that names it to the last; inputs from the start, outputs to the end.
-    Large tensors are placed first, each at the lowest offset that is free while it lives.
+    Large tensors are placed first, each at the lowest offset that is free while it lives; or, where that takes fewer
+    bytes or too many live together to compare them all, in the program's order, each in the smallest gap that holds it.
 
     ```mlir
     // before
@@ -62,29 +64,20 @@ class PlanMemoryPass(XirPass):
         if not self.alloc_outputs:
             callers.update(plan.signature.outputs)
         lifetimes = _lifetimes(plan)
-        planned = [
-            _Lifetime(op, *lifetimes[op.value])
+        tensors = [
+            op
             for op in plan.values
             if isinstance(op, pte.TensorOp) and op.data is None and op.value in lifetimes and op.value not in callers
         ]
+        planned = [Lifetime(-(-op.nbytes // ALIGNMENT) * ALIGNMENT, *lifetimes[op.value]) for op in tensors]
+        offsets = place(planned)
+        for op, offset in zip(tensors, offsets, strict=True):
+            op.allocation_info = pte.AllocationAttr(ARENA, offset)
         sizes = [0]
         if planned:
             over_read = OVER_READ if any(True for _ in plan.delegates) else 0
-            sizes.append(_place(planned) + over_read)
+            sizes.append(extent(planned, offsets) + over_read)
         plan.non_const_buffer_sizes = DenseArrayBase.from_list(i64, sizes)
-
-
-@dataclass(frozen=True)
-class _Lifetime:
-    """A tensor, and the numbers of the first and of the last instruction during which it must keep its bytes."""
-
-    tensor: pte.TensorOp
-    first: int
-    last: int
-
-    @property
-    def size(self) -> int:
-        return -(-self.tensor.nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def _lifetimes(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:
@@ -111,32 +104,3 @@ def _named(operands: Iterable[SSAValue]) -> Iterator[SSAValue]:
         yield value
         if isinstance(value.owner, pte.TensorListOp | pte.OptionalTensorListOp):
             yield from value.owner.items
-
-
-def _place(planned: Sequence[_Lifetime]) -> int:
-    """Give each tensor an offset in the arena. Returns the bytes that they take in all."""
-    places: list[tuple[int, int]] = []
-    """(offset, end) of the tensors placed so far."""
-    alive: dict[int, list[int]] = {}
-    """Instruction -> the indices in `places` of the tensors that live then."""
-    size = 0
-    for item in sorted(planned, key=lambda item: -item.size):
-        steps = range(item.first, item.last + 1)
-        neighbours = {index for step in steps for index in alive.get(step, ())}
-        offset = _lowest_gap([places[index] for index in neighbours], item.size)
-        item.tensor.allocation_info = pte.AllocationAttr(ARENA, offset)
-        for step in steps:
-            alive.setdefault(step, []).append(len(places))
-        places.append((offset, offset + item.size))
-        size = max(size, offset + item.size)
-    return size
-
-
-def _lowest_gap(taken: list[tuple[int, int]], size: int) -> int:
-    """The lowest offset from which `size` bytes are free of the ranges `taken`."""
-    offset = 0
-    for start, end in sorted(taken):
-        if offset + size <= start:
-            break
-        offset = max(offset, end)
-    return offset
