@@ -19,7 +19,7 @@ from .config import QuantConfig
 from .operators import Operators, arguments_of, is_float_tensor
 from .parameters import Parameters
 from .selection import Selection
-from .specs import activation_spec, dynamic_spec, fine_weight_spec, scaled_spec, weight_spec
+from .specs import activation_spec, bias_spec, dynamic_spec, fine_weight_spec, scaled_spec, weight_spec
 
 _FACTORS = frozenset({"edge.mul.Scalar", "edge.div.Scalar"})
 
@@ -91,8 +91,12 @@ class StaticAnnotator:
         value, weight = self._operators.weighted_arguments(node)
         assert value is not None
         assert weight is not None
-        spec = weight_spec(config, self._operators.channel_axis(node))
-        self._annotate_result(node, {value: self._spec(config, value, node), weight: spec})
+        axis = self._operators.channel_axis(node)
+        inputs = {value: self._spec(config, value, node), weight: weight_spec(config, axis)}
+        bias = self._operators.bias(node)
+        if bias is not None and self._parameters.is_static(bias):
+            inputs[bias] = bias_spec(config, axis, (value, node), (weight, node))
+        self._annotate_result(node, inputs)
 
     def _annotate_computed(self, node: Node) -> None:
         config = self._configs[node]

@@ -25,6 +25,7 @@ STEEP = frozenset(f"edge.{name}" for name in "exp log rsqrt sqrt square sin cos 
 they are asked for by `set_operator_type`; else a root mean square norm written by hand would compute in 8 bits."""
 
 _WEIGHTED_ARGUMENTS = {"edge.addmm": ("mat1", "mat2")}
+_BIAS = {"edge.addmm": "self"}
 _TRANSPOSED_WEIGHT = frozenset({"edge.addmm", "edge.conv_transpose1d", "edge.conv_transpose2d.input"})
 
 
@@ -85,6 +86,11 @@ class Operators:
         arguments = arguments_of(node)
         value, weight = (arguments.get(name) for name in names)
         return value if isinstance(value, Node) else None, weight if isinstance(weight, Node) else None
+
+    def bias(self, node: Node) -> Node | None:
+        """The bias of a WEIGHTED node."""
+        value = arguments_of(node).get(_BIAS.get(self.name(node), "bias"))
+        return value if isinstance(value, Node) else None
 
     def channel_axis(self, node: Node) -> int | None:
         """The dimension of a WEIGHTED node's weight that counts output channels; None if several channels share one."""

@@ -17,7 +17,7 @@ from .config import DEFAULT, QuantConfig
 from .layers import module_path, module_types, names_of
 from .operators import STEEP, Operators
 from .parameters import Parameters
-from .rewriting import make_products_explicit
+from .rewriting import make_parts_explicit
 from .selection import Selection
 
 
@@ -66,8 +66,8 @@ class XnnpackQuantizer(Quantizer):
         return self
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Take apart what hides products that could compute on integers."""
-        make_products_explicit(model, lambda node: self._find(node))
+        """Take apart operators whose parts compute on integers of their own."""
+        make_parts_explicit(model, lambda node: self._find(node))
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:

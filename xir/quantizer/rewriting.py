@@ -1,4 +1,4 @@
-"""Rewrites before annotation: products that an operator hides, as operators of their own."""
+"""Rewrites before annotation: parts of an operator that compute on integers of their own, as operators."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .operators import arguments_of
 _aten = torch.ops.aten
 
 
-def make_products_explicit(model: GraphModule, config_of: Callable[[Node], QuantConfig | None]) -> None:
-    """Rewrite attention and general matrix products to `bmm`, which computes on integers.
+def make_parts_explicit(model: GraphModule, config_of: Callable[[Node], QuantConfig | None]) -> None:
+    """Rewrite attention and general matrix products to `bmm`, and SiLU to a sigmoid and a product.
 
     Only for statically quantised nodes of static shapes; masks, softmax and scaling stay what they are.
     """
@@ -92,9 +92,18 @@ def _product(node: Node, config: QuantConfig) -> Replacement | None:
     return multiply, [lhs, rhs]
 
 
+def _silu(node: Node, _: QuantConfig) -> Replacement | None:
+    """XNNPACK has no table for SiLU as a whole: it multiplies by a sigmoid of 8 bits, which is to be seen."""
+    value = node.args[0]
+    assert isinstance(value, Node)
+    return lambda x: _aten.mul.Tensor(x, _aten.sigmoid(x)), [value]
+
+
 _REWRITES: dict[Any, Callable[[Node, QuantConfig], Replacement | None]] = {
     _aten.scaled_dot_product_attention.default: _attention,
     _aten.matmul.default: _product,
+    _aten.silu.default: _silu,
+    _aten.silu_.default: _silu,
 }
 
 

@@ -30,6 +30,9 @@ from .observers import (
 EPSILON = 2.0**-40
 """The smallest scale."""
 
+LARGEST_BIAS = 2**31 - 128
+"""The largest int32 that fp32, in which torch rounds, can hold."""
+
 _RANGES = {"histogram": HistogramRange, "minmax": MinMaxRange}
 
 
@@ -78,6 +81,21 @@ def weight_spec(config: QuantConfig, axis: int | None) -> QuantizationSpec:
         latest = trained.with_args(averaging_constant=1, eps=EPSILON, **({} if axis is None else {"ch_axis": axis}))
         return QuantizationSpec(torch.int8, FakeQuantize.with_args(observer=latest), -127, 127, scheme, axis)
     return QuantizationSpec(torch.int8, observer.with_args(eps=EPSILON), -127, 127, scheme, axis)
+
+
+def bias_spec(
+    config: QuantConfig, axis: int | None, value: tuple[Node, Node], weight: tuple[Node, Node]
+) -> DerivedQuantizationSpec:
+    """int32 with the scale input · weight, in which XNNPACK sums; `axis` is the weight's, as for `weight_spec`."""
+
+    def multiply(observers: list[Any]) -> tuple[Tensor, Tensor]:
+        (input_scale, _), (weight_scales, zero_points) = (each.calculate_qparams() for each in observers)
+        return input_scale * weight_scales, torch.zeros_like(zero_points)
+
+    by_channel = axis is not None and config.per_channel
+    scheme = torch.per_channel_symmetric if by_channel else torch.per_tensor_symmetric
+    axis = 0 if by_channel else None
+    return DerivedQuantizationSpec([value, weight], multiply, torch.int32, -LARGEST_BIAS, LARGEST_BIAS, scheme, axis)
 
 
 def fine_weight_spec(config: QuantConfig) -> QuantizationSpec:

@@ -176,7 +176,43 @@ def test_weights_are_symmetric_by_output_channel() -> None:
     graph = converted(module, r(1, 4, 8, 8)).graph
     dequantize = torch.ops.quantized_decomposed.dequantize_per_channel.default
     nodes = [node for node in graph.nodes if node.target is dequantize]
-    assert [node.args[3:6] for node in nodes] == [(0, -127, 127), (1, -127, 127)]
+    assert [node.args[3:6] for node in nodes if node.args[6] is torch.int8] == [(0, -127, 127), (1, -127, 127)]
+
+
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_a_bias_has_32_bits_and_the_scale_of_the_sums(per_channel: bool) -> None:
+    """By output channel also behind a weight whose channels are another dimension."""
+    layers = {"a": nn.Conv2d(4, 8, 3), "b": nn.ConvTranspose2d(8, 6, 3), "c": nn.Linear(6, 5)}
+    module = Calling(lambda m, x: m.c(m.b(m.a(x)).mean((2, 3))), **layers)
+    graph_module = converted(module, r(1, 4, 8, 8), config=QuantConfig(per_channel=per_channel))
+    for name, layer in zip(("conv2d", "conv_transpose2d", "linear"), layers.values(), strict=True):
+        operands = [each.args[:2] for each in node_of(graph_module.graph, name).args[:3] if isinstance(each, Node)]
+        (_, step), (_, weight_step), (integers, bias_step) = [
+            [constant(graph_module, argument) for argument in operand] for operand in operands
+        ]
+        assert integers.dtype is torch.int32
+        torch.testing.assert_close(bias_step, step * weight_step)
+        assert layer.bias is not None
+        assert ((integers * bias_step - layer.bias) / bias_step).abs().max() <= 0.501
+
+
+def constant(module: GraphModule, argument: Any) -> Tensor:
+    """An argument that is a number or a constant of the module; NaN for a value."""
+    if isinstance(argument, Node):
+        return (
+            operator.attrgetter(str(argument.target))(module) if argument.op == "get_attr" else torch.tensor(torch.nan)
+        )
+    return torch.tensor(argument)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_silu_is_a_product_with_a_quantised_sigmoid(inplace: bool) -> None:
+    module = Calling(lambda m, x: m.b(m.act(m.a(x))), a=nn.Linear(4, 4), act=nn.SiLU(inplace), b=nn.Linear(4, 4))
+    graph = converted(module, r(5, 4)).graph
+    sigmoid, product = node_of(graph, "sigmoid"), node_of(graph, "mul")
+    assert parameters_of(next(iter(sigmoid.users)))[0] < 1 / 254
+    assert "quantize_per_tensor" in str(next(iter(product.users)).target)
+    assert not any("silu" in str(node.target) for node in graph.nodes)
 
 
 def test_groups_of_a_transposed_convolution_share_a_scale() -> None:
