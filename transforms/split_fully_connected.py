@@ -16,6 +16,7 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -25,13 +26,17 @@ from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms._constants import part_of
+from xir.transforms._sizes import OpenSizes
 
 MOVES = (xnnpack.StaticReshapeOp, xnnpack.StaticTransposeOp)
 
 
 @dataclass(eq=False)
 class Part:
-    """A factor of one of the projection's dimensions; a split part is the product of its pieces, outermost first."""
+    """A factor of one of the projection's dimensions; a split part is the product of its pieces, outermost first.
+
+    The size of a dynamic dimension is a stand-in, which only itself divides.
+    """
 
     size: int
     of_columns: bool
@@ -82,27 +87,28 @@ class SplitFullyConnectedPass(XirPass):
     """
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Split every node that can be."""
-        rewrite_patterns(op, [SplitFullyConnected(ctx)])
+        """Split every node of every function that can be."""
+        for function in op.walk():
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                rewrite_patterns(function, [SplitFullyConnected(ctx, OpenSizes(function.body.block))])
 
 
 class SplitFullyConnected(RewritePattern):
     """Split one fully connected node."""
 
-    def __init__(self, ctx: XirContext):
+    def __init__(self, ctx: XirContext, sizes: OpenSizes):
         self.ctx = ctx
+        self.sizes = sizes
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.FullyConnectedOp, rewriter: PatternRewriter, /) -> None:
         """Replace the slices of one node."""
         static = (op.filter, *(() if op.bias is None else (op.bias,)))
-        if not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static) or DYNAMIC_INDEX in shape_of(
-            op.output
-        ):
+        if not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static):
             return
-        *outer, columns = (Part(size, False) for size in shape_of(op.output))
+        *outer, columns = (Part(size, False) for size in self.sizes.known(op.output))
         columns.of_columns = True
-        cuts = find_cuts(op.output, [[[part] if part.size > 1 else [] for part in (*outer, columns)]], [])
+        cuts = self.find_cuts(op.output, [[[part] if part.size > 1 else [] for part in (*outer, columns)]], [])
         if not cuts:
             return
         rows = [kept_rows(columns, cut) for cut in cuts]
@@ -133,10 +139,12 @@ class SplitFullyConnected(RewritePattern):
         return rewriter.insert(part_of(value.owner, index, self.ctx)).output
 
     def moved(self, move: Operation, value: SSAValue, shape: Sequence[int], rewriter: PatternRewriter) -> SSAValue:
-        """The move `move` for a smaller operand."""
+        """The move `move` for a smaller operand; where `shape` has stand-ins, its result stays dynamic."""
         properties = dict(move.properties)
+        before = shape_of(move.results[0])
+        shape = [old if old == DYNAMIC_INDEX else size for old, size in zip(before, shape, strict=True)]
         if isinstance(move, xnnpack.StaticReshapeOp):
-            properties["new_shape"] = u32s(shape)
+            properties["new_shape"] = u32s([0 if size == DYNAMIC_INDEX else size for size in shape])
         node = type(move).create(
             operands=[value], result_types=[TensorType(element_type(value), shape)], properties=properties
         )
@@ -144,26 +152,25 @@ class SplitFullyConnected(RewritePattern):
         rewriter.insert(node)
         return node.results[0]
 
-
-def find_cuts(value: SSAValue, dims: list[Dims], moves: list[Operation]) -> list[Cut] | None:
-    """The slices that use `value`, through moves; None if something else uses it, or a slice cuts other dimensions."""
-    cuts: list[Cut] = []
-    for use in value.uses:
-        user = use.operation
-        found: list[Cut] | None = None
-        if isinstance(user, xnnpack.StaticSliceOp):
-            cut = cut_of(user, dims, moves)
-            found = None if cut is None else [cut]
-        elif isinstance(user, xnnpack.StaticTransposeOp):
-            permuted = [dims[-1][axis] for axis in ints(user.perm)]
-            found = find_cuts(user.output, [*dims, permuted], [*moves, user])
-        elif isinstance(user, xnnpack.StaticReshapeOp):
-            regrouped = regroup(dims[-1], shape_of(user.output))
-            found = None if regrouped is None else find_cuts(user.output, [*dims, regrouped], [*moves, user])
-        if found is None:
-            return None
-        cuts += found
-    return cuts
+    def find_cuts(self, value: SSAValue, dims: list[Dims], moves: list[Operation]) -> list[Cut] | None:
+        """The slices that use `value`, through moves; None if anything else uses it."""
+        cuts: list[Cut] = []
+        for use in value.uses:
+            user = use.operation
+            found: list[Cut] | None = None
+            if isinstance(user, xnnpack.StaticSliceOp):
+                cut = cut_of(user, dims, moves)
+                found = None if cut is None else [cut]
+            elif isinstance(user, xnnpack.StaticTransposeOp):
+                permuted = [dims[-1][axis] for axis in ints(user.perm)]
+                found = self.find_cuts(user.output, [*dims, permuted], [*moves, user])
+            elif isinstance(user, xnnpack.StaticReshapeOp):
+                regrouped = regroup(dims[-1], self.sizes.known(user.output))
+                found = None if regrouped is None else self.find_cuts(user.output, [*dims, regrouped], [*moves, user])
+            if found is None:
+                return None
+            cuts += found
+        return cuts
 
 
 def regroup(dims: Dims, shape: Sequence[int]) -> Dims | None:
@@ -191,8 +198,9 @@ def regroup(dims: Dims, shape: Sequence[int]) -> Dims | None:
 def cut_of(op: xnnpack.StaticSliceOp, dims: list[Dims], moves: list[Operation]) -> Cut | None:
     """The slice as a cut of one part of the columns; None if it cuts anything else."""
     shape, offsets, sizes = shape_of(op.input), ints(op.offsets), ints(op.sizes)
-    sliced = [axis for axis, size in enumerate(sizes) if size != shape[axis]]
-    if len(sliced) != 1:
+    whole = [(0, 0 if dim == DYNAMIC_INDEX else dim) for dim in shape]
+    sliced = [axis for axis, kept in enumerate(zip(offsets, sizes, strict=True)) if kept != whole[axis]]
+    if len(sliced) != 1 or shape[sliced[0]] == DYNAMIC_INDEX:
         return None
     leaves = [leaf for part in dims[-1][sliced[0]] for leaf in part.leaves()]
     inner = prod(leaf.size for leaf in leaves[1:])

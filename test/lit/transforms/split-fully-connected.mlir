@@ -143,3 +143,67 @@ func.func @quantised(%x: tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>,
 // CHECK-DAG: [[Y2:%.+]] = xnnpack.fully_connected %q, [[V0]]
 // CHECK-DAG: [[Y3:%.+]] = xnnpack.fully_connected %q, [[V1]]
 // CHECK:     xnnpack.yield [[Y0]], [[Y1]], [[Y2]], [[Y3]]
+
+// -----
+
+// Rows may be dynamic, several dimensions of them also: only columns are cut.
+// CHECK-LABEL: func.func @dynamic_rows
+func.func @dynamic_rows(%x: tensor<?x?x2xf32>) -> (tensor<2x?x?xf32>, tensor<4x?x?xf32>) {
+  %0:2 = xnnpack.subgraph(%x) : (tensor<?x?x2xf32>) -> (tensor<2x?x?xf32>, tensor<4x?x?xf32>) {
+  ^bb0(%a: tensor<?x?x2xf32>):
+    %w = xnnpack.constant dense<[[1., 1.], [2., 2.], [3., 3.], [4., 4.], [5., 5.], [6., 6.]]> : tensor<6x2xf32>
+    %1 = xnnpack.fully_connected %a, %w : (tensor<?x?x2xf32>, tensor<6x2xf32>) -> tensor<?x?x6xf32>
+    %2 = xnnpack.static_transpose %1 {perm = array<i32: 2, 0, 1>} : tensor<?x?x6xf32> -> tensor<6x?x?xf32>
+    %3 = xnnpack.static_slice %2 {offsets = array<i32: 0, 0, 0>, sizes = array<i32: 2, 0, 0>}
+         : tensor<6x?x?xf32> -> tensor<2x?x?xf32>
+    %4 = xnnpack.static_slice %2 {offsets = array<i32: 2, 0, 0>, sizes = array<i32: 4, 0, 0>}
+         : tensor<6x?x?xf32> -> tensor<4x?x?xf32>
+    xnnpack.yield %3, %4 : tensor<2x?x?xf32>, tensor<4x?x?xf32>
+  }
+  func.return %0#0, %0#1 : tensor<2x?x?xf32>, tensor<4x?x?xf32>
+}
+// CHECK-DAG:    [[Y0:%.+]] = xnnpack.fully_connected {{.*}} -> tensor<?x?x2xf32>
+// CHECK-DAG:    [[Y1:%.+]] = xnnpack.fully_connected {{.*}} -> tensor<?x?x4xf32>
+// CHECK-DAG:    xnnpack.static_transpose [[Y0]] {perm = array<i32: 2, 0, 1>} : tensor<?x?x2xf32> -> tensor<2x?x?xf32>
+// CHECK-DAG:    xnnpack.static_transpose [[Y1]] {perm = array<i32: 2, 0, 1>} : tensor<?x?x4xf32> -> tensor<4x?x?xf32>
+// CHECK-NOT:    static_slice
+// CHECK:        xnnpack.yield
+
+// -----
+
+// One dynamic dimension may go through reshapes: the packed projection of attention over any number of tokens.
+// CHECK-LABEL: func.func @packed_rows
+func.func @packed_rows(%x: tensor<?x2xf32>) -> tensor<1x?x2xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<?x2xf32>) -> tensor<1x?x2xf32> {
+  ^bb0(%a: tensor<?x2xf32>):
+    %w = xnnpack.constant dense<[[1., 1.], [2., 2.], [3., 3.], [4., 4.], [5., 5.], [6., 6.]]> : tensor<6x2xf32>
+    %1 = xnnpack.fully_connected %a, %w : (tensor<?x2xf32>, tensor<6x2xf32>) -> tensor<?x6xf32>
+    %2 = xnnpack.static_reshape %1 {new_shape = array<i32: 0, 3, 2>} : tensor<?x6xf32> -> tensor<?x3x2xf32>
+    %3 = xnnpack.static_transpose %2 {perm = array<i32: 1, 0, 2>} : tensor<?x3x2xf32> -> tensor<3x?x2xf32>
+    %4 = xnnpack.static_slice %3 {offsets = array<i32: 1, 0, 0>, sizes = array<i32: 1, 0, 2>}
+         : tensor<3x?x2xf32> -> tensor<1x?x2xf32>
+    xnnpack.yield %4 : tensor<1x?x2xf32>
+  }
+  func.return %0 : tensor<1x?x2xf32>
+}
+// CHECK:      [[Y:%.+]] = xnnpack.fully_connected {{.*}} -> tensor<?x2xf32>
+// CHECK-NEXT: [[R:%.+]] = xnnpack.static_reshape [[Y]] {new_shape = array<i32: 0, 1, 2>} : tensor<?x2xf32> -> tensor<?x1x2xf32>
+// CHECK-NEXT: [[T:%.+]] = xnnpack.static_transpose [[R]] {perm = array<i32: 1, 0, 2>} : tensor<?x1x2xf32> -> tensor<1x?x2xf32>
+// CHECK-NEXT: xnnpack.yield [[T]]
+
+// -----
+
+// A cut of the rows as well is no cut of columns alone.
+// CHECK-LABEL: func.func @dynamic_rows_cut
+// CHECK:         xnnpack.static_slice
+func.func @dynamic_rows_cut(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<?x2xf32>) -> tensor<?x1xf32> {
+  ^bb0(%a: tensor<?x2xf32>):
+    %w = xnnpack.constant dense<[[1., 1.], [2., 2.]]> : tensor<2x2xf32>
+    %1 = xnnpack.fully_connected %a, %w : (tensor<?x2xf32>, tensor<2x2xf32>) -> tensor<?x2xf32>
+    %2 = xnnpack.static_slice %1 {offsets = array<i32: 1, 0>, sizes = array<i32: 0, 1>}
+         : tensor<?x2xf32> -> tensor<?x1xf32>
+    xnnpack.yield %2 : tensor<?x1xf32>
+  }
+  func.return %0 : tensor<?x1xf32>
+}
