@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
-from xir.ir.constants import make_dense, storage_array
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.location import fused_location
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms._constants import constant_like
 from xir.transforms.legalizations.rule import bounds
 
 LinearOp = xnnpack.FullyConnectedOp | xnnpack.ConvolutionOp
@@ -133,10 +134,7 @@ class WeightFolder:
     def constant(self, like: SSAValue, array: np.ndarray, rewriter: PatternRewriter) -> SSAValue:
         """A constant named after another one."""
         assert isinstance(like.owner, xnnpack.ConstantOp)
-        elements = like.owner.elements
-        name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-        op = xnnpack.ConstantOp(make_dense(array.astype(np.float32, copy=False), self.ctx, name))
-        op.location = like.owner.location
+        op = constant_like(like.owner, array.astype(np.float32, copy=False), self.ctx)
         rewriter.insert(op)
         return op.output
 

@@ -282,3 +282,42 @@ func.func @dynamic(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
   }
   func.return %y : tensor<?x3xf32>
 }
+
+// -----
+
+// Three channels of int8 fill a tenth of a tile, of fp32 a third: an image is transposed before it is quantised.
+// CHECK-LABEL: func.func @image(
+// CHECK:         %[[T:.*]] = xnnpack.static_transpose %a {perm = array<i32: 0, 2, 3, 1>} : tensor<1x3x64x64xf32>
+// CHECK-NEXT:    %[[Q:.*]] = xnnpack.convert %[[T]] : tensor<1x64x64x3xf32>
+// CHECK-NEXT:    xnnpack.static_resize_bilinear2d %[[Q]]
+func.func @image(%x: tensor<1x3x64x64xf32>) -> tensor<1x64x64x3xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x3x64x64xf32>) -> tensor<1x64x64x3xf32> {
+  ^bb0(%a: tensor<1x3x64x64xf32>):
+    %0 = xnnpack.convert %a : tensor<1x3x64x64xf32> -> tensor<1x3x64x64x!quant.uniform<i8:f32, 0.5>>
+    %1 = xnnpack.static_transpose %0 {perm = array<i32: 0, 2, 3, 1>} : tensor<1x3x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x3x!quant.uniform<i8:f32, 0.5>>
+    %r = xnnpack.static_resize_bilinear2d %1 {new_height = 64 : i32, new_width = 64 : i32} : tensor<1x64x64x3x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x3x!quant.uniform<i8:f32, 0.5>>
+    %2 = xnnpack.convert %r : tensor<1x64x64x3x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x3xf32>
+    %3 = xnnpack.softmax %2 : tensor<1x64x64x3xf32> -> tensor<1x64x64x3xf32>
+    xnnpack.yield %3 : tensor<1x64x64x3xf32>
+  }
+  func.return %y : tensor<1x64x64x3xf32>
+}
+
+// -----
+
+// 64 channels fill tiles of either type: what is written stays.
+// CHECK-LABEL: func.func @features(
+// CHECK:         %[[Q:.*]] = xnnpack.convert %a : tensor<1x64x64x64xf32>
+// CHECK-NEXT:    xnnpack.static_transpose %[[Q]] {perm = array<i32: 0, 2, 3, 1>} : tensor<1x64x64x64x!quant
+func.func @features(%x: tensor<1x64x64x64xf32>) -> tensor<1x64x64x64xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x64x64x64xf32>) -> tensor<1x64x64x64xf32> {
+  ^bb0(%a: tensor<1x64x64x64xf32>):
+    %0 = xnnpack.convert %a : tensor<1x64x64x64xf32> -> tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>>
+    %1 = xnnpack.static_transpose %0 {perm = array<i32: 0, 2, 3, 1>} : tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>>
+    %2 = xnnpack.static_resize_bilinear2d %1 {new_height = 64 : i32, new_width = 64 : i32} : tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>>
+    %3 = xnnpack.convert %2 : tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x64xf32>
+    %4 = xnnpack.softmax %3 : tensor<1x64x64x64xf32> -> tensor<1x64x64x64xf32>
+    xnnpack.yield %4 : tensor<1x64x64x64xf32>
+  }
+  func.return %y : tensor<1x64x64x64xf32>
+}
