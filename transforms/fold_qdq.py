@@ -6,8 +6,7 @@ A node between such conversions then is one node on integers if XNNPACK has it: 
 and its verifier says. What it refuses stays as it was, in floating point in the same subgraph.
 
 A chain of elementwise nodes with one operand each is best left alone: XNNPACK makes one table look-up of everything
-between two conversions (`xnn_subgraph_fuse_unary_quantized_into_lut` of `src/subgraph.c`), where each value has one
-reader, other operands are static numbers, and there are ten nodes at most.
+between two conversions, as `_tables.py` says. What then still computes in floating point is reported, with the reason.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.transforms._stays_float import WEIGHTED, report_floats
 from xir.transforms.legalizations.static_tensor import dequantised, quantised, range_of
 
 OpT = TypeVar("OpT", bound=Operation)
 
 SINKS = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp, xnnpack.StaticSliceOp, xnnpack.CopyOp)
 """Nodes that only move elements."""
-WEIGHTED = (xnnpack.ConvolutionOp, xnnpack.FullyConnectedOp)
-"""Nodes with a filter and a bias."""
 KNOWN_RANGES = {
     "sigmoid": UniformType.per_tensor(i8, f32, 1 / 256, -128),
     "tanh": UniformType.per_tensor(i8, f32, 1 / 128),
@@ -47,7 +45,8 @@ KNOWN_RANGES = {
 class FoldQdqPass(XirPass):
     """Turn nodes between dequantise and quantise into nodes on integers, where XNNPACK has them.
 
-    Weights and biases become integers, and what no node takes as integers is dequantised now.
+    Weights and biases become integers, and what no node takes as integers is dequantised now. A remark says of each op
+    that stays in floating point why it does.
 
     Before:
     ```mlir
@@ -90,6 +89,7 @@ class Folder:
             if isinstance(op, WEIGHTED):
                 self.fold_weights(op)
         self.erase_unused()
+        report_floats(self.block, self.ctx)
         for op in list(self.block.ops):
             if isinstance(op, xnnpack.ConvertOp):
                 self.fold_leftover(op)
@@ -158,7 +158,8 @@ class Folder:
 
     def on_integers(self, node: xnnpack.NodeOp, wanted: UniformType) -> xnnpack.NodeOp | None:
         """The node with quantised operands and a result of type `wanted`; None if there is none in XNNPACK."""
-        if len(node.results) != 1:
+        # XNNPACK's kernel for a leaky ReLU on integers multiplies by factors in 1/256; a look-up is exact, and as fast.
+        if len(node.results) != 1 or isinstance(node, xnnpack.LeakyReluOp):
             return None
         operands: list[SSAValue] = []
         for value in node.operands:

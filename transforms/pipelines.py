@@ -6,6 +6,6 @@ PIPELINES: dict[str, str] = {
     "delegate": "simplify,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
     "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,cleanup,"
     "check-xnnpack",
-    "emit": "simplify,decompose-for-kernels,fold-constants,cleanup,lower-to-pte,plan-memory",
+    "emit": "simplify,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""

@@ -61,7 +61,9 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--delegate", action="store_true", help="run on XNNPACK what it can compute")
     parser.add_argument(
-        "--report", action="store_true", help="print a table of the ops outside the delegate, by reason and source line"
+        "--report",
+        action="store_true",
+        help="print the ops outside the delegate, and those in float in a quantised one, by reason and line",
     )
     parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
     parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
@@ -255,12 +257,11 @@ def _print_results(
     quality: QuantReport | None,
 ) -> None:
     """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
-    from xir.report import report_of
-    from xir.transforms.partition_xnnpack import NotDelegated
+    from xir.report import IN_TABLES, report_of
 
     report = report_of(edge.remarks)
     for remark in (*edge.remarks, *executorch.remarks):
-        if not (options.report and isinstance(remark, NotDelegated)):
+        if not (options.report and isinstance(remark, IN_TABLES)):
             print(remark, file=sys.stderr)
     if options.report_json and options.report_json != "-":
         _write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))

@@ -1,4 +1,4 @@
-"""The report: which ops stay outside the delegates, why, where they come from, and what would help."""
+"""The report: which ops stay outside the delegates or in floating point, why, where they come from, what would help."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Any
 
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
+from xir.transforms._stays_float import StaysFloat
 from xir.transforms.partition_xnnpack import NotDelegated
 
 JSON_VERSION = 1
 """Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""
 
+IN_TABLES = (NotDelegated, StaysFloat)
+"""The remarks that a report has entries of."""
+
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """Ops of one kind that one source line leaves outside for one reason."""
+    """Ops of one kind that one source line leaves outside, or in floating point, for one reason."""
 
     reason: str
     hint: str
@@ -31,67 +35,97 @@ class Entry:
     op: str
 
 
+Entries = tuple[tuple[Entry, int], ...]
+"""Entries, each with its number of ops, ordered by reason and then by source line."""
+
+
 @dataclass(frozen=True)
 class Report:
-    """What was left out, each entry with its number of ops, ordered by reason and then by source line."""
+    """What was left outside of the delegates, and what of a quantised program is in floating point inside them."""
 
-    entries: tuple[tuple[Entry, int], ...]
+    entries: Entries
+    floats: Entries = ()
 
     @property
     def count(self) -> int:
         """How many ops stay outside."""
-        return sum(count for _, count in self.entries)
+        return _total(self.entries)
+
+    @property
+    def float_count(self) -> int:
+        """How many ops of a quantised program stay in floating point inside the delegates."""
+        return _total(self.floats)
 
     def text(self) -> str:
-        """The table for people: reasons, the most frequent first, each with its ops by source line."""
-        if not self.entries:
-            return "Every op is delegated.\n"
-        lines: list[str] = []
-        for (reason, hint), total in self._by_reason():
-            lines.append(f"{total} × {reason}")
-            if hint:
-                lines.append(f"    to fix it: {hint}")
-            rows = [(count, entry) for entry, count in self.entries if (entry.reason, entry.hint) == (reason, hint)]
-            width = max(len(entry.op) for _, entry in rows)
-            lines += [f"    {count:5}  {entry.op:{width}}  {entry.place}" for count, entry in rows]
+        """The tables for people: reasons, the most frequent first, each with its ops by source line."""
+        lines = _table(self.entries) if self.entries else ["Every op is delegated."]
+        if self.floats:
+            lines += ["", "In floating point inside the delegate:", *_table(self.floats)]
         return "\n".join(lines) + "\n"
 
     def json(self) -> str:
         """The same for machines; docs/report.md says what the keys mean."""
-        rows = [
-            {
-                "op": entry.op,
-                "count": count,
-                "reason": entry.reason,
-                "hint": entry.hint or None,
-                "file": entry.file or None,
-                "line": entry.line or None,
-            }
-            for entry, count in self.entries
-        ]
-        document: dict[str, Any] = {"version": JSON_VERSION, "outside": self.count, "ops": rows}
+        document: dict[str, Any] = {
+            "version": JSON_VERSION,
+            "outside": self.count,
+            "ops": _rows(self.entries),
+            "float": self.float_count,
+            "float_ops": _rows(self.floats),
+        }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
-    def _by_reason(self) -> list[tuple[tuple[str, str], int]]:
-        totals: Counter[tuple[str, str]] = Counter()
-        for entry, count in self.entries:
-            totals[entry.reason, entry.hint] += count
-        return totals.most_common()
+
+def _total(entries: Entries) -> int:
+    return sum(count for _, count in entries)
+
+
+def _table(entries: Entries) -> list[str]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for entry, count in entries:
+        totals[entry.reason, entry.hint] += count
+    lines: list[str] = []
+    for (reason, hint), total in totals.most_common():
+        lines.append(f"{total} × {reason}")
+        if hint:
+            lines.append(f"    to fix it: {hint}")
+        rows = [(count, entry) for entry, count in entries if (entry.reason, entry.hint) == (reason, hint)]
+        width = max(len(entry.op) for _, entry in rows)
+        lines += [f"    {count:5}  {entry.op:{width}}  {entry.place}" for count, entry in rows]
+    return lines
+
+
+def _rows(entries: Entries) -> list[dict[str, Any]]:
+    return [
+        {
+            "op": entry.op,
+            "count": count,
+            "reason": entry.reason,
+            "hint": entry.hint or None,
+            "file": entry.file or None,
+            "line": entry.line or None,
+        }
+        for entry, count in entries
+    ]
 
 
 def report_of(remarks: Iterable[Diagnostic]) -> Report:
     """The report of a program's remarks (`EdgeProgram.remarks`)."""
-    counts = Counter(_entry(remark) for remark in remarks if isinstance(remark, NotDelegated))
-    return Report(tuple(sorted(counts.items())))
+    outside, floats = Counter[Entry](), Counter[Entry]()
+    for remark in remarks:
+        if isinstance(remark, NotDelegated):
+            outside[_entry(remark, remark.op, remark.reason, remark.hint)] += 1
+        elif isinstance(remark, StaysFloat):
+            floats[_entry(remark, remark.op, remark.reason)] += 1
+    return Report(tuple(sorted(outside.items())), tuple(sorted(floats.items())))
 
 
-def _entry(remark: NotDelegated) -> Entry:
+def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None) -> Entry:
     found = find_file_location(remark.location)
     return Entry(
-        remark.reason,
-        remark.hint or "",
+        reason,
+        hint or "",
         found.filename.data if found else "",
         found.line.data if found else 0,
         format_location(remark.location),
-        remark.op,
+        op,
     )

@@ -12,6 +12,7 @@ from xir.ir.location import file_location, name_location
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.report import Report, report_of
+from xir.transforms._stays_float import StaysFloat
 from xir.transforms.partition_xnnpack import NotDelegated, PartitionXnnpackPass
 
 
@@ -42,7 +43,7 @@ def test_text() -> None:
 
 def test_json() -> None:
     document = json.loads(report_of(REMARKS).json())
-    assert (document["version"], document["outside"]) == (1, 4)
+    assert (document["version"], document["outside"], document["float"]) == (1, 4, 0)
     assert document["ops"] == [
         {
             "op": "edge.linear",
@@ -55,6 +56,25 @@ def test_json() -> None:
         {"op": "edge.sort", "count": 1, "reason": "no rule", "hint": None, "file": None, "line": None},
         {"op": "edge.cumsum", "count": 2, "reason": "no rule", "hint": None, "file": "a.py", "line": 7},
     ]
+
+
+def test_what_stays_in_floating_point_has_a_table_of_its_own() -> None:
+    place = name_location("softmax", file_location("a.py", 7))
+    remark = StaysFloat(Severity.REMARK, place, "softmax: no kernel", op="softmax", reason="no kernel")
+    report = report_of([*REMARKS[:1], remark, remark])
+    assert report.text() == (
+        "1 × its weight is not a constant\n"
+        "    to fix it: make it a parameter\n"
+        "        1  edge.linear  a.py:10\n"
+        "\n"
+        "In floating point inside the delegate:\n"
+        "2 × no kernel\n"
+        "        2  softmax  a.py:7\n"
+    )
+    document = json.loads(report.json())
+    assert (document["outside"], document["float"]) == (1, 2)
+    (row,) = document["float_ops"]
+    assert row == {"op": "softmax", "count": 2, "reason": "no kernel", "hint": None, "file": "a.py", "line": 7}
 
 
 def test_nothing_left_out() -> None:

@@ -280,9 +280,13 @@ def mean(x: NDArray[np.int8], source: Params, axes: tuple[int, ...], result: Par
 
 
 def table(
-    function: Callable[[NDArray[np.float64]], NDArray[np.float64]], source: Params, result: Params, slack: float
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    source: Params,
+    result: Params,
+    slack: float,
+    offset: float = 0.0,
 ) -> Expected:
-    """What each of the 256 integers becomes; `slack` is the relative error of `function` in fp32.
+    """What each of the 256 integers becomes; `slack` is the relative error of `function`, `offset` its absolute one.
 
     What NaN becomes is not defined; here it is the zero point.
 
@@ -296,6 +300,10 @@ def table(
     steps = np.clip(steps, -(2.0**20), 2.0**20)
     exact = np.array([Fraction(float(step)) + result.zero_point for step in steps], dtype=object)
     window = np.array(
-        [Fraction(abs(float(step))) * Fraction(slack) + Fraction(1, 2**16) for step in steps], dtype=object
+        [
+            Fraction(abs(float(step))) * Fraction(slack) + Fraction(offset / result.scale) + Fraction(1, 2**16)
+            for step in steps
+        ],
+        dtype=object,
     )
     return rounded(exact, window)

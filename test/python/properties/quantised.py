@@ -95,6 +95,13 @@ class Builder:
         stock = _load_for_executorch_from_buffer(file).forward(tensors)
         return [[torch.as_tensor(each).numpy() for each in results] for results in (ours, stock)]
 
+    def profile(self, program: EdgeProgram) -> list[str]:
+        """The operators that XNNPACK made of the program, as xir's runtime ran them."""
+        file = program.to_executorch().buffer
+        method = runtime.Runtime.get().load_program(file, profile=True).load_method("forward")
+        method.execute([torch.from_numpy(array) for array in self.inputs])
+        return [event.name for event in method.profile()]
+
 
 def arguments(params: Params) -> dict[str, Any]:
     """Of an op that quantises or dequantises by tensor."""

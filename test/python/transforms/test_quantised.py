@@ -31,8 +31,8 @@ from xir.transforms.legalizations import QUANTIZED, Quantized
 MAX_CHAIN = 10
 """The most nodes that XNNPACK makes one table of."""
 
-SLACK = {"edge.silu": 0.6, "edge.leaky_relu": 0.5, "edge.upsample_bilinear2d": 0.5, "edge.upsample_bilinear2d.vec": 0.5}
-"""Where arithmetic is coarser than 24 bits: a sigmoid in 1/256, a factor in 1/256, weights of pixels in 1/2048."""
+SLACK = {"edge.silu": 0.6, "edge.upsample_bilinear2d": 0.5, "edge.upsample_bilinear2d.vec": 0.5}
+"""Where arithmetic is coarser than 24 bits: a sigmoid in 1/256, weights of pixels in 1/2048."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from xir.transforms.legalizations import RULES
 
 ROOT = Path(__file__).parents[3]
-PARTITION = ("partition_xnnpack.py", "_selection.py")
+PARTITION = ("partition_xnnpack.py", "_selection.py", "_stays_float.py")
 SOURCES = [
     *(ROOT / "transforms" / name for name in PARTITION),
     *sorted((ROOT / "transforms" / "legalizations").glob("*.py")),
