@@ -44,3 +44,13 @@ class ConvertPatterns(HasCanonicalizationPatternsTrait):
         from xir.transforms.canonicalization_patterns.xnnpack import DropIdentityConvert
 
         return (DropIdentityConvert(),)
+
+
+class BatchMatrixMultiplyPatterns(HasCanonicalizationPatternsTrait):
+    """Of `xnnpack.batch_matrix_multiply`."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from xir.transforms.canonicalization_patterns.xnnpack import TransposeByFlag
+
+        return (TransposeByFlag(),)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr, bf16, f32, i8
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
@@ -24,6 +25,7 @@ from xir.dialects.xnnpack.base import (
     same_dim,
     shape_of,
 )
+from xir.dialects.xnnpack.canonicalization import BatchMatrixMultiplyPatterns
 from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
 from xir.dialects.xnnpack.quantization import (
     REQUANTISATION,
@@ -119,6 +121,8 @@ class BatchMatrixMultiplyOp(NodeOp):
     output = result_def(Tensor)
 
     transpose_b = opt_prop_def(UnitAttr)
+
+    traits = traits_def(Pure(), BatchMatrixMultiplyPatterns())
 
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 

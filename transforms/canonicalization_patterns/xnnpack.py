@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, UnitAttr
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import ints, shape_of, u32s
+from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
+
+MoveT = TypeVar("MoveT", xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
 
 
 class DropIdentityTranspose(RewritePattern):
@@ -72,6 +77,47 @@ class DropIdentityConvert(RewritePattern):
         """Rewrite one conversion."""
         if op.input.type == op.output.type:
             replace_inside(op, op.input, rewriter)
+
+
+class TransposeByFlag(RewritePattern):
+    """x · transpose(y) → x · y with `transpose_b` the other way, where y's rows come to be whole: the node packs its
+    right matrices anyway, rows of them in long runs. The same through a reshape of the dimensions before.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: xnnpack.BatchMatrixMultiplyOp, rewriter: PatternRewriter, /) -> None:
+        """Rewrite one product."""
+        reshape = op.rhs.owner if isinstance(op.rhs.owner, xnnpack.StaticReshapeOp) else None
+        value = op.rhs if reshape is None else reshape.input
+        transpose = value.owner
+        if not isinstance(transpose, xnnpack.StaticTransposeOp) or not (value.has_one_use() and op.rhs.has_one_use()):
+            return
+        shape, perm, new_shape = shape_of(value), ints(transpose.perm), shape_of(op.rhs)
+        keeps_matrices = reshape is None or (shape[-2:] == new_shape[-2:] and DYNAMIC_INDEX not in new_shape)
+        if len(perm) < 2 or perm[-2] != len(perm) - 1 or not keeps_matrices:
+            return
+        rhs = swapped(xnnpack.StaticTransposeOp, transpose.input, value, "perm", perm)
+        ops: list[Operation] = [rhs]
+        if reshape is not None:
+            ops.append(swapped(xnnpack.StaticReshapeOp, rhs.output, op.rhs, "new_shape", new_shape))
+        properties = {name: value for name, value in op.properties.items() if name != "transpose_b"}
+        if op.transpose_b is None:
+            properties["transpose_b"] = UnitAttr()
+        node = xnnpack.BatchMatrixMultiplyOp.create(
+            operands=[op.lhs, ops[-1].results[0]], result_types=op.result_types, properties=properties
+        )
+        rewriter.replace(op, [*ops, node])
+
+
+def swapped(op_class: type[MoveT], value: SSAValue, result: SSAValue, name: str, numbers: Sequence[int]) -> MoveT:
+    """An op that moves `value` into the type of `result` with the last two dimensions in the other order."""
+    *outer, rows, columns = shape_of(result)
+    *first, last_but_one, last = numbers
+    return op_class.create(
+        operands=[value],
+        result_types=[TensorType(element_type(result), (*outer, columns, rows))],
+        properties={name: u32s([*first, last, last_but_one])},
+    )
 
 
 def moved(

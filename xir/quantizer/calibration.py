@@ -1,13 +1,20 @@
 """Calibration inputs: checking them, and running a prepared model on them."""
 
+# pyright: reportPrivateUsage=false
+# torch's name for an operator's schema begins with an underscore.
+
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx import GraphModule
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+from torch.nn import Module
+from torchao.quantization.pt2e.observer import ObserverBase
 from xdsl.dialects.builtin import LocationAttr
 
 from xir.importer.source import node_location
@@ -16,6 +23,7 @@ from xir.ir.location import name_location
 from xir.progress import counted
 
 from .observers import Range
+from .parameters import Parameters
 
 Inputs = tuple[Tensor, ...]
 
@@ -27,9 +35,10 @@ def calibrate(model: GraphModule, samples: Iterable[Any], reference: Inputs, fre
     sample that does not fit, and where there is none.
     """
     count = 0
+    first, later = (_observing_once(model, weights=weights) for weights in (True, False))
     with torch.no_grad():
         for sample in counted("Calibrating", checked(samples, reference, free)):
-            model(*sample)
+            (later if count else first)(*sample)
             count += 1
     if count == 0:
         raise DiagnosticError(
@@ -37,6 +46,45 @@ def calibrate(model: GraphModule, samples: Iterable[Any], reference: Inputs, fre
         )
     check_ranges(model)
     return count
+
+
+def _observing_once(model: GraphModule, *, weights: bool) -> GraphModule:
+    """The prepared model, its observers shared, without the calls of them that would see what they have seen.
+
+    Those are of values that a node only moved from values that the same observer sees (no other node shares one), and
+    unless `weights`, of values that are the same for each input. Half of calibration would be spent in them.
+    """
+    parameters = Parameters(model)
+    graph = torch.fx.Graph()
+    copies: dict[Node, Node] = {}
+    for node in model.graph.nodes:
+        observer = _observer(model, node)
+        value = node.all_input_nodes[0] if observer is not None else node
+        if observer is not None and (
+            (not weights and parameters.is_static(value)) or _observers(model, value) == {observer}
+        ):
+            copies[node] = copies[value]
+        else:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+    return GraphModule(model, graph)
+
+
+def _observer(model: GraphModule, node: Node) -> Module | None:
+    """The observer that a node calls."""
+    module = model.get_submodule(str(node.target)) if node.op == "call_module" else None
+    return module if isinstance(module, ObserverBase) else None
+
+
+def _observers(model: GraphModule, node: Node) -> set[Module | None]:
+    """The observers of all numbers that a node may move; None among them for those that none sees."""
+    if node.op != "call_function":
+        return set()
+    if isinstance(node.target, OpOverload) and any(each.name == "value" for each in node.target._schema.arguments):
+        return {None}  # what a pad fills with
+    operands = node.all_input_nodes
+    if node.target is operator.getitem:
+        operands = operands[0].all_input_nodes
+    return {_observer(model, operand) for operand in operands}
 
 
 def checked(samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> Iterator[Inputs]:

@@ -30,8 +30,11 @@ class Range:
     max_val: Tensor
     bad_value: float | None = None
     """An infinite or NaN value that was seen."""
+    found: tuple[Tensor, Tensor] | None = None
+    """Scale and zero point for what was seen: each node that shares the observer asks, and the search takes long."""
 
     def forward(self, x_orig: Tensor) -> Tensor:
+        self.found = None
         if self.bad_value is None and x_orig.numel() > 0:
             low, high = (float(bound) for bound in torch.aminmax(x_orig.detach()))
             if not math.isfinite(low) or not math.isfinite(high):
@@ -42,7 +45,9 @@ class Range:
         """Scale and zero point, one element each."""
         if not bool(self.max_val > self.min_val) and not bool(self.max_val.abs() > 0):
             return torch.ones(1), torch.zeros(1, dtype=torch.int64)
-        return super().calculate_qparams()  # pyright: ignore
+        found = super().calculate_qparams() if self.found is None else self.found  # pyright: ignore
+        self.found = found
+        return found
 
 
 class MinMaxRange(Range, MinMaxObserver):

@@ -14,9 +14,11 @@ from torch.fx import GraphModule
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_qat_pt2e
 
 import xir
+from xir.dialects import xnnpack
 from xir.ir.diagnostics import DiagnosticError
 from xir.quantizer import QuantConfig, XnnpackQuantizer, quantize_and_measure
-from xir.quantizer.observers import best_scales
+from xir.quantizer.observers import HistogramRange, PerChannelRange, best_scales
+from xir.runtime import Runtime
 
 GENERATOR = torch.Generator().manual_seed(5)
 
@@ -285,3 +287,66 @@ def test_a_pattern_that_matches_nothing(network: nn.Module) -> None:
 def test_configurations_that_make_no_sense(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"mode|observer|qat|group_size"):
         QuantConfig(**arguments)
+
+
+def test_calibration_looks_at_moved_values_and_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each weight for the first input, each computed value for each; what is moved or padded by zero has been seen."""
+
+    class Moves(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.head = nn.Linear(4, 6), nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            first, second = self.linear(x).view(2, 2, 3).transpose(0, 1).split(1)
+            return self.head(torch.cat((first, second)).flatten(0, 1))
+
+    seen: dict[int, list[tuple[int, ...]]] = {}
+    for observer in (HistogramRange, PerChannelRange):
+
+        def noting(self: nn.Module, value: Tensor, original: Any = observer.forward) -> Tensor:
+            seen.setdefault(id(self), []).append(tuple(value.shape))
+            return original(self, value)
+
+        monkeypatch.setattr(observer, "forward", noting)
+    xir.quantize(Moves(), (r(2, 4),), [r(2, 4) for _ in range(3)])
+    assert sorted(seen.values()) == [[(2, 3)], [(2, 4)] * 3, [(2, 6)] * 3, [(4, 2)] * 3, [(6, 4)]]
+
+
+def test_what_a_pad_fills_with_is_in_range() -> None:
+    class Padded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4), nn.Linear(6, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.second(nn.functional.pad(self.first(x), (1, 1), value=40.0))
+
+    module = Padded()
+    program = xir.quantize(module, (r(2, 4),))
+    assert quality(module, program, r(2, 4)) > 25
+
+
+def test_attention_with_packed_weights_is_one_delegate() -> None:
+    """A projection to query, key and value at once is cut with its scales; products take the keys as they come."""
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.attention(x, x, x, need_weights=False)[0]
+
+    torch.manual_seed(3)
+    inputs = [(r(1, 12, 16),) for _ in range(4)]
+    program = xir.quantize(Attention().eval(), inputs[0], inputs)
+    edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
+    lowered = edge.to_executorch()
+    assert lowered.kernel_names == []
+    products = [op for op in edge.module.walk() if isinstance(op, xnnpack.BatchMatrixMultiplyOp)]
+    assert [op.transpose_b is not None for op in products] == [True, False]
+    method = Runtime.get().load_program(lowered.buffer).load_method("forward")
+    with torch.no_grad():
+        for each in inputs:
+            assert sqnr(program.module()(*each), method.execute(each)[0]) > 35
