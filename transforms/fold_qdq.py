@@ -11,6 +11,7 @@ between two conversions, as `_tables.py` says. What then still computes in float
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard, TypeVar
@@ -28,7 +29,7 @@ from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.transforms._stays_float import WEIGHTED, report_floats
-from xir.transforms.legalizations.static_tensor import dequantised, quantised, range_of
+from xir.transforms.legalizations.static_tensor import dequantised, quantised, range_of, with_short_scales
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -243,29 +244,43 @@ class Folder:
             return
         kernel = self.by_channel(kernel, node)
         source = self.quantised_at_run_time(node)
-        value = node.input if source is None else source
+        if source is None:
+            self.fold_weights_alone(node, kernel)
+            return
         rest = [] if node.bias is None else [node.bias]
-        folded = self.rebuilt(node, [value, kernel, *rest], [element_type(node.output)])
+        folded = self.rebuilt(node, [source, self.with_short_scales(kernel), *rest], [element_type(node.output)])
         if folded is not None:
             self.replace(node, folded.results)
 
-    def by_channel(self, kernel: SSAValue, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue:
-        """A filter with a scale for each output channel, where it is a constant with one for all of them."""
+    def fold_weights_alone(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, kernel: SSAValue) -> None:
+        """Give a node whose input stays in floating point its filter in integers, and add the bias behind it.
+
+        XNNPACK's kernels would multiply the bias by the filter's scales (`src/f32-qc8w-gemm`).
+        """
+        if node.bias is not None and node.bounds != (-math.inf, math.inf):
+            return
+        folded = self.rebuilt(node, [node.input, kernel], [element_type(node.output)])
+        if folded is None:
+            return
+        result = folded.results[0]
+        if node.bias is not None:
+            properties = {"kind": xnnpack.BinaryKindAttr("add")}
+            added = xnnpack.BinaryOp.create(
+                operands=[result, node.bias], result_types=[result.type], properties=properties
+            )
+            result = self.insert(added, node, node).output
+        self.replace(node, [result])
+
+    def with_short_scales(self, kernel: SSAValue) -> SSAValue:
+        """A filter with scales that XNNPACK can hold."""
         element, owner = element_type(kernel), kernel.owner
-        if (
-            not isinstance(element, UniformType)
-            or not element.is_per_tensor
-            or not isinstance(owner, xnnpack.ConstantOp)
-        ):
+        if not isinstance(element, UniformType) or not element.is_blockwise or not isinstance(owner, xnnpack.ConstantOp):
             return kernel
-        axis = channel_axis(node)
-        scales = [element.scale] * shape_of(kernel)[axis]
-        zero_points = [element.zero_point] * len(scales)
-        wanted = UniformType.per_axis(element.storage, f32, axis, scales, zero_points, range_of(element))
-        made = xnnpack.ConstantOp.create(
-            properties=dict(owner.properties), result_types=[TensorType(wanted, shape_of(kernel))]
-        )
-        return self.insert(made, owner, node).results[0]
+        short = with_short_scales(element)
+        if short == element:
+            return kernel
+        made = xnnpack.ConstantOp(owner.elements, TensorType(short, shape_of(kernel)))
+        return self.insert(made, owner, owner).output
 
     def quantised_at_run_time(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue | None:
         """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""

@@ -180,7 +180,10 @@ def verify_weighted(
         expect_by_channel(kernel, "a floating-point input")
         if isinstance(kernel, UniformType) and kernel.is_blockwise:
             raise VerifyException("a filter quantised by block wants an input quantised at run time")
-        expect_float_sum(bias, output)
+        if bias is not None:
+            raise VerifyException("XNNPACK scales the bias of a floating-point input like the filter: add it behind")
+        if not isinstance(activation, Float32Type) or element_of(output) != activation:
+            raise VerifyException(f"a filter in integers wants f32 as input and result, got {activation}")
         return
     source, result = quantised_by_tensor(value, "input"), quantised_by_tensor(output, "result")
     expect_same_storage(source, result)

@@ -59,15 +59,11 @@ class StaticTensor:
         return replace(self, array=array, element=element)
 
     def narrowed(self) -> StaticTensor:
-        """The tensor with 4-bit storage if no more is used; XNNPACK holds the scales of blocks in bf16."""
+        """The tensor with 4-bit storage if no more is used."""
         element = self.element
         if not isinstance(element, UniformType) or element.storage_min.data < -8 or element.storage_max.data > 7:
             return self
-        narrow = stored_as(element, i4)
-        if narrow.is_blockwise:
-            scales = (round_to_bfloat16(narrow.scale_array()).astype(np.uint32) << 16).view(np.float32)
-            narrow = UniformType.blockwise(i4, f32, blocks_of(narrow), scales, narrow.zero_point_array())
-        return replace(self, element=narrow)
+        return replace(self, element=stored_as(element, i4))
 
     def numbers(self) -> np.ndarray:
         """What the elements stand for: bf16 widened to fp32, integers dequantised."""
@@ -76,6 +72,13 @@ class StaticTensor:
         if self.element == bf16:
             return (self.array.astype(np.uint32) << 16).view(np.float32)
         return self.array
+
+
+def with_short_scales(element: UniformType) -> UniformType:
+    """The type by block with scales rounded to bf16, as XNNPACK holds those of blocks."""
+    scales = (round_to_bfloat16(element.scale_array()).astype(np.uint32) << 16).view(np.float32)
+    blocks = blocks_of(element)
+    return UniformType.blockwise(element.storage, f32, blocks, scales, element.zero_point_array(), range_of(element))
 
 
 def stored_as(element: UniformType, storage: IntegerType) -> UniformType:

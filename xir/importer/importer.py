@@ -38,7 +38,7 @@ from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import input_bounds, result_bounds
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
-from .signature import check_kinds, constant_tensor, mutation_error, tree_text
+from .signature import check_kinds, constant_tensor, has_wrapped_tensors, mutation_error, tree_text
 from .source import node_location
 
 _SYMBOLIC = {
@@ -61,7 +61,7 @@ def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: st
     DiagnosticError, at the line of the user's Python, where the program changes state, has shapes that depend on data,
     or calls what has no form in the IR.
     """
-    if _has_higher_order(program.graph) or needs_functionalization(program.graph):
+    if _has_higher_order(program.graph) or needs_functionalization(program.graph) or has_wrapped_tensors(program):
         program = functionalize(program)
     return _Importer(program, ctx).run(entry)
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import TreeSpec
 from xdsl.dialects.builtin import LocationAttr
 
@@ -24,6 +25,11 @@ def constant_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
             name_location(target), f"input '{target}' is a {type(value).__name__}; only tensors can be constants"
         )
     return value
+
+
+def has_wrapped_tensors(program: ExportedProgram) -> bool:
+    """Whether some weights are of a tensor class that computes with several tensors, as torchao's quantised ones do."""
+    return any(map(is_traceable_wrapper_subclass, (*program.state_dict.values(), *program.constants.values())))
 
 
 def check_kinds(program: ExportedProgram, locate: Any) -> None:
