@@ -242,13 +242,13 @@ class Folder:
         kernel = dequantised_from(node.filter)
         if kernel is None:
             return
-        kernel = self.by_channel(kernel, node)
+        kernel = self.as_held(kernel, node)
         source = self.quantised_at_run_time(node)
         if source is None:
             self.fold_weights_alone(node, kernel)
             return
         rest = [] if node.bias is None else [node.bias]
-        folded = self.rebuilt(node, [source, self.with_short_scales(kernel), *rest], [element_type(node.output)])
+        folded = self.rebuilt(node, [source, kernel, *rest], [element_type(node.output)])
         if folded is not None:
             self.replace(node, folded.results)
 
@@ -271,16 +271,26 @@ class Folder:
             result = self.insert(added, node, node).output
         self.replace(node, [result])
 
-    def with_short_scales(self, kernel: SSAValue) -> SSAValue:
-        """A filter with scales that XNNPACK can hold."""
+    def as_held(self, kernel: SSAValue, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue:
+        """A constant filter with the scales that XNNPACK has where the input's are not known: one for each output
+        channel also where one serves all, and those of blocks in bf16."""
         element, owner = element_type(kernel), kernel.owner
-        if not isinstance(element, UniformType) or not element.is_blockwise or not isinstance(owner, xnnpack.ConstantOp):
+        if not isinstance(element, UniformType) or not isinstance(owner, xnnpack.ConstantOp):
             return kernel
-        short = with_short_scales(element)
-        if short == element:
+        wanted = element
+        if element.is_per_tensor:
+            axis = channel_axis(node)
+            scales = [element.scale] * shape_of(kernel)[axis]
+            zero_points = [element.zero_point] * len(scales)
+            wanted = UniformType.per_axis(element.storage, f32, axis, scales, zero_points, range_of(element))
+        elif element.is_blockwise:
+            wanted = with_short_scales(element)
+        if wanted == element:
             return kernel
-        made = xnnpack.ConstantOp(owner.elements, TensorType(short, shape_of(kernel)))
-        return self.insert(made, owner, owner).output
+        made = xnnpack.ConstantOp.create(
+            properties=dict(owner.properties), result_types=[TensorType(wanted, shape_of(kernel))]
+        )
+        return self.insert(made, owner, node).results[0]
 
     def quantised_at_run_time(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue | None:
         """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,6 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 from torch.export import ExportedProgram
 from torchao.quantization.granularity import PerAxis, PerGroup
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-from torchao.utils import unwrap_tensor_subclass
 
 from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
@@ -71,13 +71,22 @@ def by_stock(
     return torch.export.export(convert_pt2e(prepared), (x,))
 
 
-def by_torchao(model: torch.nn.Module, x: torch.Tensor, granularity: PerGroup | PerAxis) -> ExportedProgram:
-    """A model whose linear modules torchao quantised to 4 bits, inputs to 8 at run time."""
-    int4: torch.dtype = torch.int4  # pyright: ignore  # not among the names that torch declares
-    config = torchao.Int8DynamicActivationIntxWeightConfig(weight_dtype=int4, weight_granularity=granularity)
+def by_torchao(model: torch.nn.Module, x: torch.Tensor, config: torchao.quant_api.AOBaseConfig) -> ExportedProgram:
+    """A model whose linear modules torchao quantised."""
     torchao.quantize_(model.eval(), config)
-    unwrap_tensor_subclass(model)
     return torch.export.export(model, (x,))
+
+
+def bits(width: int) -> torch.dtype:
+    """The integers of a width; torch's stubs do not name the narrow ones."""
+    return getattr(torch, f"int{width}")
+
+
+def dynamic(width: int, granularity: PerGroup | PerAxis, **options: Any) -> torchao.quant_api.AOBaseConfig:
+    """Inputs quantised to 8 bits at run time, weights of `width` bits."""
+    return torchao.Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=bits(width), weight_granularity=granularity, **options
+    )
 
 
 IMAGE, ROWS = torch.Generator().manual_seed(3), torch.Generator().manual_seed(4)
@@ -96,8 +105,8 @@ PROGRAMS: dict[str, Program] = {
     "static by channel": lambda: (by_stock(Convolutions(), x := image()), x),
     "static by tensor": lambda: (by_stock(Convolutions(), x := image(), per_channel=False), x),
     "dynamic": lambda: (by_stock(Linears(), x := rows(), dynamic=True), x),
-    "4 bits by channel": lambda: (by_torchao(Linears(), x := rows(), PerAxis(0)), x),
-    "4 bits by group": lambda: (by_torchao(Linears(), x := rows(), PerGroup(32)), x),
+    "4 bits by channel": lambda: (by_torchao(Linears(), x := rows(), dynamic(4, PerAxis(0))), x),
+    "4 bits by group": lambda: (by_torchao(Linears(), x := rows(), dynamic(4, PerGroup(32))), x),
 }
 
 

@@ -222,6 +222,22 @@ func.func @invalid(%a: tensor<1x64x!quant.uniform<i8:f32, 1.0>>, %w: tensor<2x64
 
 // -----
 
+func.func @invalid(%a: tensor<1x64xf32>, %w: tensor<2x64x!quant.uniform<i8:f32:0, {1.0, 0.5}>>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{XNNPACK scales the bias of a floating-point input like the filter: add it behind}}
+  %0 = xnnpack.fully_connected %a, %w, %b : (tensor<1x64xf32>, tensor<2x64x!quant.uniform<i8:f32:0, {1.0, 0.5}>>, tensor<2xf32>) -> tensor<1x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @invalid(%a: tensor<1x64xf16>, %w: tensor<2x64x!quant.uniform<i8:f32:0, {1.0, 0.5}>>) {
+  // expected-error @+1 {{a filter in integers wants f32 as input and result, got f16}}
+  %0 = xnnpack.fully_connected %a, %w : (tensor<1x64xf16>, tensor<2x64x!quant.uniform<i8:f32:0, {1.0, 0.5}>>) -> tensor<1x2xf16>
+  func.return
+}
+
+// -----
+
 func.func @invalid(%a: tensor<1x64xf32>, %w: tensor<2x64x!quant.uniform<i8:f32, 1.0>>) {
   // expected-error @+1 {{the filter of a floating-point input must be quantised by channel}}
   %0 = xnnpack.fully_connected %a, %w : (tensor<1x64xf32>, tensor<2x64x!quant.uniform<i8:f32, 1.0>>) -> tensor<1x2xf32>

@@ -220,3 +220,46 @@ func.func @dynamic_by_tensor(%x: tensor<1x4xf32>) -> tensor<1x2xf32> {
   }
   func.return %z : tensor<1x2xf32>
 }
+
+// -----
+
+// Weights alone in integers: XNNPACK would scale a bias as it does the products, so that is added behind.
+// CHECK-LABEL: func.func @weights_alone(
+// CHECK-DAG:       %[[W:.*]] = xnnpack.constant dense<1> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32:0, {5.000000e-01, 2.500000e-01}>>
+// CHECK-DAG:       %[[B:.*]] = xnnpack.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK:           %[[P:.*]] = xnnpack.fully_connected %a, %[[W]] : ({{.*}}) -> tensor<1x2xf32>
+// CHECK-NEXT:      %[[R:.*]] = xnnpack.binary add %[[P]], %[[B]] : tensor<1x2xf32>, tensor<2xf32> -> tensor<1x2xf32>
+// CHECK-NEXT:      xnnpack.yield %[[R]]
+func.func @weights_alone(%x: tensor<1x4xf32>) -> tensor<1x2xf32> {
+  %z = xnnpack.subgraph(%x) : (tensor<1x4xf32>) -> tensor<1x2xf32> {
+  ^bb0(%a: tensor<1x4xf32>):
+    %w = xnnpack.constant dense<1> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+    %b = xnnpack.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %0 = xnnpack.convert %w : tensor<2x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>> -> tensor<2x4xf32>
+    %1 = xnnpack.fully_connected %a, %0, %b : (tensor<1x4xf32>, tensor<2x4xf32>, tensor<2xf32>) -> tensor<1x2xf32>
+    xnnpack.yield %1 : tensor<1x2xf32>
+  }
+  func.return %z : tensor<1x2xf32>
+}
+
+// -----
+
+// XNNPACK has 16 bits for the scale of a block, and blocks where inputs are quantised at run time only.
+// CHECK-LABEL: func.func @by_block(
+// CHECK:           %[[F:.*]] = xnnpack.constant {{.*}} : tensor<1x32xf32>
+// CHECK-NEXT:      %[[W:.*]] = xnnpack.constant {{.*}} : tensor<1x32xi4> -> tensor<1x32x!quant.uniform<i4:f32:{0:1, 1:32}, {{.*}}0.10009765625}
+// CHECK:           xnnpack.fully_connected %{{.*}}, %[[W]] : (tensor<1x32x!xnnpack.qd<i8, 1>>
+// CHECK-NEXT:      xnnpack.fully_connected %a, %[[F]] : (tensor<1x32xf32>, tensor<1x32xf32>)
+func.func @by_block(%x: tensor<1x32xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
+  %z:2 = xnnpack.subgraph(%x) : (tensor<1x32xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
+  ^bb0(%a: tensor<1x32xf32>):
+    %w = xnnpack.constant dense<1> : tensor<1x32xi4> -> tensor<1x32x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.1}}>>
+    %0 = xnnpack.convert %w : tensor<1x32x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.1}}>> -> tensor<1x32xf32>
+    %1 = xnnpack.convert %a : tensor<1x32xf32> -> tensor<1x32x!xnnpack.qd<i8, 1>>
+    %2 = xnnpack.convert %1 : tensor<1x32x!xnnpack.qd<i8, 1>> -> tensor<1x32xf32>
+    %3 = xnnpack.fully_connected %2, %0 : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x1xf32>
+    %4 = xnnpack.fully_connected %a, %0 : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x1xf32>
+    xnnpack.yield %3, %4 : tensor<1x1xf32>, tensor<1x1xf32>
+  }
+  func.return %z#0, %z#1 : tensor<1x1xf32>, tensor<1x1xf32>
+}
