@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
+from xir.files import atomic_file
 from xir.models.zoo import MODELS, ModelError
 from xir.progress import step
 from xir.transforms.registry import PassOption, describe
@@ -404,20 +403,10 @@ def _python_only(program: ExecutorchProgram) -> str:
     return f"; only Python runs {', '.join(missing)}" if missing else ""
 
 
-def _write(path: Path, write: Any) -> None:
-    """Write the file in one step: readers see the old one or the whole new one."""
+def _write(path: Path, write: Callable[[BinaryIO], object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".xir-aot-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            write(file)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with atomic_file(path) as file:
+        write(file)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NoReturn
 
+from xir.files import atomic_file
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 
@@ -251,20 +251,9 @@ def _split(text: str, marker: str) -> list[tuple[str, int]]:
 
 
 def _write(path: str, text: str) -> None:
-    """Write the file in one step: readers see the old one or the whole new one."""
-    directory = os.path.dirname(os.path.abspath(path))
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".xir-opt-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with atomic_file(path) as file:
+            file.write(text.encode("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror}") from error
 

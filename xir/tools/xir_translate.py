@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NoReturn
 
+from xir.files import atomic_file
+
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
@@ -172,8 +174,6 @@ def _input_path(path: str, suffix: str) -> Generator[str]:
 @contextmanager
 def _output(path: str) -> Generator[IO[bytes]]:
     """The output; a file is there only once it is complete."""
-    from xir.emitter.container import atomic_file
-
     if path == STDIO:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

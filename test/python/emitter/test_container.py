@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from xir.emitter.container import Segment, atomic_file, map_file, read_container, write_container
+from xir.emitter.container import Segment, map_file, read_container, write_container
 from xir.emitter.errors import FormatError
 
 PROGRAM = {"version": 0, "execution_plan": [{"name": "forward"}], "constant_segment": {"offsets": [0]}}
@@ -108,39 +107,3 @@ def test_mapped_files(tmp_path: Path):
     assert bytes(read_container(map_file(path)).segments[0]) == b"abc"
     path.write_bytes(b"")
     assert bytes(map_file(path)) == b""
-
-
-def test_a_file_appears_complete_or_not_at_all(tmp_path: Path):
-    path = tmp_path / "out.pte"
-    path.write_bytes(b"old")
-
-    def fail_midway() -> None:
-        with atomic_file(path) as file:
-            file.write(b"half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail_midway()
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["out.pte"]
-    with atomic_file(path) as file:
-        file.write(b"new")
-        assert path.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-    assert os.listdir(tmp_path) == ["out.pte"]
-    reference = tmp_path / "reference"
-    reference.write_bytes(b"")
-    assert path.stat().st_mode == reference.stat().st_mode
-
-
-def test_devices_and_links_are_kept(tmp_path: Path):
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_bytes(b"old")
-    link.symlink_to(target)
-    with atomic_file(link) as file:
-        file.write(b"new")
-    assert link.is_symlink()
-    assert target.read_bytes() == b"new"
-    with atomic_file(os.devnull) as file:
-        file.write(b"gone")
-    assert not Path(os.devnull).is_file()
