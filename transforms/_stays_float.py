@@ -26,7 +26,7 @@ WEIGHTED = (xnnpack.ConvolutionOp, xnnpack.FullyConnectedOp)
 
 @dataclass(frozen=True, kw_only=True)
 class StaysFloat(Diagnostic):
-    """The remark about an op between integers that computes in floating point, its parts also as fields."""
+    """The remark about an op that computes in floating point though its neighbours, or its filter, are integers."""
 
     op: str
     """The op's name: what the program calls it, else the node's."""
@@ -38,7 +38,8 @@ def report_floats(block: Block, ctx: XirContext) -> None:
 
     Nodes that only move data, that XNNPACK makes tables of, and that quantise their input at run time are not meant.
     """
-    if not any(is_8_bit(result) for op in block.ops for result in op.results if is_tensor(result)):
+    computed = [op for op in block.ops if not isinstance(op, xnnpack.ConstantOp)]
+    if not any(is_8_bit(result) for op in computed for result in op.results if is_tensor(result)):
         return
     in_tables = {node for chain in tables(block) for node in chain}
     groups: dict[object, list[xnnpack.NodeOp]] = {}
@@ -49,6 +50,15 @@ def report_floats(block: Block, ctx: XirContext) -> None:
         name, reason = name_of(nodes[0]), why(nodes).reason
         message = f"fold-qdq: {name} stays in floating point: {reason}"
         ctx.diagnostics.emit(StaysFloat(Severity.REMARK, nodes[0].location, message, op=name, reason=reason))
+
+
+def report_filter(
+    node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, value: Attribute, kernel: Attribute, ctx: XirContext
+) -> None:
+    """Emit a remark for a quantised filter of type `kernel` that XNNPACK does not take beside an input of `value`."""
+    name, reason = name_of(node), refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
+    message = f"fold-qdq: {name} has its filter in floating point: {reason}"
+    ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, message, op=name, reason=reason))
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -127,8 +137,8 @@ def refused_scales(node: xnnpack.NodeOp) -> str | None:
 
 
 def refusal(node: xnnpack.NodeOp, operands: Iterable[Attribute], results: Iterable[Attribute]) -> str | None:
-    """What the verifier says of the node on other element types."""
-    operand_types = [TensorType(each, shape_of(value)) for each, value in zip(operands, node.operands, strict=True)]
+    """What the verifier says of the node on other element types; operands behind those given are left out."""
+    operand_types = [TensorType(each, shape_of(value)) for each, value in zip(operands, node.operands, strict=False)]
     result_types = [TensorType(each, shape_of(value)) for each, value in zip(results, node.results, strict=True)]
     # Bounds hardly fit made-up scales, and constants are laid out as the node wants them.
     left_out = () if isinstance(node, xnnpack.ClampOp) else ("output_min", "output_max", "transpose_weights")

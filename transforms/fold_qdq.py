@@ -28,7 +28,7 @@ from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
-from xir.transforms._stays_float import WEIGHTED, report_floats
+from xir.transforms._stays_float import WEIGHTED, report_filter, report_floats
 from xir.transforms.legalizations.static_tensor import dequantised, quantised, range_of, with_short_scales
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -76,6 +76,8 @@ class Folder:
     def __init__(self, ctx: XirContext, block: Block):
         self.ctx = ctx
         self.block = block
+        self.reported: set[Operation] = set()
+        """The nodes whose filters were said to stay in floating point."""
 
     def run(self) -> None:
         """Move the conversions to the nodes, fold, and clear up."""
@@ -88,9 +90,13 @@ class Folder:
                 self.fold_quantise(op)
         for op in list(self.block.ops):
             if isinstance(op, WEIGHTED):
-                self.fold_weights(op)
+                self.fold_dynamic(op)
         self.erase_unused()
         report_floats(self.block, self.ctx)
+        for op in list(self.block.ops):
+            if isinstance(op, WEIGHTED):
+                self.fold_weights(op)
+        self.erase_unused()
         for op in list(self.block.ops):
             if isinstance(op, xnnpack.ConvertOp):
                 self.fold_leftover(op)
@@ -237,39 +243,43 @@ class Folder:
             element = UniformType.per_axis(i32, f32, 0, scales.astype(np.float64).tolist())
         return self.constant(array, element, bias.owner, node)
 
-    def fold_weights(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> None:
-        """Give a node whose input stays in floating point, or is quantised at run time, its filter in integers."""
+    def fold_dynamic(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> None:
+        """Give a node whose input is quantised at run time the integers of that, and its filter in integers."""
         kernel = dequantised_from(node.filter)
-        if kernel is None:
-            return
-        kernel = self.as_held(kernel, node)
-        source = self.quantised_at_run_time(node)
-        if source is None:
-            self.fold_weights_alone(node, kernel)
+        source = None if kernel is None else self.quantised_at_run_time(node)
+        if kernel is None or source is None:
             return
         rest = [] if node.bias is None else [node.bias]
-        folded = self.rebuilt(node, [source, kernel, *rest], [element_type(node.output)])
+        folded = self.rebuilt(node, [source, self.as_held(kernel, node), *rest], [element_type(node.output)])
         if folded is not None:
             self.replace(node, folded.results)
+        else:
+            report_filter(node, element_type(source), element_type(kernel), self.ctx)
+            self.reported.add(node)
 
-    def fold_weights_alone(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, kernel: SSAValue) -> None:
+    def fold_weights(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> None:
         """Give a node whose input stays in floating point its filter in integers, and add the bias behind it.
 
         XNNPACK's kernels would multiply the bias by the filter's scales (`src/f32-qc8w-gemm`).
         """
-        if node.bias is not None and node.bounds != (-math.inf, math.inf):
+        kernel = dequantised_from(node.filter)
+        if kernel is None:
             return
-        folded = self.rebuilt(node, [node.input, kernel], [element_type(node.output)])
+        held, result = self.as_held(kernel, node), element_type(node.output)
+        is_clamped = node.bias is not None and node.bounds != (-math.inf, math.inf)
+        folded = None if is_clamped else self.rebuilt(node, [node.input, held], [result])
         if folded is None:
+            if node not in self.reported and dequantised_from(node.input) is None:
+                report_filter(node, element_type(node.input), element_type(held), self.ctx)
             return
-        result = folded.results[0]
+        product = folded.results[0]
         if node.bias is not None:
             properties = {"kind": xnnpack.BinaryKindAttr("add")}
-            added = xnnpack.BinaryOp.create(
-                operands=[result, node.bias], result_types=[result.type], properties=properties
+            add = xnnpack.BinaryOp.create(
+                operands=[product, node.bias], result_types=[product.type], properties=properties
             )
-            result = self.insert(added, node, node).output
-        self.replace(node, [result])
+            product = self.insert(add, node, node).output
+        self.replace(node, [product])
 
     def as_held(self, kernel: SSAValue, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue:
         """A constant filter with the scales that XNNPACK has where the input's are not known: one for each output

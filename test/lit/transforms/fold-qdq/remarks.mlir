@@ -169,3 +169,32 @@ func.func @floats(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   func.return %z : tensor<4xf32>
 }
+
+// -----
+
+// Filters that XNNPACK has no form of: scales by block in 8 bits or beside numbers, zero points, integers of weights alone.
+func.func @filters(%x: tensor<1x32xf32>, %i: tensor<1x2x2x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x2x2x1xf32>) {
+  %z:4 = xnnpack.subgraph(%x, %i) : (tensor<1x32xf32>, tensor<1x2x2x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x2x2x1xf32>) {
+  ^bb0(%a: tensor<1x32xf32>, %b: tensor<1x2x2x1xf32>):
+    %v = xnnpack.constant dense<1> : tensor<1x32xi8> -> tensor<1x32x!quant.uniform<i8:f32:{0:1, 1:16}, {{0.5, 0.25}}>>
+    %0 = xnnpack.convert %v : tensor<1x32x!quant.uniform<i8:f32:{0:1, 1:16}, {{0.5, 0.25}}>> -> tensor<1x32xf32>
+    %1 = xnnpack.convert %a : tensor<1x32xf32> -> tensor<1x32x!xnnpack.qd<i8, 1>>
+    %2 = xnnpack.convert %1 : tensor<1x32x!xnnpack.qd<i8, 1>> -> tensor<1x32xf32>
+    // expected-remark @+1 {{fold-qdq: xnnpack.fully_connected has its filter in floating point: blocks are of 4-bit input channels in one row of the filter}}
+    %3 = xnnpack.fully_connected %2, %0 : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x1xf32>
+    %w = xnnpack.constant dense<1> : tensor<1x32xi4> -> tensor<1x32x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.5}}>>
+    %4 = xnnpack.convert %w : tensor<1x32x!quant.uniform<i4:f32:{0:1, 1:32}, {{0.5}}>> -> tensor<1x32xf32>
+    // expected-remark @+1 {{fold-qdq: xnnpack.fully_connected has its filter in floating point: a filter quantised by block wants an input quantised at run time}}
+    %5 = xnnpack.fully_connected %a, %4 : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x1xf32>
+    %u = xnnpack.constant dense<1> : tensor<1x32xi8> -> tensor<1x32x!quant.uniform<i8:f32:0, {0.5:3}>>
+    %6 = xnnpack.convert %u : tensor<1x32x!quant.uniform<i8:f32:0, {0.5:3}>> -> tensor<1x32xf32>
+    // expected-remark @+1 {{fold-qdq: xnnpack.fully_connected has its filter in floating point: the filter's zero points must be 0}}
+    %7 = xnnpack.fully_connected %a, %6 : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x1xf32>
+    %k = xnnpack.constant dense<1> : tensor<1x1x1x1xi8> -> tensor<1x1x1x1x!quant.uniform<i8:f32:0, {0.5}>>
+    %8 = xnnpack.convert %k : tensor<1x1x1x1x!quant.uniform<i8:f32:0, {0.5}>> -> tensor<1x1x1x1xf32>
+    // expected-remark @+1 {{fold-qdq: xnnpack.conv2d has its filter in floating point: XNNPACK convolves a floating-point input with a floating-point filter only}}
+    %9 = xnnpack.conv2d %b, %8 : (tensor<1x2x2x1xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x2x1xf32>
+    xnnpack.yield %3, %5, %7, %9 : tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x2x2x1xf32>
+  }
+  func.return %z#0, %z#1, %z#2, %z#3 : tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x2x2x1xf32>
+}
