@@ -74,6 +74,11 @@ def _argument_parser() -> argparse.ArgumentParser:
             delegation.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
         else:
             delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
+    delegation.add_argument(
+        "--cpu",
+        choices=("any", "x86"),
+        help="the processors that the file is for, where the fastest nodes differ; it runs on all (default: any)",
+    )
     return parser
 
 
@@ -136,6 +141,8 @@ def _partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
         if value is not None
     }
     if not options.delegate:
+        if options.cpu is not None:
+            given["cpu"] = options.cpu
         if given:
             raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
         return None
@@ -143,7 +150,8 @@ def _partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
     from xir.transforms.partition_xnnpack import PartitionXnnpackPass
 
     try:
-        return XnnpackPartitioner(**dataclasses.asdict(PartitionXnnpackPass.from_options(given)))
+        partition = PartitionXnnpackPass.from_options(given)
+        return XnnpackPartitioner(**dataclasses.asdict(partition), cpu=options.cpu or "any")
     except ValueError as error:
         raise UsageError(str(error)) from error
 

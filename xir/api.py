@@ -49,7 +49,10 @@ def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
 
 @dataclass(frozen=True)
 class XnnpackPartitioner:
-    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack`. ValueError for the name of no op."""
+    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack` and of passes behind it.
+
+    ValueError for the name of no op.
+    """
 
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime whose XNNPACK nodes may be used. Files for `executorch` run in both."""
@@ -68,6 +71,11 @@ class XnnpackPartitioner:
     """Make a delegate of each op, to find out which one is at fault or takes the time."""
     check: bool = True
     """Ask the installed XNNPACK whether it takes each node, and leave outside what it does not."""
+    cpu: Literal["any", "x86"] = "any"
+    """The processors that the file is for, where the fastest nodes differ: the option of `widen-depthwise`.
+
+    The file runs on all others as well.
+    """
 
     def __post_init__(self) -> None:
         self.partition_pass()
@@ -76,13 +84,16 @@ class XnnpackPartitioner:
         """`partition-xnnpack` with these options."""
         from xir.transforms.partition_xnnpack import PartitionXnnpackPass
 
-        return PartitionXnnpackPass(**{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+        options = dataclasses.fields(PartitionXnnpackPass)
+        return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""
-        partition = self.partition_pass()
+        from xir.transforms.widen_depthwise import WidenDepthwisePass
+
+        configured = {each.name: each for each in (self.partition_pass(), WidenDepthwisePass(self.cpu))}
         return [
-            partition if each.name == partition.name else each
+            configured.get(each.name, each)
             for each in parse_pipeline("delegate", PASSES, PIPELINES)
             if self.check or each.name != "check-xnnpack"
         ]

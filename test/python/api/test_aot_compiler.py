@@ -169,7 +169,7 @@ def test_wrong_dynamic_shapes(
 def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "linear", "--delegate", "--report", "--report-json", "-"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == {"version": 1, "outside": 0, "ops": []}
+    assert json.loads(out) == {"version": 1, "outside": 0, "ops": [], "float": 0, "float_ops": []}
     assert err.startswith("Every op is delegated.\n")
     assert err.endswith(" MB, 1 delegate, nothing outside\n")
 
@@ -224,6 +224,7 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--model_name", "add", "--dtype", "int8"], "xir-aot: error: argument --dtype: invalid choice: 'int8'"),
         (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
         (["--model_name", "add", "--report"], "xir-aot: error: a report says what --delegate leaves out: give that"),
+        (["--model_name", "add", "--cpu=x86"], "xir-aot: error: --cpu says what --delegate takes: give that as"),
         (["--model_name", "add", "--per-op"], "xir-aot: error: --per-op says what --delegate takes: give that as"),
         (
             ["--model_name", "add", "--delegate", "--ops", "ad"],
