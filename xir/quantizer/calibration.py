@@ -22,30 +22,30 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 from xir.progress import counted
 
+from .bias_correction import OperandMeans
 from .observers import Range
 from .parameters import Parameters
 
 Inputs = tuple[Tensor, ...]
 
 
-def calibrate(model: GraphModule, samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> int:
-    """Run `model` on every sample; returns how many there are.
+def calibrate(model: OperandMeans, samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> None:
+    """Run the observed graph of `model` on every sample.
 
     `free` has, for each input, the dimensions whose size may differ from the `reference`'s. DiagnosticError for a
     sample that does not fit, and where there is none.
     """
     count = 0
-    first, later = (_observing_once(model, weights=weights) for weights in (True, False))
+    first, later = (model.watching(_observing_once(model.observed, weights=weights)) for weights in (True, False))
     with torch.no_grad():
         for sample in counted("Calibrating", checked(samples, reference, free)):
-            (later if count else first)(*sample)
+            (later if count else first).run(*sample)
             count += 1
     if count == 0:
         raise DiagnosticError(
             name_location("calibration"), "there is no input in it: give an iterable of at least one, or leave it out"
         )
-    check_ranges(model)
-    return count
+    check_ranges(model.observed)
 
 
 def _observing_once(model: GraphModule, *, weights: bool) -> GraphModule:

@@ -28,6 +28,8 @@ class QuantConfig:
     observer: Observer = "histogram"
     """Where a static activation's range comes from. `histogram` cuts off outliers where that makes the mean squared
     error smaller, `minmax` cuts off nothing."""
+    bias_correction: bool = True
+    """In static mode, let biases take back what rounding the weights adds to the mean of each output channel."""
     attention: bool = True
     """Compute the two products of `scaled_dot_product_attention` on integers in static mode; softmax stays float."""
     keep_float: tuple[str, ...] = ()

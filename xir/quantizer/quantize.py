@@ -16,6 +16,7 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 from xir.progress import step
 
+from .bias_correction import OperandMeans
 from .calibration import calibrate, checked
 from .config import DEFAULT, QuantConfig
 from .quantizer import XnnpackQuantizer
@@ -46,7 +47,7 @@ def quantize(
     program = export(model, sample, dynamic_shapes)
     if quantizer.min_sqnr is not None:
         return quantize_and_measure(program, sample, calibration, quantizer)[0]
-    return converted(program, convert_pt2e(prepared(program, quantizer, sample, calibration)), sample)
+    return converted(program, rounded(prepared(program, quantizer, sample, calibration)), sample)
 
 
 def quantize_and_measure(
@@ -63,9 +64,9 @@ def quantize_and_measure(
     samples = [sample] if calibration is None else list(checked(calibration, sample, free_dimensions(program)))
 
     def attempt(kept: Sequence[str]) -> tuple[GraphModule, QuantReport]:
-        observed = prepared(program, quantizer.keep(kept), sample, samples)
-        floats = without_observers(observed)
-        graph = convert_pt2e(observed)
+        calibrated = prepared(program, quantizer.keep(kept), sample, samples)
+        floats = without_observers(calibrated.observed)
+        graph = rounded(calibrated)
         return graph, measure(floats, graph, quantizer.layers, samples, kept)
 
     graph, report = reach(quantizer.min_sqnr, attempt)
@@ -93,7 +94,7 @@ def prepared(
     quantizer: XnnpackQuantizer,
     sample: tuple[Tensor, ...],
     calibration: Iterable[Any] | None,
-) -> GraphModule:
+) -> OperandMeans:
     """The program's graph with observers that have seen the calibration inputs."""
     with step("Preparing the model"):
         module = program.module()
@@ -110,8 +111,15 @@ def prepared(
             name_location("quantize"),
             "the model has nothing to quantise: no layer of it that the configuration covers computes on integers",
         )
-    calibrate(observed, [sample] if calibration is None else calibration, sample, free_dimensions(program))
-    return observed
+    calibrated = OperandMeans(observed, quantizer.correctable)
+    calibrate(calibrated, [sample] if calibration is None else calibration, sample, free_dimensions(program))
+    return calibrated
+
+
+def rounded(calibrated: OperandMeans) -> GraphModule:
+    """The graph with conversions in the place of observers, biases corrected."""
+    calibrated.correct_biases()
+    return convert_pt2e(calibrated.observed)
 
 
 def converted(program: ExportedProgram, graph: GraphModule, sample: tuple[Tensor, ...]) -> ExportedProgram:

@@ -39,6 +39,8 @@ class XnnpackQuantizer(Quantizer):
         self.layers: dict[str, str] = {}
         """The layers that the last `annotate` found, by name: the node that each ends with, a clamp of its own
         included. Ops that only move data are none."""
+        self.correctable: list[str] = []
+        """Those of the layers whose biases are to be corrected after calibration."""
 
     def set_global(self, config: QuantConfig | None) -> XnnpackQuantizer:
         """Quantise by `config` what no other setter names."""
@@ -87,6 +89,11 @@ class XnnpackQuantizer(Quantizer):
             for node, kind in selection.kinds.items()
             if kind is not Quantized.MOVES
         }
+        self.correctable = [
+            node.name
+            for node, kind in selection.kinds.items()
+            if kind is Quantized.WEIGHTED and configs[node].bias_correction and not configs[node].qat
+        ]
         for node, config in configs.items():
             if config.mode == "static" or operators.kind(node) is not Quantized.WEIGHTED:
                 continue

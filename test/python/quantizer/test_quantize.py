@@ -126,6 +126,44 @@ def test_values_far_apart_keep_their_scales() -> None:
     assert float(scales.max() / scales.min()) == pytest.approx(2**12, rel=1e-3)
 
 
+# Bias correction
+
+
+class Products(nn.Module):
+    """Every kind of product with weights, behind a ReLU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.depthwise = nn.Conv2d(12, 8, 3, 2, 1), nn.Conv2d(12, 12, 3, groups=12)
+        self.transposed, self.linear = nn.ConvTranspose2d(12, 8, 3), nn.Linear(12, 6)
+        self.matrix, self.offset = nn.Parameter(r(12, 6)), nn.Parameter(r(6))
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        x = torch.relu(x)
+        rows = x.movedim(1, -1).reshape(-1, 12)
+        product = torch.addmm(self.offset, rows, self.matrix)
+        return [self.dense(x), self.depthwise(x), self.transposed(x), self.linear(rows), product]
+
+
+def test_biases_take_back_what_rounded_weights_add_to_the_mean() -> None:
+    torch.manual_seed(1)
+    module, images = Products().eval(), [r(4, 12, 24, 24) + 1 for _ in range(3)]
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+
+    def offsets(config: QuantConfig) -> list[float]:
+        """For each product, the mean error of a channel."""
+        program = xir.quantize(module, (images[0],), images, config).module()
+        with torch.no_grad():
+            results = zip(*((*program(image), *module(image)) for image in images), strict=True)
+        outputs = [torch.cat(parts) for parts in results]
+        errors = [got - want for got, want in zip(outputs[:5], outputs[5:], strict=True)]
+        return [float(error.movedim(1, -1).flatten(0, -2).mean(0).abs().mean()) for error in errors]
+
+    corrected, plain = (offsets(QuantConfig(per_channel=False, bias_correction=each)) for each in (True, False))
+    assert all(a < b / 5 for a, b in zip(corrected, plain, strict=True))
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
 # Quantisation-aware training
 
 

@@ -1,0 +1,123 @@
+"""Bias correction: what rounding a channel's weights adds to its mean, its bias takes back.
+
+Behind a ReLU values are not zero on average, so that the errors of a channel's weights add up to an offset that is much
+the same for all inputs (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", 2019).
+Here the averages are those of the calibration inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.fx import GraphModule, Interpreter, Node
+from torchao.quantization.pt2e.observer import PerChannelMinMaxObserver
+
+from .operators import Operators
+
+
+@dataclass
+class _Seen:
+    """What a product with weights has read: by shape, the mean without batch dimensions and how many had it."""
+
+    weight: Tensor
+    means: dict[torch.Size, Tensor] = field(default_factory=dict)
+    counts: dict[torch.Size, int] = field(default_factory=dict)
+
+    def add(self, value: Tensor) -> None:
+        """Take in an operand: a batch of images [..., C, spatial], or of vectors [..., inputs]."""
+        batch = value.dim() - (self.weight.dim() - 1)
+        samples = value.reshape(-1, *value.shape[batch:])
+        mean, shape = samples.mean(0, keepdim=True), samples.shape[1:]
+        self.counts[shape] = count = self.counts.get(shape, 0) + len(samples)
+        before = self.means.get(shape, mean)
+        self.means[shape] = before + (mean - before) * (len(samples) / count)
+
+
+class OperandMeans:
+    """An observed graph, and the averages of what its products with weights read."""
+
+    def __init__(self, observed: GraphModule, names: Collection[str]):
+        """`names` are the nodes to watch."""
+        self.observed = observed
+        self._operators = Operators()
+        self._seen = dict[str, _Seen]()
+        self._names = frozenset(names)
+
+    def watching(self, graph: GraphModule) -> Interpreter:
+        """What runs `graph`, a form of the observed one, and takes the averages."""
+        return _Watching(graph, self)
+
+    def see(self, node: Node, values: Mapping[Node, Any]) -> None:
+        """Take in what a node reads."""
+        if node.name in self._names:
+            value, weight = (values[each] for each in self._operands(node))
+            self._seen.setdefault(node.name, _Seen(weight)).add(value)
+
+    def _operands(self, node: Node) -> tuple[Node, Node]:
+        value, weight = self._operators.weighted_arguments(node)
+        assert value is not None
+        assert weight is not None
+        return value, weight
+
+    def correct_biases(self) -> None:
+        """Give each layer the bias with which its mean is that of exact weights. A bias of several layers stays."""
+        for node in self.observed.graph.nodes:
+            bias = self._bias(node) if node.name in self._seen else None
+            if bias is None:
+                continue
+            path, _, name = str(bias.target).rpartition(".")
+            owner = self.observed.get_submodule(path)
+            old = getattr(owner, name)
+            offset = self._offset(node, self._seen[node.name], old)
+            if offset.shape == old.shape:
+                setattr(owner, name, nn.Parameter(old + offset, requires_grad=False))
+
+    def _bias(self, node: Node) -> Node | None:
+        """The attribute that a layer's bias is, if no other node reads it."""
+        bias = self._operators.bias(node)
+        if bias is not None and bias.op == "call_module":
+            bias = bias.all_input_nodes[0]
+        if bias is None or bias.op != "get_attr":
+            return None
+        readers = [each for each in self.observed.graph.nodes if each.op == "get_attr" and each.target == bias.target]
+        return bias if len(readers) == 1 and len(bias.users) == 1 else None
+
+    def _offset(self, node: Node, seen: _Seen, bias: Tensor) -> Tensor:
+        """For each channel, the mean of the exact results less that of the ones with rounded weights."""
+        value, weight = self._operands(node)
+        error = seen.weight - _rounded(seen.weight, self.observed.get_submodule(str(weight.target)))
+        total, count = torch.zeros_like(bias), 0
+        for shape, mean in seen.means.items():
+            operands = {value: mean, weight: error, self._operators.bias(node): torch.zeros_like(bias)}
+            args, kwargs = torch.fx.map_arg((node.args, dict(node.kwargs)), operands.__getitem__)
+            assert callable(node.target)
+            results = node.target(*args, **kwargs).movedim(1, -1).flatten(0, -2)
+            total = total + results.sum(0) * seen.counts[shape]
+            count += len(results) * seen.counts[shape]
+        return total / count
+
+
+class _Watching(Interpreter):
+    """Runs a graph and shows each node before it computes."""
+
+    def __init__(self, graph: GraphModule, means: OperandMeans):
+        super().__init__(graph)
+        self._means = means
+
+    def run_node(self, n: Node) -> Any:
+        """The node's result."""
+        self._means.see(n, self.env)
+        return super().run_node(n)
+
+
+def _rounded(weight: Tensor, observer: Any) -> Tensor:
+    """The weight as the observer will have it quantised."""
+    scales, zero_points = observer.calculate_qparams()
+    zero_points, limits = zero_points.to(torch.int32), (observer.quant_min, observer.quant_max)
+    if isinstance(observer, PerChannelMinMaxObserver):
+        return torch.fake_quantize_per_channel_affine(weight, scales, zero_points, observer.ch_axis, *limits)
+    return torch.fake_quantize_per_tensor_affine(weight, scales, zero_points, *limits)
