@@ -27,7 +27,7 @@ demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
 
 .PHONY: bench
 bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8
-	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE))
+	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) --stock-cache build/bench
 
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8

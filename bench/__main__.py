@@ -3,15 +3,18 @@
 import argparse
 import dataclasses
 import json
+import math
 import platform
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from bench import latency, lowering, quantization, report
-from bench.latency import Tensors
+from bench.progress import step
+from bench.stock import Quantisation, run_eager, stock_program
 from xir.models import load_model
 
 
@@ -35,80 +38,95 @@ def parse_arguments() -> argparse.Namespace:
         help="quantise by each compiler's own recipe (default mode: static)",
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
+    parser.add_argument(
+        "--stock-cache", type=Path, help="keep ExecuTorch's programs in this folder, and take them from there"
+    )
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     return parser.parse_args()
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured of one model."""
+
+    latencies: list[tuple[latency.Latency, ...]]
+    """For each number of threads."""
+    lowerings: list[lowering.Lowering]
+    accuracy: dict[str, float]
+    """SQNR in dB, of quantised programs."""
+    accuracy_text: str
+
+
+def bench_float(name: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+    """Compare the float programs."""
+    model, inputs = load_model(name)
+    ours = folder / "xir.pte"
+    with step("Lowering with xir"):
+        lowered = lowering.lower_xir(torch.export.export(model, inputs), ours)
+    stock = stock_program(name, model, inputs, None, cache)
+    measured = [latency.compare(ours, stock.path, inputs, count) for count in threads]
+    largest = latency.largest_difference(ours, stock.path, inputs)
+    text = f"Largest difference of the two outputs: {largest:.1e} of the largest magnitude."
+    return Results(measured, [lowered, stock.lowering], {}, text)
+
+
+def bench_quantised(name: str, mode: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+    """Compare the programs that each compiler's recipe gives, with our float one beside them."""
+    model, inputs = load_model(name)
+    ours, float_ = folder / "xir.pte", folder / "xir_fp32.pte"
+    images = quantization.calibration_inputs(inputs)
+    with step("Running the float model"):
+        quantization.gather_statistics(model, images)
+        wanted = latency.outputs_of(run_eager(model), images)
+    with step("Quantising by xir's recipe"):
+        program = quantization.quantize_xir(model, inputs, images, mode)
+    with step("Lowering with xir"):
+        lowered = lowering.lower_xir(program, ours)
+    with step("Lowering the float model with xir"):
+        lowering.lower_xir(torch.export.export(model, inputs), float_)
+    with step("Running xir's quantised graph in torch"):
+        graph = latency.outputs_of(run_eager(program.module()), images)
+    stock = stock_program(name, model, inputs, Quantisation(mode, images, wanted), cache)
+    measured = [latency.compare(ours, stock.path, inputs, count, float_) for count in threads]
+    outputs = latency.outputs_of(latency.load_xir(ours, 1), images)
+    stock_outputs = latency.outputs_of(latency.load_stock(stock.path, 1), images)
+    accuracy = {
+        "xir": quantization.sqnr(outputs, wanted),
+        "ExecuTorch": quantization.sqnr(stock_outputs, wanted),
+        "xir's graph in torch": quantization.sqnr(graph, wanted),
+        "ExecuTorch's graph in torch": stock.graph_sqnr or math.nan,
+        "xir against its graph": quantization.sqnr(outputs, graph),
+    }
+    return Results(measured, [lowered, stock.lowering], accuracy, report.accuracy_table(accuracy))
 
 
 def main() -> None:
     """Lower, run and report."""
     arguments = parse_arguments()
-    model, inputs = load_model(arguments.model_name)
-    with tempfile.TemporaryDirectory() as folder:
-        ours, stock, float_ = (Path(folder) / name for name in ("xir.pte", "executorch.pte", "xir_fp32.pte"))
-        accuracy: dict[str, float] = {}
-        if arguments.quantize is None:
-            exported = torch.export.export(model, inputs)
-            lowerings = [lowering.lower_xir(exported, ours), lowering.lower_stock(exported, stock)]
-            measured = [latency.compare(ours, stock, inputs, threads) for threads in arguments.threads]
-            largest = latency.largest_difference(ours, stock, inputs)
-            accuracy_text = f"Largest difference of the two outputs: {largest:.1e} of the largest magnitude."
+    name, mode, threads = arguments.model_name, arguments.quantize, arguments.threads
+    with tempfile.TemporaryDirectory() as made:
+        folder, cache = Path(made), arguments.stock_cache or Path(made)
+        cache.mkdir(parents=True, exist_ok=True)
+        if mode is None:
+            results = bench_float(name, threads, folder, cache)
         else:
-            images = quantization.calibration_inputs(inputs)
-            quantization.gather_statistics(model, images)
-            programs = [quantize(model, inputs, images, arguments.quantize) for quantize in QUANTIZERS]
-            lowerings = [lowering.lower_xir(programs[0], ours), lowering.lower_stock(programs[1], stock)]
-            lowering.lower_xir(torch.export.export(model, inputs), float_)
-            measured = [latency.compare(ours, stock, inputs, threads, float_) for threads in arguments.threads]
-            accuracy = accuracies(model, images, ours, stock, programs)
-            accuracy_text = report.accuracy_table(accuracy)
-
-    form = f"{arguments.quantize} q8" if arguments.quantize else "fp32"
-    print(f"\n{arguments.model_name}, {form}, on {processor()}: milliseconds of alternating rounds of")
-    print(f"{latency.RUNS_PER_ROUND} runs, after {latency.WARM_UPS} warm-ups;")
+            results = bench_quantised(name, mode, threads, folder, cache)
+    form = f"{mode} q8" if mode else "fp32"
+    print(f"\n{name}, {form}, on {processor()}: milliseconds of alternating rounds, after warm-ups;")
     print(f"load and first iteration: medians of {latency.LOADS} loads, the mean of two such.\n")
-    print(report.latency_table(measured))
-    print(f"\n{accuracy_text}\n")
-    print(report.lowering_table(lowerings))
+    print(report.latency_table(results.latencies))
+    print(f"\n{results.accuracy_text}\n")
+    print(report.lowering_table(results.lowerings))
     if arguments.json:
         numbers = {
-            "model": arguments.model_name,
+            "model": name,
             "form": form,
             "processor": processor(),
-            "latency_ms": [dataclasses.asdict(row) for rows in measured for row in rows],
-            "lowering": [dataclasses.asdict(row) for row in lowerings],
-            "sqnr_db": accuracy,
+            "latency_ms": [dataclasses.asdict(row) for rows in results.latencies for row in rows],
+            "lowering": [dataclasses.asdict(row) for row in results.lowerings],
+            "sqnr_db": results.accuracy,
         }
         arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-
-
-QUANTIZERS = (quantization.quantize_xir, quantization.quantize_stock)
-
-
-def accuracies(
-    model: torch.nn.Module,
-    images: Sequence[Tensors],
-    ours: Path,
-    stock: Path,
-    programs: Sequence[torch.export.ExportedProgram],
-) -> dict[str, float]:
-    """SQNR against the float model: of both programs as they run, and of the two fake-quantised graphs in torch."""
-
-    def run_eager(module: torch.nn.Module) -> latency.Execute:
-        def run(inputs: Tensors) -> Tensors:
-            with torch.no_grad():
-                outputs = module(*inputs)
-            return outputs if isinstance(outputs, tuple) else (outputs,)
-
-        return run
-
-    wanted = latency.outputs_of(run_eager(model), images)
-    runs = {
-        "xir": latency.load_xir(ours, 1),
-        "ExecuTorch": latency.load_stock(stock, 1),
-        "xir's graph in torch": run_eager(programs[0].module()),
-        "ExecuTorch's graph in torch": run_eager(programs[1].module()),
-    }
-    return {name: quantization.sqnr(latency.outputs_of(run, images), wanted) for name, run in runs.items()}
 
 
 if __name__ == "__main__":

@@ -16,13 +16,18 @@ from executorch.extension.pybindings import portable_lib
 from executorch.runtime import Runtime
 
 import xir.runtime
+from bench.progress import step
 
-WARM_UPS = 10
 LOADS = 3
-RUNS_PER_ROUND = 6
+FEWEST_WARM_UPS, MOST_WARM_UPS = 3, 10
+WARM_UP_SECONDS = 1.0
+FEWEST_RUNS_PER_ROUND, MOST_RUNS_PER_ROUND = 2, 6
+ROUND_SECONDS = 1.0
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 40
 SECONDS = 4.0
-"""Rounds are as many as fit into this time within the two limits: a short run's ratio is mostly noise."""
+"""Warm-ups, runs of a round and rounds are as many as fit into these times, each within its limits: a ratio from short
+runs is mostly noise, and long ones need no repetition.
+"""
 
 Tensors = Sequence[torch.Tensor]
 Execute = Callable[[Tensors], Tensors]
@@ -91,8 +96,13 @@ def start(runtime: str, load: Callable[[Path, int], Execute], path: Path, thread
         firsts += peer.run(inputs, 1)
     assert peer is not None
     peer.load, peer.first = statistics.median(loads), statistics.median(firsts)
-    peer.run(inputs, WARM_UPS - 1)
+    peer.run(inputs, fitting(WARM_UP_SECONDS, peer.first * 1e-3, FEWEST_WARM_UPS, MOST_WARM_UPS) - 1)
     return peer
+
+
+def fitting(seconds: float, each: float, fewest: int, most: int) -> int:
+    """How many times of `each` fit into `seconds`, within the limits."""
+    return min(max(int(seconds / each), fewest), most)
 
 
 def compare(ours: Path, stock: Path, inputs: Tensors, threads: int, float_: Path | None = None) -> tuple[Latency, ...]:
@@ -105,8 +115,9 @@ def compare(ours: Path, stock: Path, inputs: Tensors, threads: int, float_: Path
         loaders.append(("xir fp32", load_xir, float_))
     halves: list[dict[str, Peer]] = []
     for order in (loaders, loaders[::-1]):
-        peers = {name: start(name, load, path, threads, inputs) for name, load, path in order}
-        take_rounds(list(peers.values()), inputs)
+        with step(f"Measuring on {threads} thread{'' if threads == 1 else 's'}, {order[0][0]} loaded first"):
+            peers = {name: start(name, load, path, threads, inputs) for name, load, path in order}
+            take_rounds(list(peers.values()), inputs)
         halves.append(peers)
     return tuple(together([half[name] for half in halves], threads) for name, _, _ in loaders)
 
@@ -114,12 +125,13 @@ def compare(ours: Path, stock: Path, inputs: Tensors, threads: int, float_: Path
 def take_rounds(peers: list[Peer], inputs: Tensors) -> None:
     """Measure in alternation, the first of the peers first in even rounds."""
     slowest = max(statistics.median(peer.run(inputs, 3)) for peer in peers) * 1e-3
-    rounds = int(SECONDS / (slowest * RUNS_PER_ROUND))
+    runs = fitting(ROUND_SECONDS, slowest, FEWEST_RUNS_PER_ROUND, MOST_RUNS_PER_ROUND)
+    rounds = fitting(SECONDS, slowest * runs, FEWEST_ROUNDS, MOST_ROUNDS)
     gc.disable()
     try:
-        for index in range(min(max(rounds, FEWEST_ROUNDS), MOST_ROUNDS)):
+        for index in range(rounds):
             for peer in peers if index % 2 == 0 else reversed(peers):
-                peer.times += peer.run(inputs, RUNS_PER_ROUND)
+                peer.times += peer.run(inputs, runs)
     finally:
         gc.enable()
 

@@ -22,7 +22,7 @@ def latency_table(measured: list[tuple[Latency, ...]]) -> str:
 
 
 def accuracy_table(ratios: dict[str, float]) -> str:
-    """SQNR against eager's fp32, a column each."""
+    """SQNR, a column each: against the float model unless the name says otherwise."""
     names, values = " | ".join(ratios), " | ".join(f"{ratio:.1f}" for ratio in ratios.values())
     return f"| SQNR, dB | {names} |\n|:--|{'--:|' * len(ratios)}\n| against fp32 eager | {values} |"
 
