@@ -63,7 +63,7 @@ test-py: build ## The Python tests; ARGS='-k name' chooses
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-zoo
-test-zoo: build ## Every model of the zoo without a delegate, in both runtimes; takes minutes, not part of test
+test-zoo: build ## Every model of the zoo without a delegate and in int8, in both runtimes; takes long, not part of test
 	$(BIN)/python -m pytest -m exhaustive $(ARGS)
 
 .PHONY: fuzz
