@@ -1,4 +1,8 @@
-"""What functions and ops say of their dynamic dimensions: `xir.max_shape`, `xir.max_shapes` and `xir.dim_names`."""
+"""What functions and ops say of their dimensions.
+
+`xir.max_shape`, `xir.max_shapes` and `xir.dim_names` are about dynamic ones, `xir.dim_order` is about their order in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, TensorT
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.dialects.edge.bounds import DIM_NAMES, MAX_SHAPE, MAX_SHAPES
+from xir.dialects.edge.bounds import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
 from xir.dialects.xnnpack.base import Shape, ints, same_shape
 from xir.ir.diagnostics import DiagnosticError
 
@@ -31,6 +35,20 @@ def argument_names(function: FuncOp) -> Iterator[tuple[SSAValue, Sequence[str]]]
 def result_names(op: Operation) -> Iterator[tuple[SSAValue, Sequence[str]]]:
     """The dynamic results of an op, with their dimensions' names as far as they have some."""
     return dynamic_names(result_attributes(op, DIM_NAMES))
+
+
+def dim_orders(function: FuncOp) -> dict[SSAValue, tuple[int, ...]]:
+    """For each argument that its caller sees with permuted dimensions, which one each of its own is."""
+    found: dict[SSAValue, tuple[int, ...]] = {}
+    for argument, attribute in argument_attributes(function, DIM_ORDER):
+        if not isinstance(attribute, DenseArrayBase):
+            continue
+        order = ints(attribute)
+        if not isinstance(argument.type, TensorType) or sorted(order) != list(range(argument.type.get_num_dims())):
+            message = f"{DIM_ORDER} {list(order)} is no order of the dimensions of a {argument.type}"
+            raise DiagnosticError(argument, message)
+        found[argument] = order
+    return found
 
 
 Annotated = Iterator[tuple[SSAValue, Attribute | None]]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -32,6 +32,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
+from xir.transforms._annotations import dim_orders
 from xir.transforms._bounds import bound_values
 from xir.transforms._sizes import Sizes, upper_bounds
 
@@ -95,10 +96,17 @@ class _PlanBuilder:
     func: FuncOp
     ctx: XirContext
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    given: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """The inputs that memory has in another order than the caller: what delegates take."""
     scalars: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     declarations: list[pte.ValueOp] = field(default_factory=list[pte.ValueOp])
     delegates: list[pte.DelegateOp] = field(default_factory=list[pte.DelegateOp])
     calls: list[pte.InstructionOp] = field(default_factory=list[pte.InstructionOp])
+
+    @cached_property
+    def dim_orders(self) -> dict[SSAValue, tuple[int, ...]]:
+        """The inputs that memory has in another order than the caller."""
+        return dim_orders(self.func)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -154,14 +162,41 @@ class _PlanBuilder:
     # Values of the function.
 
     def input(self, argument: SSAValue) -> SSAValue:
-        self.values[argument] = self.variable(argument)
-        return self.values[argument]
+        order = self.dim_orders.get(argument)
+        if order is None:
+            self.values[argument] = self.variable(argument)
+            return self.values[argument]
+        return self.reordered(argument, order)
+
+    def reordered(self, argument: SSAValue, order: tuple[int, ...]) -> SSAValue:
+        """An input whose dimensions memory has in another order than the caller.
+
+        Delegates take its memory as it is. Kernels get a copy in the caller's order, which is what the permutation that
+        the importer writes behind such an input stands for; another op that reads it gets that copy permuted.
+        """
+        restoring = tuple(order.index(dim) for dim in range(len(order)))
+        memory = self.bounded(argument)
+        seen = TensorType(memory.element_type, [memory.get_shape()[axis] for axis in restoring])
+        given = self.tensor(argument, seen, dim_order=DenseArrayBase.from_list(i64, order))
+        self.given[argument] = given
+        readers = [use.operation for use in argument.uses if not isinstance(use.operation, SubgraphOp)]
+        restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).value("dims") == restoring]
+        if readers:
+            copy, axes = self.tensor(argument, seen), self.integers(range(len(order)))
+            no = self.scalar(False, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)))
+            self.calls.append(pte.KernelCallOp("dim_order_ops::_to_dim_order_copy.out", [given, no, axes, copy, copy]))
+            self.values.update((op.results[0], copy) for op in restores)
+            if len(restores) < len(readers):
+                moved, axes = self.tensor(argument, memory), self.integers(order)
+                self.calls.append(pte.KernelCallOp("aten::permute_copy.out", [copy, axes, moved, moved]))
+                self.values[argument] = moved
+        return given
 
     def variable(self, value: SSAValue) -> SSAValue:
         """A value that an instruction or the caller fills in."""
         type = value.type
         if isinstance(type, TensorType):
-            return self.tensor(value, type)
+            return self.tensor(value, self.bounded(value))
         if type == i64:
             return self.declare(pte.IntOp.make(int_val=IntegerAttr(0, i64)), value.owner)
         if type == f64:
@@ -170,13 +205,14 @@ class _PlanBuilder:
             return self.declare(pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)), value.owner)
         raise DiagnosticError(value, f"a value of type {type} has no form in a program")
 
-    def tensor(self, value: SSAValue, type: TensorType) -> SSAValue:
-        self.check_element_type(type, value)
-        properties: dict[str, Attribute] = {"tensor_type": self.bounded(value)}
-        if not type.has_static_shape():
+    def tensor(self, value: SSAValue, bounded: TensorType, **properties: Attribute) -> SSAValue:
+        """A tensor of a type without unknown sizes, for `value` or a permutation of it."""
+        self.check_element_type(bounded, value)
+        assert isinstance(value.type, TensorType)
+        if not value.type.has_static_shape():
             # TensorShapeDynamism.DynamicBound
             properties["shape_dynamism"] = IntegerAttr(1, i32)
-        return self.declare(pte.TensorOp.make(**properties), value.owner)
+        return self.declare(pte.TensorOp.make(tensor_type=bounded, **properties), value.owner)
 
     def bounded(self, value: SSAValue) -> TensorType:
         """The type of a tensor at its largest."""
@@ -204,7 +240,7 @@ class _PlanBuilder:
     # Delegates.
 
     def delegate(self, op: SubgraphOp) -> None:
-        inputs = [self.values[value] for value in op.inputs]
+        inputs = [self.given.get(value) or self.values[value] for value in op.inputs]
         outputs = [self.variable(result) for result in op.outputs]
         self.values.update(zip(op.outputs, outputs, strict=True))
         block = Block(arg_types=[self.bounded(value) for value in op.inputs])
@@ -230,6 +266,8 @@ class _PlanBuilder:
     # Kernels.
 
     def kernel(self, op: EdgeOp) -> None:
+        if all(result in self.values for result in op.results):
+            return  # a copy of an input that was made already
         arguments = [self.argument(op, name) for name in kernel_arguments(op.schema, op.out_kernel)]
         results = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, results, strict=True))
@@ -317,6 +355,10 @@ class _PlanBuilder:
             return self.scalar((base, values), lambda: pte.BoolListOp.make(items=bools))
         if base not in ("int", "SymInt"):
             raise DiagnosticError(op, f"argument '{name}': a program has no lists of {base}")
+        return self.integers(values)
+
+    def integers(self, values: Iterable[int | SSAValue]) -> SSAValue:
+        """A list of numbers, some of which may be computed."""
         items = tuple(self.values[v] if isinstance(v, SSAValue) else self.integer(v) for v in values)
         return self.scalar(("int", *items), lambda: pte.IntListOp.make(items))
 

@@ -28,6 +28,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
+from xir.dialects.edge.attributes import int_array
+from xir.dialects.edge.bounds import DIM_ORDER
 from xir.dialects.edge.types import tensor_type
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -37,6 +39,7 @@ from .aliasing import Operator, functional_form, mutated_argument, needs_functio
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import input_bounds, result_bounds
 from .decompose import Decomposer, can_decompose, functionalize, row_of
+from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
 from .signature import check_kinds, constant_tensor, has_wrapped_tensors, mutation_error, tree_text
 from .source import node_location
@@ -118,14 +121,22 @@ class _Importer:
             self.constants[node] = (spec.kind.name, node.name)
             if isinstance(spec.arg, ConstantArgument):
                 continue  # baked into the graph by export
-            value = node.meta["val"]
+            value, order = in_memory(node.meta["val"])
             location = name_location(node.name)
             argument = self.block.insert_arg(import_type(value, location), len(self.block.args))
             argument.location = location
             argument.name_hint = _hint(node.name)
-            self.values[node] = argument
-            attributes.append(input_bounds(node.name, value, self.program.range_constraints, location))
+            bounds = input_bounds(node.name, value, self.program.range_constraints, location)
+            layout = {} if order is None else {DIM_ORDER: int_array(order)}
+            attributes.append(DictionaryAttr({**bounds.data, **layout}))
+            self.values[node] = argument if order is None else self._in_order(argument, order, location)
         return attributes
+
+    def _in_order(self, argument: SSAValue, order: tuple[int, ...], location: LocationAttr) -> SSAValue:
+        """An argument as the program sees it."""
+        undone = tuple(order.index(dim) for dim in range(len(order)))
+        permute = edge.OPS["edge.permute"].build_from({"self": argument, "dims": undone}, location=location)
+        return self._add(permute).results[0]
 
     def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         results: list[SSAValue] = []

@@ -246,3 +246,54 @@ func.func private @declaration(tensor<4xf32>)
 // expected-error @+1 {{there is no function to lower}}
 builtin.module {
 }
+
+// -----
+
+// An input whose caller sees the dimensions in another order than memory has them: a delegate takes its memory as it is.
+// CHECK-LABEL: pte.execution_plan @delegated_image
+// CHECK:         ^bb0(%{{.*}}: tensor<1x4x5x3xf32>):
+// CHECK:         %[[X:.*]] = pte.tensor tensor<1x3x4x5xf32> {dim_order = array<i64: 0, 2, 3, 1>}
+// CHECK-NEXT:    %[[Y:.*]] = pte.tensor tensor<1x4x5x3xf32>
+// CHECK:         pte.delegate_call @delegated_image_0 (%[[X]], %[[Y]])
+// CHECK:         pte.signature inputs (%[[X]])
+func.func @delegated_image(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}) -> tensor<1x4x5x3xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
+  ^bb0(%a: tensor<1x4x5x3xf32>):
+    %1 = xnnpack.unary abs %a : tensor<1x4x5x3xf32> -> tensor<1x4x5x3xf32>
+    xnnpack.yield %1 : tensor<1x4x5x3xf32>
+  }
+  func.return %0 : tensor<1x4x5x3xf32>
+}
+
+// -----
+
+// Kernels compute on a copy in the caller's order, which is what the permutation stands for.
+// CHECK-LABEL: pte.execution_plan @image
+// CHECK:         %[[X:.*]] = pte.tensor tensor<2x3x4x5xf32> {dim_order = array<i64: 0, 2, 3, 1>, shape_dynamism = 1 : i32}
+// CHECK:         pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%[[X]], %{{.*}}, %{{.*}}, %[[C:.*]], %[[C]])
+// CHECK-NEXT:    pte.kernel_call "aten::abs.out" (%[[C]],
+// CHECK-NOT:     permute
+func.func @image(%x: tensor<?x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>, xir.max_shape = array<i64: 2, 4, 5, 3>}) -> tensor<?x3x4x5xf32> {
+  %0 = edge.permute(%x) {dims = array<i64: 0, 3, 1, 2>} : (tensor<?x4x5x3xf32>) -> tensor<?x3x4x5xf32>
+  %1 = edge.abs(%0) : (tensor<?x3x4x5xf32>) -> tensor<?x3x4x5xf32>
+  func.return %1 : tensor<?x3x4x5xf32>
+}
+
+// -----
+
+// An op that reads the dimensions as memory has them gets that copy permuted.
+// CHECK-LABEL: pte.execution_plan @rows
+// CHECK:         pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%{{.*}}, %{{.*}}, %{{.*}}, %[[C:.*]], %[[C]])
+// CHECK-NEXT:    pte.kernel_call "aten::permute_copy.out" (%[[C]], %{{.*}}, %[[P:.*]], %[[P]])
+// CHECK-NEXT:    pte.kernel_call "aten::abs.out" (%[[P]],
+func.func @rows(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}) -> tensor<1x4x5x3xf32> {
+  %0 = edge.abs(%x) : (tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32>
+  func.return %0 : tensor<1x4x5x3xf32>
+}
+
+// -----
+
+// expected-error @+1 {{xir.dim_order [0, 2, 1] is no order of the dimensions of a tensor<1x4x5x3xf32>}}
+func.func @not_an_order(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 1>}) -> tensor<1x4x5x3xf32> {
+  func.return %x : tensor<1x4x5x3xf32>
+}
