@@ -186,11 +186,15 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
                 f"{len(scales)} scales and {len(self.zero_points)} zero points: one of each is needed"
             )
         limit = np.finfo(np.float64 if isinstance(self.expressed, Float64Type) else np.float32)
-        if not np.all(np.isfinite(scales) & (scales >= limit.smallest_subnormal) & (scales <= limit.max)):
-            raise VerifyException(f"a scale is a positive number that {self.expressed} can hold")
+        held = np.isfinite(scales) & (scales >= limit.smallest_subnormal) & (scales <= limit.max)
+        if not held.all():
+            raise VerifyException(
+                f"a scale is a positive number that {self.expressed} can hold, got {scales[~held][0]:g}"
+            )
         zero_points = np.frombuffer(self.zero_points.data.data, dtype="<i8")
-        if np.any((zero_points < low) | (zero_points > high)):
-            raise VerifyException(f"a zero point of the storage type is in {low}:{high}")
+        outside = (zero_points < low) | (zero_points > high)
+        if outside.any():
+            raise VerifyException(f"a zero point of the storage type is in {low}:{high}, got {zero_points[outside][0]}")
         self._verify_axes(len(scales))
 
     def _verify_axes(self, num_scales: int) -> None:

@@ -38,18 +38,18 @@ def report_floats(block: Block, ctx: XirContext) -> None:
 
     Nodes that only move data, that XNNPACK makes tables of, and that quantise their input at run time are not meant.
     """
-    computed = [op for op in block.ops if not isinstance(op, xnnpack.ConstantOp)]
-    if not any(is_8_bit(result) for op in computed for result in op.results if is_tensor(result)):
+    nodes = [op for op in block.ops if isinstance(op, xnnpack.NodeOp)]
+    if not any(is_8_bit(result) for op in nodes for result in op.results):
         return
     in_tables = {node for chain in tables(block) for node in chain}
     groups: dict[object, list[xnnpack.NodeOp]] = {}
-    for op in block.ops:
-        if isinstance(op, xnnpack.NodeOp) and op not in in_tables and computes_in_float(op):
+    for op in nodes:
+        if op not in in_tables and computes_in_float(op):
             groups.setdefault(op if op.location == UNKNOWN_LOC else op.location, []).append(op)
-    for nodes in groups.values():
-        name, reason = name_of(nodes[0]), why(nodes).reason
+    for group in groups.values():
+        name, reason = name_of(group[0]), why(group).reason
         message = f"fold-qdq: {name} stays in floating point: {reason}"
-        ctx.diagnostics.emit(StaysFloat(Severity.REMARK, nodes[0].location, message, op=name, reason=reason))
+        ctx.diagnostics.emit(StaysFloat(Severity.REMARK, group[0].location, message, op=name, reason=reason))
 
 
 def report_filter(
@@ -59,11 +59,6 @@ def report_filter(
     name, reason = name_of(node), refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
     message = f"fold-qdq: {name} has its filter in floating point: {reason}"
     ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, message, op=name, reason=reason))
-
-
-def is_tensor(value: SSAValue) -> bool:
-    """Whether a value is a tensor."""
-    return isinstance(value.type, TensorType)
 
 
 def is_float(value: SSAValue) -> bool:

@@ -3,9 +3,10 @@
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "simplify": "canonicalize,fold-constants,cse,fold-batch-norm",
-    "delegate": "simplify,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
+    "delegate": "simplify,check-quantization,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
     "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,"
     "widen-depthwise,cleanup,check-xnnpack",
-    "emit": "simplify,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,plan-memory",
+    "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,"
+    "plan-memory",
 }
 """Name -> textual pipeline."""

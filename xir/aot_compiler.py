@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
@@ -195,16 +197,16 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         with step(f"Lowering {name}"):
             edge = _lower(program, partitioner)
             executorch = edge.to_executorch()
+        variant = "xnnpack" if options.delegate else "portable"
+        precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
+        path = options.output_dir / f"{name}_{variant}_{precision}.pte"
+        with step(f"Writing {path}"):
+            _write(path, executorch.write_to_file)
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
         return 1
     except AlreadyReportedError:
         return 1
-    variant = "xnnpack" if options.delegate else "portable"
-    precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
-    path = options.output_dir / f"{name}_{variant}_{precision}.pte"
-    with step(f"Writing {path}"):
-        _write(path, executorch.write_to_file)
     size = f"{path.stat().st_size / 1e6:.2f} MB"
     last_line = f"{path}: {size}, {_summary(edge, options)}{_python_only(executorch)}"
     _print_results(options, edge, executorch, last_line, quality)
@@ -222,11 +224,10 @@ def _quantize(options: argparse.Namespace, program: ExportedProgram) -> tuple[Ex
     if options.quantize == "auto":
         dynamic = bool(options.model_name) and MODELS[options.model_name].dynamic
         options.quantize = "dynamic" if dynamic else "static"
-    group_size = {None: 32, "channel": None}.get(options.group_size, options.group_size)
     try:
         config = QuantConfig(
             options.quantize,
-            group_size=None if group_size is None else int(group_size),
+            group_size=_group_size(options.group_size),
             keep_float=tuple(options.keep_float or ()),
             min_sqnr=options.min_sqnr,
         )
@@ -240,10 +241,21 @@ def _quantize(options: argparse.Namespace, program: ExportedProgram) -> tuple[Ex
     return quantize_and_measure(program, inputs, calibration, config)
 
 
+def _group_size(text: str | None) -> int | None:
+    """What --group-size says: the number, None for a group for each channel."""
+    if text == "channel":
+        return None
+    try:
+        return 32 if text is None else int(text)
+    except ValueError:
+        raise UsageError(f"--group-size takes a number or 'channel', not '{text}'") from None
+
+
 def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
     """The inputs that ranges come from; None for the example inputs."""
     if options.calibration:
-        return _function(options.calibration, "--calibration")[1]()
+        name, function = _function(options.calibration, "--calibration")
+        return _guarded(_called(name, function), name)
     if options.weights and options.quantize == "static":
         print(
             "xir-aot: note: ranges of activations come from random inputs: give --calibration for real ones",
@@ -254,6 +266,27 @@ def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
     from xir.models import calibration_inputs
 
     return calibration_inputs(options.model_name)
+
+
+def _guarded(inputs: Any, name: str) -> Any:
+    """An iterable whose errors are the user's; what is none is left for the quantizer to say so."""
+    from torch import Tensor
+
+    if isinstance(inputs, Tensor) or not isinstance(inputs, Iterable):
+        return inputs
+
+    def each() -> Iterator[Any]:
+        values = iter(inputs)
+        while True:
+            try:
+                value = next(values)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise UsageError(f"'{name}' failed: {type(error).__name__}: {error}") from error
+            yield value
+
+    return each()
 
 
 def _print_results(
@@ -342,14 +375,25 @@ def _export(name: str, model: Any, inputs: tuple[Any, ...], shapes: Any, max_bat
         inputs = pytree.tree_map_only(torch.Tensor, lambda x: torch.cat([x[:1]] * 2) if x.dim() else x, inputs)
         batch = torch.export.Dim("batch", max=max_batch)
         shapes = pytree.tree_map(lambda x: {0: batch} if isinstance(x, torch.Tensor) and x.dim() else None, inputs)
-    if shapes is None:
-        return torch.export.export(model, inputs)
     try:
-        return torch.export.export(model, inputs, dynamic_shapes=shapes)
-    except (ValueError, RuntimeError) as error:
-        first, *rest = str(error).strip().splitlines()
+        with _no_logs():
+            return torch.export.export(model, inputs, dynamic_shapes=shapes)
+    except Exception as error:
+        first, *rest = str(error).strip().splitlines() or [type(error).__name__]
         reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
-        raise UsageError(f"'{name}' does not export with these dynamic shapes: {reason}") from None
+        how = "" if shapes is None else " with these dynamic shapes"
+        raise UsageError(f"'{name}' does not export{how}: {reason}") from error
+
+
+@contextmanager
+def _no_logs() -> Generator[None]:
+    """Nothing is logged meanwhile: torch writes a traceback of each operator that fails, which is said anyway."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:
@@ -367,10 +411,18 @@ def _function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:
     return name, function
 
 
+def _called(name: str, function: Callable[[], Any]) -> Any:
+    """What a function of the user's returns; UsageError if it fails."""
+    try:
+        return function()
+    except Exception as error:
+        raise UsageError(f"'{name}' failed: {type(error).__name__}: {error}") from error
+
+
 def _call_factory(reference: str) -> tuple[str, Any, Any, Any]:
     """`path.py:factory`: its name, and the module, example inputs and dynamic shapes, if any, that it returns."""
     factory, function = _function(reference, "--model")
-    result = function()
+    result = _called(factory, function)
     if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise UsageError(
             f"'{factory}' has to return a module and a tuple of example inputs, or the dynamic shapes as well"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
 from xir.dialects.quant import UniformType, storage_limits
@@ -54,7 +56,7 @@ def storage_of(op: edge.EdgeOp) -> Attribute:
 def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
     """The type of an op's integers; None if its scales are computed at run time.
 
-    VerifyException for parameters that are none: a scale of 0, a zero point out of range.
+    VerifyException for parameters that are none: a scale of 0, a zero point out of range, too few scales.
     """
     storage = storage_of(op)
     if not isinstance(storage, IntegerType):
@@ -72,7 +74,9 @@ def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
 @lru_cache(maxsize=4096)
 def by_tensor(storage: IntegerType, scale: float, zero_point: int, limits: tuple[int, int]) -> UniformType:
     """A type with one scale, which XNNPACK holds in fp32; the many ops around one tensor ask for the same."""
-    return UniformType.per_tensor(storage, f32, float(np.float32(scale)), zero_point, limits)
+    with np.errstate(over="ignore"):
+        stored = float(np.float32(scale))
+    return UniformType.per_tensor(storage, f32, stored, zero_point, limits)
 
 
 def known(value: SSAValue | None, ctx: XirContext) -> np.ndarray | None:
@@ -83,26 +87,45 @@ def known(value: SSAValue | None, ctx: XirContext) -> np.ndarray | None:
 
 
 def uniform(op: edge.EdgeOp, storage: IntegerType, scales: np.ndarray, zero_points: np.ndarray | None) -> UniformType:
-    """The type for the scales that an op has as a tensor."""
-    if zero_points is not None:
-        zero_points = zero_points.astype(np.int64).reshape(scales.shape)
+    """The type for the scales that an op has as a tensor. VerifyException if they do not fit the integers."""
+    flat = None if zero_points is None else whole(zero_points)
+    if flat is not None and len(flat) != scales.size:
+        raise VerifyException(f"{scales.size} scales and {len(flat)} zero points: one of each is needed")
     if scales.size == 1:
-        zero_point = 0 if zero_points is None else int(zero_points.item())
+        zero_point = 0 if flat is None else flat[0]
         return UniformType.per_tensor(storage, f32, float(scales.item()), zero_point, integer_range(op))
     shape = shape_of(op.operands[0])
     blocks = block_sizes(op, shape)
     if list(blocks.values()) == [1]:
-        flat = None if zero_points is None else zero_points.ravel().tolist()
-        return UniformType.per_axis(storage, f32, next(iter(blocks)), scales.ravel().tolist(), flat, integer_range(op))
+        (axis,) = blocks
+        element = UniformType.per_axis(storage, f32, axis, scales.ravel().tolist(), flat, integer_range(op))
+        element.verify_shape(shape)
+        return element
+    for axis, size in blocks.items():
+        if shape[axis] % size:
+            raise VerifyException(f"blocks of {size} do not divide the {shape[axis]} indices of dimension {axis}")
     counts = [size // blocks.get(axis, size) for axis, size in enumerate(shape)]
-    zero_points = None if zero_points is None else zero_points.reshape(counts)
-    return UniformType.blockwise(storage, f32, blocks, scales.reshape(counts), zero_points, integer_range(op))
+    if prod(counts) != scales.size:
+        raise VerifyException(f"{scales.size} scales, where the blocks of the tensor make {counts}")
+    points = None if flat is None else np.array(flat).reshape(counts)
+    return UniformType.blockwise(storage, f32, blocks, scales.reshape(counts), points, integer_range(op))
+
+
+def whole(zero_points: np.ndarray) -> list[int]:
+    """Zero points as integers, whatever type they are stored in; VerifyException if they are none."""
+    numbers = zero_points.astype(np.float64).ravel()
+    if not np.array_equal(numbers, np.rint(numbers)):
+        raise VerifyException(f"a zero point is an integer, got {numbers[numbers != np.rint(numbers)][0]:g}")
+    return numbers.astype(np.int64).tolist()
 
 
 def block_sizes(op: edge.EdgeOp, shape: Sequence[int]) -> dict[int, int]:
     """Dimension -> how many neighbours share a scale, for those dimensions along which scales differ."""
     if "axis" in op.schema.values:
-        return {op.value("axis") % len(shape): 1}
+        axis = op.value("axis")
+        if not -len(shape) <= axis < len(shape):
+            raise VerifyException(f"axis {axis} is outside of a tensor of rank {len(shape)}")
+        return {axis % len(shape): 1}
     if "block_size" in op.schema.values:
         pairs = enumerate(zip(op.value("block_size"), shape, strict=True))
         return {axis: block for axis, (block, size) in pairs if block != size}

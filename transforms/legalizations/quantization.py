@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
+from xir.dialects.xnnpack.quantization import expect_normal
 from xir.ir.context import XirContext
 from xir.transforms.legalizations.parameters import CHOOSE, DEQUANTISE, QUANTISE, parameters
 from xir.transforms.legalizations.rule import NodeBuilder, RefusalError, rule
@@ -28,6 +29,9 @@ def activation_type(op: edge.EdgeOp, ctx: XirContext) -> UniformType:
         raise RefusalError("its scale is computed at run time", "let choose_qparams of the same tensor compute it")
     if not element.is_per_tensor:
         raise RefusalError("its scales differ along a dimension; XNNPACK quantises activations by tensor")
+    if element.storage.width.data != 8:
+        raise RefusalError(f"XNNPACK quantises activations in 8 bits, not to {element.storage}")
+    expect_normal(element)
     return element
 
 

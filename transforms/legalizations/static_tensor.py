@@ -63,6 +63,8 @@ class StaticTensor:
         element = self.element
         if not isinstance(element, UniformType) or element.storage_min.data < -8 or element.storage_max.data > 7:
             return self
+        if self.array.size and not -8 <= self.array.min() <= self.array.max() <= 7:
+            return self  # a dequantise op takes what is stored, whatever it says of its range
         return replace(self, element=stored_as(element, i4))
 
     def numbers(self) -> np.ndarray:

@@ -32,12 +32,17 @@ def _names(target: Operator) -> list[str]:
 
 
 def import_value(value: Any, values: Mapping[Node, Any]) -> Any:
-    """An fx argument as SSA value or as the Python value that `EdgeOp.build_from` takes."""
+    """An fx argument as SSA value or as the Python value that `EdgeOp.build_from` takes.
+
+    ValueError for a dtype that no element type stands for, such as torch.uint4.
+    """
     match value:
         case Node():
             return values[value]
         case torch.dtype():
-            return ELEMENT_TYPES.get(value)
+            if value not in ELEMENT_TYPES:
+                raise ValueError(f"tensors of {value} have no form here: use one of torch's usual dtypes")
+            return ELEMENT_TYPES[value]
         case torch.memory_format() | torch.layout():
             return str(value).removeprefix("torch.")
         case torch.device():

@@ -239,9 +239,10 @@ class _Importer:
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
-        args = {name: import_value(value, values) for name, value in by_name(target, *call_of(node, target)).items()}
         types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
+        given = by_name(target, *call_of(node, target))
         try:
+            args = {name: import_value(value, values) for name, value in given.items()}
             if op_class is None:
                 op = edge.OpaqueOp.build_call(str(target._schema), args, types, out_kernel(target), location)
             else:

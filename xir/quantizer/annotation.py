@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import (
     QuantizationAnnotation,
@@ -32,6 +33,7 @@ def annotate_dynamic(node: Node, config: QuantConfig, operators: Operators, para
     linear = operators.name(node) in ("edge.linear", "edge.addmm")
     if not linear and not _is_dense_convolution(node, weight):
         return False
+    check_finite(node, weight, parameters)
     if config.mode == "int4" and operators.name(node) == "edge.linear" and weight.meta["val"].shape[1] % 2 == 0:
         spec = fine_weight_spec(config)
         _check_group(node, weight, config)
@@ -39,6 +41,17 @@ def annotate_dynamic(node: Node, config: QuantConfig, operators: Operators, para
         spec = weight_spec(config, operators.channel_axis(node))
     _annotate(node, {value: dynamic_spec(config, by_token=linear), weight: spec})
     return True
+
+
+def check_finite(node: Node, operand: Node, parameters: Parameters) -> None:
+    """DiagnosticError if a weight or bias of `node` has numbers that no scale can hold."""
+    value = parameters.value(operand)
+    if isinstance(value, torch.Tensor) and not bool(torch.isfinite(value).all()):
+        raise DiagnosticError(
+            node_location(node),
+            f"'{operand.target}' has infinite or NaN values, which no scale can hold: correct the model, or leave the "
+            f"layer in float, keep_float=('{node.name}',)",
+        )
 
 
 def _is_dense_convolution(node: Node, weight: Node) -> bool:
@@ -91,10 +104,12 @@ class StaticAnnotator:
         value, weight = self._operators.weighted_arguments(node)
         assert value is not None
         assert weight is not None
+        check_finite(node, weight, self._parameters)
         axis = self._operators.channel_axis(node)
         inputs = {value: self._spec(config, value, node), weight: weight_spec(config, axis)}
         bias = self._operators.bias(node)
         if bias is not None and self._parameters.is_static(bias):
+            check_finite(node, bias, self._parameters)
             inputs[bias] = bias_spec(config, axis, (value, node), (weight, node))
         self._annotate_result(node, inputs)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -87,14 +87,20 @@ def _observers(model: GraphModule, node: Node) -> set[Module | None]:
     return {_observer(model, operand) for operand in operands}
 
 
-def checked(samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> Iterator[Inputs]:
+def checked(samples: object, reference: Inputs, free: Sequence[frozenset[int]]) -> Iterator[Inputs]:
     """The samples as tuples of tensors, each like `reference`. A model of one input takes bare tensors as well."""
-    if isinstance(samples, Tensor):
+    if isinstance(samples, Tensor) or not isinstance(samples, Iterable):
+        what = "a tensor" if isinstance(samples, Tensor) else f"of type {type(samples).__name__}"
         raise DiagnosticError(
-            name_location("calibration"), "it is a tensor: give an iterable of inputs, such as a list of batches"
+            name_location("calibration"), f"it is {what}: give an iterable of inputs, such as a list of batches"
         )
-    for index, sample in enumerate(samples):
+    for index, sample in enumerate(cast("Iterable[Any]", samples)):
         where = name_location(f"calibration input {index}")
+        if not isinstance(sample, Tensor | tuple | list):
+            raise DiagnosticError(
+                where,
+                f"it is of type {type(sample).__name__}: give a tuple of tensors, or the tensor of a single input",
+            )
         values = (sample,) if isinstance(sample, Tensor) else tuple(sample)
         if len(values) != len(reference):
             raise DiagnosticError(where, f"it has {_count(len(values))}; the model takes {_count(len(reference))}")
@@ -110,6 +116,8 @@ def _count(number: int) -> str:
 def _check_tensor(where: LocationAttr, position: int, value: Any, like: Tensor, free: frozenset[int]) -> None:
     if not isinstance(value, Tensor):
         raise DiagnosticError(where, f"tensor {position} is a {type(value).__name__}")
+    if value.device != like.device:
+        raise DiagnosticError(where, f"tensor {position} is on device {value.device}; the model is on {like.device}")
     if value.dtype != like.dtype:
         raise DiagnosticError(where, f"tensor {position} has dtype {value.dtype}; the model takes {like.dtype}")
     different = [dim for dim, (a, b) in enumerate(zip(value.shape, like.shape, strict=False)) if a != b]

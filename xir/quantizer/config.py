@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,8 @@ class QuantConfig:
             raise ValueError(f"observer is 'histogram' or 'minmax', not '{self.observer}'")
         if self.qat and self.mode == "int4":
             raise ValueError("4-bit weights are not trained: qat goes with mode 'static' or 'dynamic'")
+        if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
+            raise ValueError(f"min_sqnr is a number of decibels, not {self.min_sqnr}")
         if self.group_size is not None and (self.group_size <= 0 or self.group_size % 32):
             raise ValueError(f"group_size is a positive multiple of 32, not {self.group_size}")
 

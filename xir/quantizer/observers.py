@@ -20,6 +20,9 @@ SMALLEST_CHANNEL = 2.0**-12
 """The smallest weight scale of a tensor, relative to its largest. An int32 bias has the step input · weight: a channel
 of nearly zero weights must not make that so small that the bias overflows."""
 
+LARGEST_RANGE = torch.finfo(torch.float32).max / 2
+"""How far values may be apart, for torch to compute with that distance in fp32."""
+
 _quantized = torch.ops.quantized_decomposed
 
 
@@ -29,7 +32,7 @@ class Range:
     min_val: Tensor
     max_val: Tensor
     bad_value: float | None = None
-    """An infinite or NaN value that was seen."""
+    """A value that was seen and that is infinite, NaN, or too far from another."""
     found: tuple[Tensor, Tensor] | None = None
     """Scale and zero point for what was seen: each node that shares the observer asks, and the search takes long."""
 
@@ -39,6 +42,8 @@ class Range:
             low, high = (float(bound) for bound in torch.aminmax(x_orig.detach()))
             if not math.isfinite(low) or not math.isfinite(high):
                 self.bad_value = high if math.isfinite(low) else low
+            elif high - low > LARGEST_RANGE:
+                self.bad_value = max(low, high, key=abs)
         return x_orig if self.bad_value is not None else super().forward(x_orig)  # pyright: ignore
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:

@@ -118,6 +118,15 @@ func.func @two_readings(%x: tensor<4xi8>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
+// CHECK-LABEL: func.func @sixteen_bits(
+func.func @sixteen_bits(%x: tensor<4xi16>) -> tensor<4xf32> {
+  // expected-remark @+1 {{not delegated: XNNPACK quantises activations in 8 bits, not to i16}}
+  %0 = edge.quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5 : f64, zero_point = 3 : i64, quant_min = -32768 : i64, quant_max = 32767 : i64, dtype = i16} : (tensor<4xi16>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @no_scale(
 func.func @no_scale(%x: tensor<4xi8>) -> tensor<4xf32> {
   // expected-remark @+1 {{not delegated: a scale is a positive number that f32 can hold}}

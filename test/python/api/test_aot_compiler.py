@@ -258,12 +258,6 @@ def model():
 
 def batches():
     return [torch.rand(2, 64) for _ in range(3)]
-
-def wrong():
-    return [torch.rand(2, 63)]
-
-def nothing():
-    return torch.nn.Softmax(-1), (torch.rand(2, 64),)
 """
 
 
@@ -287,27 +281,3 @@ def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, 
     quality = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
     assert quality["output"] > 15
     assert [layer["layer"] for layer in quality["layers"]] == ["linear"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["mine.py:model", "--keep-float", "x"], "error: --keep-float says how to quantise: give --quantize as well"),
-        (["mine.py:model", "--quantize", "--group-size", "64"], "error: --group-size goes with --quantize=int4"),
-        (["mine.py:model", "--quantize=int4", "--group-size", "48"], "group_size is a positive multiple of 32, not 48"),
-        (["mine.py:model", "--quantize=int4", "--group-size", "96"], "error: groups of 96 do not divide the 64 inputs"),
-        (["mine.py:model", "--quantize", "--keep-float", "conv*"], "keep_float 'conv*' matches no layer"),
-        (["mine.py:model", "--quantize", "--calibration", "mine.py:wrong"], "tensor 0 has shape [2, 63]"),
-        (["mine.py:nothing", "--quantize"], "the model has nothing to quantise"),
-        (["mine.py:model", "--quantize", "--calibration", "mine.py:none"], "'mine.py' has no function 'none'"),
-    ],
-)
-def test_what_is_wrong_with_quantisation(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
-    assert main(["--model", *arguments]) == 1
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert message in err
-    assert list(folder.glob("*.pte")) == []

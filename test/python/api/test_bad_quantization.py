@@ -1,0 +1,248 @@
+"""What users get wrong about quantisation: one diagnostic, exit code 1, no traceback, and no file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xir.aot_compiler import main
+
+MODELS = """
+import math
+
+import torch
+from torch import nn
+import xir.quantizer  # declares the operators
+
+X = torch.ones(2, 64)
+Q = torch.ops.quantized_decomposed
+
+
+def model():
+    return nn.Sequential(nn.Linear(64, 8), nn.ReLU()), (X,)
+
+
+def nothing():
+    return nn.Softmax(-1), (X,)
+
+
+def spoilt(name, number):
+    layer = nn.Linear(64, 8)
+    getattr(layer, name).data[1] = number
+    return layer, (X,)
+
+
+def nan_weight(): return spoilt("weight", math.nan)
+def infinite_weight(): return spoilt("weight", math.inf)
+def nan_bias(): return spoilt("bias", math.nan)
+def nan_input(): return nn.Linear(64, 8), (X * math.nan,)
+
+
+# Inputs to calibrate with
+
+def wrong(): return [X, X[:, :63]]
+def empty(): return []
+def tensor(): return X
+def number(): return 5
+def nans(): return [X, X * math.nan]
+def infinite(): return [X * math.inf]
+def huge(): return [torch.cat([X, -X]).reshape(2, 128)[:, 32:96] * 2e38]
+def double(): return [X.double()]
+def two(): return [(X, X)]
+def arrays(): return [X.numpy()]
+def none(): return [None]
+def elsewhere(): return [X.to("meta")]
+def failing(): raise RuntimeError("there is no such folder")
+
+
+def failing_later():
+    yield X
+    raise RuntimeError("the disk is gone")
+
+
+# Graphs quantised elsewhere
+
+class Around(nn.Module):
+    def __init__(self, *parameters):
+        super().__init__()
+        self.parameters_ = parameters
+
+    def forward(self, x):
+        return Q.dequantize_per_tensor(Q.quantize_per_tensor(x, *self.parameters_), *self.parameters_)
+
+
+def around(scale=0.5, zero_point=0, low=-128, high=127, dtype=torch.int8):
+    return Around(scale, zero_point, low, high, dtype), (X,)
+
+
+def zero_scale(): return around(0.0)
+def nan_scale(): return around(math.nan)
+def infinite_scale(): return around(math.inf)
+def negative_scale(): return around(-0.5)
+def vanishing_scale(): return around(1e-60)
+def zero_point(): return around(zero_point=300)
+def reversed_range(): return around(low=127, high=-128)
+def wide_range(): return around(low=-300)
+
+
+class Weight(nn.Module):
+    def __init__(self, scales, zero_points, axis=0):
+        super().__init__()
+        self.register_buffer("weight", torch.ones(8, 64, dtype=torch.int8))
+        self.register_buffer("scales", scales)
+        self.register_buffer("zero_points", zero_points)
+        self.axis = axis
+
+    def forward(self, x):
+        span = (self.axis, -127, 127, torch.int8)
+        return nn.functional.linear(x, Q.dequantize_per_channel(self.weight, self.scales, self.zero_points, *span))
+
+
+NONE = torch.zeros(8, dtype=torch.int64)
+
+
+def few_scales(): return Weight(torch.ones(7), NONE), (X,)
+def few_zero_points(): return Weight(torch.ones(8), NONE[:7]), (X,)
+def fractions(): return Weight(torch.ones(8), NONE + 0.5), (X,)
+def zero_scales(): return Weight(torch.zeros(8), NONE), (X,)
+def nan_scales(): return Weight(torch.full((8,), math.nan), NONE), (X,)
+def wrong_axis(): return Weight(torch.ones(8), NONE, axis=2), (X,)
+
+
+class Group(nn.Module):
+    def __init__(self, size, scale):
+        super().__init__()
+        self.register_buffer("weight", torch.ones(8, 64, dtype=torch.int8))
+        self.register_buffer("scales", torch.full((8, 64 // size), scale))
+        self.register_buffer("zero_points", torch.zeros(8, 64 // size, dtype=torch.int32))
+        self.size = size
+
+    def forward(self, x):
+        span = (self.scales, self.zero_points, -8, 7, torch.int8, self.size, torch.float32)
+        return nn.functional.linear(x, Q.dequantize_per_channel_group(self.weight, *span))
+
+
+def group(): return Group(24, 1.0), (X,)
+def nan_group(): return Group(32, math.nan), (X,)
+
+
+class Affine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scales", torch.ones(8, 1))
+        self.register_buffer("zero_points", torch.zeros(8, 1, dtype=torch.int32))
+        self.weight = nn.Parameter(torch.ones(8, 64))
+
+    def forward(self, x):
+        block, span = [1, 64], (torch.uint4, 0, 15)
+        q = torch.ops.torchao.quantize_affine(self.weight, block, self.scales, self.zero_points, *span)
+        return nn.functional.linear(
+            x, torch.ops.torchao.dequantize_affine(q, block, self.scales, self.zero_points, *span)
+        )
+
+
+def unknown_dtype(): return Affine(), (X,)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mine.py").write_text(MODELS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def check(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    """One line that says `message`, and nothing else: no output, no file, not even a part of one."""
+    assert main(["--model", *arguments, "--output_dir", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1), err
+    assert "error: " in err
+    assert message in err
+    assert not list(folder.glob("**/*.pte"))
+    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
+
+
+OPTIONS = [
+    (["mine.py:model", "--keep-float", "x"], "--keep-float says how to quantise: give --quantize as well"),
+    (["mine.py:model", "--quantize", "--group-size", "64"], "--group-size goes with --quantize=int4"),
+    (["mine.py:model", "--quantize=int4", "--group-size", "48"], "group_size is a positive multiple of 32, not 48"),
+    (["mine.py:model", "--quantize=int4", "--group-size", "-32"], "group_size is a positive multiple of 32, not -32"),
+    (
+        ["mine.py:model", "--quantize=int4", "--group-size", "all"],
+        "--group-size takes a number or 'channel', not 'all'",
+    ),
+    (["mine.py:model", "--quantize=int4", "--group-size", "96"], "groups of 96 do not divide the 64 inputs"),
+    (["mine.py:model", "--quantize", "--keep-float", "conv*"], "keep_float 'conv*' matches no layer"),
+    (["mine.py:model", "--quantize", "--min-sqnr", "nan"], "min_sqnr is a number of decibels, not nan"),
+    (["mine.py:model", "--quantize", "--min-sqnr", "200"], "200 dB are out of reach"),
+    (["mine.py:nothing", "--quantize"], "the model has nothing to quantise"),
+    (["mine.py:nan_weight", "--quantize=dynamic"], "'weight' has infinite or NaN values, which no scale can hold"),
+    (["mine.py:infinite_weight", "--quantize=int4"], "'weight' has infinite or NaN values, which no scale can hold"),
+    (["mine.py:infinite_weight", "--quantize"], "'weight' has infinite or NaN values, which no scale can hold"),
+    (["mine.py:nan_bias", "--quantize"], "'bias' has infinite or NaN values, which no scale can hold"),
+    (["mine.py:nan_input", "--quantize"], "tensor 0 has infinite or NaN values, which no scale can hold"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), OPTIONS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_options_and_models(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    check(folder, capsys, arguments, message)
+
+
+CALIBRATIONS = {
+    "wrong": 'loc("calibration input 1"): error: tensor 0 has shape [2, 63]; the model takes [2, 64]',
+    "empty": "there is no input in it: give an iterable of at least one",
+    "tensor": "it is a tensor: give an iterable of inputs",
+    "number": "it is of type int: give an iterable of inputs",
+    "nans": 'loc("calibration input 1"): error: tensor 0 has infinite or NaN values',
+    "infinite": 'loc("calibration input 0"): error: tensor 0 has infinite or NaN values',
+    "huge": "on the calibration inputs, which no scale can hold",
+    "double": "tensor 0 has dtype torch.float64; the model takes torch.float32",
+    "two": "it has 2 tensors; the model takes 1 tensor",
+    "arrays": "it is of type ndarray: give a tuple of tensors",
+    "none": "it is of type NoneType: give a tuple of tensors",
+    "elsewhere": "tensor 0 is on device meta; the model is on cpu",
+    "failing": "'failing' failed: RuntimeError: there is no such folder",
+    "failing_later": "'failing_later' failed: RuntimeError: the disk is gone",
+    "absent": "'mine.py' has no function 'absent'",
+}
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+def test_calibration(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    arguments = ["mine.py:model", "--quantize", "--calibration", f"mine.py:{name}"]
+    check(folder, capsys, arguments, CALIBRATIONS[name])
+
+
+SCALE = "a scale is a positive number that f32 can hold, got "
+GRAPHS = {
+    "zero_scale": SCALE + "0; correct the parameters, or quantise the model again",
+    "nan_scale": SCALE + "nan",
+    "infinite_scale": SCALE + "inf",
+    "negative_scale": SCALE + "-0.5",
+    "vanishing_scale": SCALE + "0",
+    "zero_point": "a zero point of the storage type is in -128:127, got 300",
+    "reversed_range": "the storage range 127:-128 is not in -128:127 or not in order",
+    "wide_range": "the storage range -300:127 is not in -128:127 or not in order",
+    "few_scales": "scales have shape 7, expected 8",
+    "few_zero_points": "8 scales and 7 zero points: one of each is needed",
+    "fractions": "a zero point is an integer, got 0.5",
+    "zero_scales": SCALE + "0",
+    "nan_scales": SCALE + "nan",
+    "wrong_axis": "'wrong_axis' does not export: Expecting axis to be < 2",
+    "group": "'group' does not export: w_int8.shape[-1] must be divisible by group_size",
+    "nan_group": SCALE + "nan",
+    "unknown_dtype": "tensors of torch.uint4 have no form here",
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_quantised_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for delegate in ([], ["--delegate"]):
+        check(folder, capsys, [f"mine.py:{name}", *delegate], GRAPHS[name])
