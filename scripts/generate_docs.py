@@ -110,6 +110,7 @@ def kernels_page() -> str:
         return " ".join(inspect.cleandoc(rule.__doc__ or "").split()) if rule else ""
 
     native, stock = portable_kernels(), executorch_kernels()
+    named = {op.row.out for op in edge.OPS.values()}
     rows = (
         (f"`{name}`", f"`{out}`" if (out := op.row.out) else "", has(out, native), has(out, stock), becomes(name))
         for name, op in edge.OPS.items()
@@ -118,7 +119,12 @@ def kernels_page() -> str:
         "# Kernels\n\n"
         "What runs an edge op that is not delegated: the kernel of its name, in xir's native runtime and in "
         f"{EXECUTORCH}; or, behind `decompose-for-kernels`, what the last column says. An op that has neither runs in "
-        "Python alone, through ATen.\n\n" + table(("op", "kernel", "native", EXECUTORCH, "is decomposed to"), rows)
+        "Python alone, through ATen.\n\n"
+        + table(("op", "kernel", "native", EXECUTORCH, "is decomposed to"), rows)
+        + f"Kernels of {EXECUTORCH} that the native runtime lacks; programs of other compilers that call them run in "
+        f"Python alone: {', '.join(f'`{kernel}`' for kernel in sorted(stock - native))}.\n\n"
+        "Native kernels that no op above names, for programs of other compilers and `edge.opaque`: "
+        f"{', '.join(f'`{kernel}`' for kernel in sorted(native - stock - named))}.\n"
     )
 
 

@@ -19,6 +19,7 @@
 #include "kernels/registry.h"
 #include "xir/check_graph.h"
 #include "xir/program.h"
+#include "xir/random.h"
 
 namespace py = pybind11;
 
@@ -418,6 +419,7 @@ PYBIND11_MODULE(_native, m) {
       .def_property_readonly("threads", &PyProgram::threads)
       .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
   m.def("portable_kernels", &xir::PortableKernelNames);
+  m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
         py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),

@@ -199,3 +199,75 @@ def upsample_linear1d(
     """Images of height 1."""
     image = aten.upsample_bilinear2d(self.unsqueeze(2), [1, *output_size], align_corners, None, scales)
     return image.squeeze(2)
+
+
+@decomposes(aten.conv3d.default)
+def conv3d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Sequence[int] = (1,),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    groups: int = 1,
+) -> torch.Tensor:
+    """The sum of convolutions of planes, one for each plane of the kernel: XNNPACK convolves two dimensions."""
+    if input.dim() == 4:
+        return conv3d(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    (step, *steps), (border, *borders), (distance, *distances) = (
+        list(numbers) * 3 if len(numbers) == 1 else list(numbers) for numbers in (stride, padding, dilation)
+    )
+    batch, channels, _, height, width = input.shape
+    planes = aten.constant_pad_nd(input, [0, 0, 0, 0, border, border]) if border else input
+    planes = planes.permute(0, 2, 1, 3, 4)
+    depth = (planes.shape[1] - distance * (weight.shape[2] - 1) - 1) // step + 1
+    total = None
+    for k in range(weight.shape[2]):
+        met = planes[:, k * distance : k * distance + (depth - 1) * step + 1 : step]
+        images = met.reshape(batch * depth, channels, height, width)
+        part = aten.conv2d(images, weight[:, :, k], bias if total is None else None, steps, borders, distances, groups)
+        total = part if total is None else total + part
+    assert total is not None
+    return total.reshape(batch, depth, *total.shape[1:]).permute(0, 2, 1, 3, 4)
+
+
+@decomposes(aten.conv3d.padding)
+def conv3d_padded(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Sequence[int] = (1,),
+    padding: str = "valid",
+    dilation: Sequence[int] = (1,),
+    groups: int = 1,
+) -> torch.Tensor:
+    """A border as wide as the kernel reaches, one more behind than before where that is odd, or none."""
+    if padding == "same":
+        distances = list(dilation) * 3 if len(dilation) == 1 else dilation
+        reaches = [distance * (size - 1) for distance, size in zip(distances, weight.shape[2:], strict=True)]
+        border = [width for reach in reversed(reaches) for width in (reach // 2, reach - reach // 2)]
+        input = aten.constant_pad_nd(input, border)
+    return conv3d(input, weight, bias, stride, (0,), dilation, groups)
+
+
+@decomposes(aten.max_pool3d.default)
+def max_pool3d(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> torch.Tensor:
+    """The largest over height and width, then over depth."""
+    (size, *sizes), (step, *steps), (border, *borders), (distance, *distances) = (
+        list(numbers) * 3 if len(numbers) == 1 else list(numbers)
+        for numbers in (kernel_size, stride or kernel_size, padding, dilation)
+    )
+    *outer, depth, height, width = self.shape
+    planes = self.reshape(-1, depth, height, width)
+    planes = aten.max_pool2d(planes, sizes, steps, borders, distances, ceil_mode)
+    rows, columns = planes.shape[2:]
+    lines = planes.reshape(-1, 1, depth, rows * columns)
+    lines = aten.max_pool2d(lines, [size, 1], [step, 1], [border, 0], [distance, 1], ceil_mode)
+    return lines.reshape(*outer, lines.shape[2], rows, columns)

@@ -7,7 +7,16 @@ The work is done by the C++ runtime (`backend_cpp/`); operators that it has no k
 """
 
 from xir.runtime._native import XirRuntimeError
-from xir.runtime.program import Method, MethodMetadata, ProfileEvent, Program, Runtime, ValueInfo, portable_kernels
+from xir.runtime.program import (
+    Method,
+    MethodMetadata,
+    ProfileEvent,
+    Program,
+    Runtime,
+    ValueInfo,
+    manual_seed,
+    portable_kernels,
+)
 
 __all__ = [
     "Method",
@@ -17,5 +26,6 @@ __all__ = [
     "Runtime",
     "ValueInfo",
     "XirRuntimeError",
+    "manual_seed",
     "portable_kernels",
 ]

@@ -171,6 +171,14 @@ class Runtime:
         return Program(_native.open(os.fspath(source), **options))
 
 
+def manual_seed(seed: int) -> None:
+    """Begin the random numbers of the runtime's own kernels (`aten::rand.out`, …) anew, for all programs.
+
+    They are other numbers than torch's for the same seed, below 2^64. Without a seed each process has its own.
+    """
+    _native.manual_seed(seed)
+
+
 def portable_kernels() -> frozenset[str]:
     """The kernels that the runtime has itself, in C++, by the names that programs call them by (`aten::add.out`)."""
     return frozenset(_native.portable_kernels())

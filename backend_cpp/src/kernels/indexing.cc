@@ -216,6 +216,79 @@ Status ScatterValue(const Tensor& self, int64_t dim, const Tensor& index, const 
   });
 }
 
+struct MultiplyNew {
+  template <typename T>
+  T operator()(T old, T value) const {
+    return Times(old, value);
+  }
+};
+
+// The larger or smaller one; a NaN wins.
+template <bool larger>
+struct TakeExtreme {
+  template <typename T>
+  T operator()(T old, T value) const {
+    if (old != old || value != value) return old != old ? old : value;
+    return (larger ? value > old : value < old) ? value : old;
+  }
+};
+
+// Divides each element by how many were added up in it; integers are rounded down.
+template <typename T>
+Status DivideByCount(size_t dim, const Tensor& index, bool include_self, const Tensor& out) {
+  Scratch<int64_t> counts;
+  XIR_RETURN_IF_ERROR(counts.Allocate(out.numel()));
+  std::fill_n(counts.data(), out.numel(), include_self ? 1 : 0);
+  XIR_RETURN_IF_ERROR(
+      ForEachAlong(out, dim, index, [&](int64_t to, int64_t) { ++counts.data()[to]; }));
+  const LoadFunction load = LoaderOf(out.dtype, kComputeOf<T>);
+  const StoreFunction store = StorerOf(out.dtype, kComputeOf<T>);
+  const auto size = static_cast<int64_t>(ElementSize(out.dtype));
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    const auto count = static_cast<T>(std::max<int64_t>(counts.data()[i], 1));
+    T value{};
+    load(out.as<uint8_t>() + i * size, 1, 1, &value);
+    if constexpr (std::is_integral_v<T>) {
+      value = value / count - (value % count < 0 ? 1 : 0);
+    } else {
+      value /= count;
+    }
+    store(&value, 1, out.as<uint8_t>() + i * size, 1);
+  }
+  return {};
+}
+
+Status CombineAlong(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                    std::string_view reduce, Tensor& out) {
+  if (reduce == "amax") return ScatterTensor(self, dim, index, src, TakeExtreme<true>(), out);
+  if (reduce == "amin") return ScatterTensor(self, dim, index, src, TakeExtreme<false>(), out);
+  if (reduce == "prod") return ScatterTensor(self, dim, index, src, MultiplyNew(), out);
+  if (reduce == "sum" || reduce == "mean") return ScatterAdd(self, dim, index, src, out);
+  return Invalid("a reduction by ", reduce);
+}
+
+Status ScatterReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                     std::string_view reduce, bool include_self, Tensor& out) {
+  if (out.dtype == DType::kBool) return Unsupported("elements of this dtype");
+  if (include_self) {
+    XIR_RETURN_IF_ERROR(CombineAlong(self, dim, index, src, reduce, out));
+  } else if (reduce == "amax" || reduce == "amin") {
+    // What is written to begins with one of those that are compared there.
+    XIR_RETURN_IF_ERROR(ScatterSrc(self, dim, index, src, out));
+    XIR_RETURN_IF_ERROR(CombineAlong(out, dim, index, src, reduce, out));
+  } else {
+    // Or with what changes nothing.
+    const Scalar start(int64_t{reduce == "prod" ? 1 : 0});
+    XIR_RETURN_IF_ERROR(ScatterValue(self, dim, index, start, out));
+    XIR_RETURN_IF_ERROR(CombineAlong(out, dim, index, src, reduce, out));
+  }
+  if (reduce != "mean" || index.numel() == 0) return {};
+  XIR_ASSIGN_OR_RETURN(const size_t at, WrapDim(dim, self.rank()));
+  return DispatchNumeric(out.dtype, [&](auto zero) {
+    return DivideByCount<decltype(zero)>(at, index, include_self, out);
+  });
+}
+
 // Indexing by several tensors at once, as in self[indices]: the indexed dimensions give way to the
 // one shape that the indices broadcast to.
 struct Lookup {
@@ -476,6 +549,7 @@ constexpr PortableKernel kRows[] = {
     MakeKernel<MaskedScatter>("aten::masked_scatter.out"),
     MakeKernel<NonZero>("aten::nonzero.out"),
     MakeKernel<ScatterSrc>("aten::scatter.src_out"),
+    MakeKernel<ScatterReduce>("aten::scatter_reduce.two_out"),
     MakeKernel<ScatterValue>("aten::scatter.value_out"),
     MakeKernel<ScatterAdd>("aten::scatter_add.out"),
 };

@@ -179,6 +179,51 @@ Status VarMean(const Tensor& self, const std::optional<Ints>& dims,
   return VarianceOf(self, dims, correction ? correction->to<double>() : 1.0, keep, out, &mean);
 }
 
+// (sum of |x|^order)^(1/order); of orders 0, ∞ and -∞ how many are not 0, the largest and the
+// smallest.
+Status VectorNorm(const Tensor& self, const Scalar& order, const std::optional<Ints>& dims,
+                  bool keep, Unused, Tensor& out) {
+  if (!IsFloating(self.dtype) || !IsFloating(out.dtype)) return Unsupported("other than floats");
+  XIR_ASSIGN_OR_RETURN(const Plan plan, MakePlan(self, dims, keep));
+  const auto p = order.to<double>();
+  if (std::isinf(p) && plan.count == 0 && plan.shape.numel() > 0) {
+    return Invalid("an extreme of no elements");
+  }
+  XIR_RETURN_IF_ERROR(ResizeResult(out, plan.shape));
+  return DispatchFloating(out.dtype, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    Scratch<double> norms;
+    XIR_RETURN_IF_ERROR(norms.Allocate(out.numel()));
+    if (std::isinf(p)) {
+      // The extreme of all magnitudes; a NaN is one.
+      const auto farther = [p](double best, double x) {
+        return best == best && (x != x || (p > 0 ? x > best : x < best)) ? x : best;
+      };
+      FoldAll<T>(
+          self, plan, p > 0 ? 0.0 : -p, norms.data(),
+          [&](double best, T x, int64_t) {
+            return farther(best, std::abs(static_cast<double>(x)));
+          },
+          farther);
+      return StoreResults(norms.data(), out);
+    }
+    const auto term = [p](double x) {
+      if (p == 0) return x == 0 ? 0.0 : 1.0;
+      if (p == 1) return std::abs(x);
+      return p == 2 ? x * x : std::pow(std::abs(x), p);
+    };
+    FoldAll<T>(
+        self, plan, 0.0, norms.data(),
+        [&](double sum, T x, int64_t) { return sum + term(static_cast<double>(x)); },
+        [](double a, double b) { return a + b; });
+    for (int64_t i = 0; i < out.numel() && p != 0 && p != 1; ++i) {
+      double& norm = norms.data()[i];
+      norm = p == 2 ? std::sqrt(norm) : std::pow(norm, 1 / p);
+    }
+    return StoreResults(norms.data(), out);
+  });
+}
+
 // The larger, or smaller; a NaN wins.
 struct Larger {
   template <typename T>
@@ -351,6 +396,7 @@ constexpr PortableKernel kRows[] = {
     MakeKernel<TruthOfDim<false>>("aten::any.out"),
     MakeKernel<PositionOfExtreme<Larger>>("aten::argmax.out"),
     MakeKernel<PositionOfExtreme<Smaller>>("aten::argmin.out"),
+    MakeKernel<VectorNorm>("aten::linalg_vector_norm.out"),
     MakeKernel<ExtremeOfDim<Larger>>("aten::max.dim_max"),
     MakeKernel<ExtremeOfAll<Larger>>("aten::max.unary_out"),
     MakeKernel<MeanOfAll>("aten::mean.dtype_out"),

@@ -1,4 +1,5 @@
-// Kernels whose results are as long as the operand's lines: running sums, and lines in order.
+// Kernels whose results are as long as the operand's lines: running sums and products, and
+// lines in order.
 #include <algorithm>
 
 #include "kernels/families.h"
@@ -7,24 +8,43 @@
 namespace xir::kernels {
 namespace {
 
-Status CumSum(const Tensor& self, int64_t dim, Unused, Tensor& out) {
+// What has been combined so far, for each element of a line.
+struct Sums {
+  static constexpr int kStart = 0;
+  template <typename T>
+  static T Join(T a, T b) {
+    return Plus(a, b);
+  }
+};
+
+struct Products {
+  static constexpr int kStart = 1;
+  template <typename T>
+  static T Join(T a, T b) {
+    return Times(a, b);
+  }
+};
+
+template <typename Operation>
+Status Scan(const Tensor& self, int64_t dim, Unused, Tensor& out) {
   if (!IsNumeric(self.dtype) || !IsNumeric(out.dtype)) return Unsupported("elements of this dtype");
-  if (IsFloating(self.dtype) && !IsFloating(out.dtype)) return Unsupported("a sum in integers");
+  if (IsFloating(self.dtype) && !IsFloating(out.dtype)) return Unsupported("a result in integers");
   XIR_ASSIGN_OR_RETURN(const size_t at, WrapDim(dim, self.rank()));
   XIR_RETURN_IF_ERROR(ResizeResult(out, self.shape));
   const Lines lines(self.shape, at);
   return DispatchNumeric(out.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
-    using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
+    using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
     InputArray<T> in;
     OutputArray<T> result;
     XIR_RETURN_IF_ERROR(in.Init(self));
     XIR_RETURN_IF_ERROR(result.Init(out));
     lines.ForEach([&](int64_t offset, int64_t) {
-      Sum sum{0};
+      Wide joined{Operation::kStart};
       for (int64_t i = 0; i < lines.size; ++i) {
-        sum = Plus(sum, static_cast<Sum>(in.data()[offset + i * lines.inner]));
-        result.data()[offset + i * lines.inner] = static_cast<T>(sum);
+        const auto next = static_cast<Wide>(in.data()[offset + i * lines.inner]);
+        joined = Operation::Join(joined, next);
+        result.data()[offset + i * lines.inner] = static_cast<T>(joined);
       }
     });
     return result.Commit();
@@ -103,7 +123,8 @@ Status Sort(const Tensor& self, int64_t dim, bool descending, Tensor& values, Te
 }
 
 constexpr PortableKernel kRows[] = {
-    MakeKernel<CumSum>("aten::cumsum.out"),
+    MakeKernel<Scan<Products>>("aten::cumprod.out"),
+    MakeKernel<Scan<Sums>>("aten::cumsum.out"),
     MakeKernel<Sort>("aten::sort.values"),
     MakeKernel<TopK>("aten::topk.values"),
 };

@@ -63,6 +63,23 @@ def test_conv2d(options: dict[str, Any]) -> None:
     assert_whole(trained(nn.Conv2d(4, 8, **options)), (IMAGE,))
 
 
+VOLUMES = [
+    *grid(kernel_size=[2, (3, 1, 2)], stride=[1, (2, 1, 3)], padding=[0, (1, 0, 2)], bias=[True, False]),
+    *grid(kernel_size=[3], dilation=[(2, 1, 2)], groups=[1, 2], padding=["same"]),
+]
+
+
+@pytest.mark.parametrize("options", VOLUMES, ids=name)
+def test_conv3d(options: dict[str, Any]) -> None:
+    assert_whole(trained(nn.Conv3d(4, 6, **options)), (r(2, 4, 5, 6, 7),))
+
+
+def test_conv3d_in_context() -> None:
+    layers = nn.Conv3d(2, 4, 3, padding=1), nn.BatchNorm3d(4), nn.ReLU(), nn.MaxPool3d(2)
+    assert_whole(trained(nn.Sequential(*layers)), (r(1, 2, 4, 6, 6),))
+    assert_whole(trained(layers[0]), (r(2, 4, 6, 6),))
+
+
 @pytest.mark.parametrize("options", DEPTHWISE, ids=name)
 def test_depthwise(options: dict[str, Any]) -> None:
     rest = {key: value for key, value in options.items() if key != "multiplier"}

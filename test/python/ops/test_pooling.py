@@ -111,3 +111,18 @@ def test_resizing(options: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_resizing_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
     assert_whole(model, inputs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": (3, 2, 2), "stride": (1, 2, 3), "padding": (1, 0, 1)},
+        {"kernel_size": 2, "dilation": (2, 1, 2), "stride": 1},
+        {"kernel_size": (2, 3, 2), "ceil_mode": True},
+    ],
+    ids=str,
+)
+def test_largest_of_volumes(options: dict[str, Any]) -> None:
+    assert_whole(nn.MaxPool3d(**options), (r(2, 3, 5, 6, 7),))
+    assert_whole(nn.MaxPool3d(**options), (r(3, 5, 6, 7),))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from runtime.kernels import KernelProgram, flatten, reference
 
-from xir.runtime import portable_kernels, program
+from xir.runtime import manual_seed, portable_kernels, program
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -275,6 +275,13 @@ CASES.update(
             for correction in (None, 0, 2)
             for keep in (False, True)
         ],
+        "aten::linalg_vector_norm.out": [
+            (x, order, dims, keep, None)
+            for x in (*(rand(3, 4, 5, dtype=d) for d in FLOATS), rand(2, 3, 4, 5).to(memory_format=LAST))
+            for order in (2, 1, 0, 3, 2.5, -1, math.inf, -math.inf)
+            for dims, keep in (([0], False), ([1, -1], True), (None, False))
+        ]
+        + [(SPECIAL, order, None, False, None) for order in (2, 0, math.inf, -math.inf)],
         "aten::var.out": [(rand(3, 40), [-1], unbiased, True) for unbiased in (False, True)],
         "aten::var_mean.correction_out": [(rand(3, 40, dtype=d), [0], 1, False) for d in FLOATS],
         **{
@@ -290,6 +297,11 @@ CASES.update(
             for name in ("_softmax", "_log_softmax")
         },
         "aten::cumsum.out": [
+            (rand(3, 4, 5, dtype=d), dim, None, out(d if d.is_floating_point else torch.int64))
+            for d in ALL
+            for dim in (0, -1)
+        ],
+        "aten::cumprod.out": [
             (rand(3, 4, 5, dtype=d), dim, None, out(d if d.is_floating_point else torch.int64))
             for d in ALL
             for dim in (0, -1)
@@ -383,6 +395,20 @@ CASES.update(
         "aten::adaptive_max_pool2d.out": [
             (rand(2, 3, 9, 8), size, out(torch.float32, INDEX)) for size in ([1, 1], [4, 3])
         ],
+        "aten::grid_sampler_2d.out": [
+            (rand(2, 3, 5, 4, dtype=d), rand(2, 6, 7, 2, dtype=d, low=-2, high=2), mode, padding, align)
+            for d in FLOATS[:2]
+            for mode in range(3)
+            for padding in range(3)
+            for align in (True, False)
+        ]
+        + [
+            (rand(1, 2, 1, 1), rand(1, 3, 3, 2), mode, padding, align)
+            for mode in range(3)
+            for padding in range(3)
+            for align in (True, False)
+        ]
+        + [(rand(1, 2, 3, 3), torch.tensor([[[[1e30, 0.0], [-1e30, 3.0]]]]), mode, 0, False) for mode in range(2)],
         "aten::upsample_bilinear2d.vec_out": [
             (rand(2, 3, 5, 4, dtype=d), *to)
             for d in FLOATS[:2]
@@ -553,6 +579,25 @@ CASES.update(
             for name in ("scatter.src",)
         },
         "aten::scatter.value_out": [(rand(3, 4, dtype=d), 1, POSITIONS[:2], 7) for d in ALL],
+        "aten::scatter_reduce.two_out": [
+            (rand(3, 4, dtype=d), dim, POSITIONS, rand(5, 4, dtype=d), reduce, include_self)
+            for d in (*FLOATS[:2], *INTS)
+            for dim in (0, 1)
+            for reduce in ("sum", "prod", "mean", "amax", "amin")
+            for include_self in (True, False)
+        ]
+        + [
+            (
+                SPECIAL[:12].view(3, 4),
+                0,
+                POSITIONS,
+                SPECIAL[[*range(14), *range(6)]].view(5, 4),
+                reduce,
+                include_self,
+            )
+            for reduce in ("sum", "amax", "amin")
+            for include_self in (True, False)
+        ],
         "aten::scatter_add.out": [
             (rand(3, 4, dtype=d), dim, POSITIONS, rand(5, 4, dtype=d)) for d in (*FLOATS[:2], *INTS) for dim in (0, 1)
         ],
@@ -749,7 +794,60 @@ def test_agrees_with_torch(name: str):
     check(name, CASES[name])
 
 
-WITHOUT_ORACLE = {"aten::copy_", "aten::index_put_", "aten::empty.out", "dim_order_ops::_empty_dim_order.out"}
+RANDOM = {"aten::rand.out", "aten::randn.out", "aten::randperm.out"}
+"""Results that nobody knows before."""
+
+
+def draw(name: str, *arguments: Any, like: torch.Tensor, seed: int | None = None) -> torch.Tensor:
+    """What a program of one random kernel answers."""
+    if seed is not None:
+        manual_seed(seed)
+    kernels = KernelProgram()
+    kernels.call(name, arguments, [like])
+    return kernels.run()[0]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_uniform_numbers(dtype: torch.dtype):
+    drawn = draw("aten::rand.out", [200, 200], like=torch.empty(200, 200, dtype=dtype), seed=1).double()
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    digits = {torch.float16: 11, torch.bfloat16: 8}.get(dtype, 24)
+    assert len(drawn.unique()) > 0.7 * min(2**digits, drawn.numel())
+    # The mean and the variance of 40,000 numbers are this near in all but one of a million draws.
+    assert abs(drawn.mean() - 0.5) < 5 * math.sqrt(1 / 12 / drawn.numel()) + 2.0**-digits
+    assert abs(drawn.var() - 1 / 12) < 0.003
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normal_numbers(dtype: torch.dtype):
+    drawn = draw("aten::randn.out", [200, 200], like=torch.empty(200, 200, dtype=dtype), seed=2).double()
+    assert drawn.isfinite().all()
+    assert abs(drawn.mean()) < 5 / math.sqrt(drawn.numel())
+    assert abs(drawn.var() - 1) < 5 * math.sqrt(2 / drawn.numel())
+    assert abs((drawn.abs() < 1).double().mean() - 0.6827) < 0.015
+    assert abs((drawn.abs() < 2).double().mean() - 0.9545) < 0.01
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32])
+def test_random_orders(dtype: torch.dtype):
+    drawn = draw("aten::randperm.out", 500, like=torch.empty(500, dtype=dtype), seed=3)
+    assert sorted(drawn.tolist()) == list(range(500))
+    assert (drawn == torch.arange(500)).sum() < 10
+    # Each of three numbers is as likely in each place.
+    orders = torch.stack([draw("aten::randperm.out", 3, like=torch.empty(3, dtype=dtype)) for _ in range(300)])
+    assert all(60 < (orders[:, place] == number).sum() < 140 for place in range(3) for number in range(3))
+
+
+@pytest.mark.parametrize(("name", "argument"), [("aten::rand.out", [9]), ("aten::randperm.out", 9)])
+def test_a_seed_repeats_the_numbers(name: str, argument: Any):
+    first, again, next_one, other = (draw(name, argument, like=torch.empty(9), seed=seed) for seed in (7, 7, None, 8))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, next_one)
+    assert not torch.equal(first, other)
+
+
+WITHOUT_ORACLE = RANDOM | {"aten::copy_", "aten::index_put_", "aten::empty.out", "dim_order_ops::_empty_dim_order.out"}
 """Results that nobody compares, and in-place kernels, whose result is no tensor of its own."""
 
 
