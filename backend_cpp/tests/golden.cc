@@ -1,5 +1,6 @@
 #include "golden.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,18 +36,33 @@ Bytes SegmentBytes(const Blob& file, const program::ProgramT& program, size_t in
   return Bytes(file.data() + Read<uint64_t>(file, 24) + segment.offset, segment.size);
 }
 
-// The graph's flatbuffer behind an XH00 header.
-Blob PackGraph(const graph::XNNGraphT& graph) {
+Blob FlatbufferOf(const graph::XNNGraphT& graph) {
   flatbuffers::FlatBufferBuilder builder;
   graph::FinishXNNGraphBuffer(builder, graph::CreateXNNGraph(builder, &graph));
-  const size_t data_offset = RoundUp(kHeaderSize + builder.GetSize(), 16);
-  Blob blob(data_offset, 0);
-  std::memcpy(blob.data() + 4, "XH00", 4);
+  return Blob(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+}
+
+// The graph of a program's first delegate.
+std::unique_ptr<graph::XNNGraphT> FirstGraph(const Blob& file, const program::ProgramT& program) {
+  const auto& where = *program.execution_plan.at(0)->delegates.at(0)->processed;
+  const Bytes blob = SegmentBytes(file, program, where.index);
+  uint32_t offset;
+  std::memcpy(&offset, blob.data() + 10, sizeof(offset));
+  return graph::UnPackXNNGraph(blob.data() + offset);
+}
+
+// The graph's flatbuffer behind an XH00 header.
+Blob PackGraph(const graph::XNNGraphT& graph) {
+  const Blob flatbuffer = FlatbufferOf(graph);
+  const size_t data_offset = RoundUp(kHeaderSize + flatbuffer.size(), 16);
+  Blob blob(kHeaderSize, 0);
+  std::copy_n("XH00", 4, blob.begin() + 4);
   Write<uint16_t>(&blob, 8, 30);
   Write<uint32_t>(&blob, 10, kHeaderSize);
-  Write<uint32_t>(&blob, 14, builder.GetSize());
+  Write<uint32_t>(&blob, 14, static_cast<uint32_t>(flatbuffer.size()));
   Write<uint32_t>(&blob, 18, static_cast<uint32_t>(data_offset));
-  std::memcpy(blob.data() + kHeaderSize, builder.GetBufferPointer(), builder.GetSize());
+  blob.insert(blob.end(), flatbuffer.begin(), flatbuffer.end());
+  blob.resize(data_offset, 0);
   return blob;
 }
 
@@ -93,18 +109,21 @@ Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>
 
 Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit) {
   return EditProgram(file, [&](program::ProgramT* program) {
-    auto& where = *program->execution_plan.at(0)->delegates.at(0)->processed;
-    const Bytes blob = SegmentBytes(file, *program, where.index);
-    uint32_t offset;
-    std::memcpy(&offset, blob.data() + 10, sizeof(offset));
-    const auto graph = graph::UnPackXNNGraph(blob.data() + offset);
+    const auto graph = FirstGraph(file, *program);
     edit(graph.get());
+    auto& where = *program->execution_plan.at(0)->delegates.at(0)->processed;
     where.location = program::DataLocation::Inline;
     where.index = static_cast<uint32_t>(program->backend_delegate_data.size());
     auto data = std::make_unique<program::BackendDelegateInlineDataT>();
     data->data = PackGraph(*graph);
     program->backend_delegate_data.push_back(std::move(data));
   });
+}
+
+Blob GraphOf(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit) {
+  const auto graph = FirstGraph(file, *program::UnPackProgram(file.data()));
+  edit(graph.get());
+  return FlatbufferOf(*graph);
 }
 
 graph::XNodeT* FindNode(graph::XNNGraphT* graph, graph::XNodeUnion kind) {

@@ -25,6 +25,9 @@ Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>
 // The program with the graph of its first delegate changed. The graph moves into the flatbuffer.
 Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);
 
+// The flatbuffer of that graph alone, changed.
+Blob GraphOf(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);
+
 // The first node of a kind; fails the test where there is none.
 graph::XNodeT* FindNode(graph::XNNGraphT* graph, graph::XNodeUnion kind);
 // The tensor of a value by its id.
