@@ -1,7 +1,16 @@
 """The rules that turn edge ops without a kernel into ops that have one, a file a family; importing the package fills
 `DECOMPOSITIONS`."""
 
-from xir.transforms.decompositions import convolution, elementwise, matrix, normalization, pooling, reduction, shape
+from xir.transforms.decompositions import (
+    convolution,
+    elementwise,
+    matrix,
+    normalization,
+    pooling,
+    quantization,
+    reduction,
+    shape,
+)
 from xir.transforms.decompositions.rule import DECOMPOSITIONS, Decomposition, EdgeBuilder
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "matrix",
     "normalization",
     "pooling",
+    "quantization",
     "reduction",
     "shape",
 ]

@@ -36,7 +36,7 @@ CHOOSE = frozenset((*(f"{DECOMPOSED}choose_qparams{form}" for form in _CHOICES),
 
 
 def integer_range(op: edge.EdgeOp) -> tuple[int, int]:
-    """The smallest and the largest integer that a quantise or dequantise op speaks of."""
+    """The smallest and the largest integer that an op of quantisation speaks of."""
     low, high = op.value("quant_min"), op.value("quant_max")
     if low is not None and high is not None:
         return int(low), int(high)
@@ -48,9 +48,8 @@ def integer_range(op: edge.EdgeOp) -> tuple[int, int]:
 
 def storage_of(op: edge.EdgeOp) -> Attribute:
     """The type of an op's integers."""
-    if "dtype" in op.schema.values:
-        return op.value("dtype")
-    return op.value("output_dtype" if op.name in QUANTISE else "input_dtype")
+    names = ("dtype", "target_dtype", "output_dtype" if op.name in QUANTISE else "input_dtype")
+    return op.value(next(name for name in names if name in op.schema.values))
 
 
 def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:

@@ -282,9 +282,21 @@ CASES: dict[str, list[Case]] = {
         "choose_qparams_symmetric.tensor": [(X, -128, 127, 1e-5, torch.int8)],
         "choose_qparams_per_token_asymmetric": [(X, torch.int8)],
     }.items()},
-    "torchao.choose_qparams_affine": [(X, "ASYMMETRIC", [1, 3], torch.int8, -128, 127)],
-    "torchao.quantize_affine": [(X, [1, 3], f(2, 1), torch.zeros(2, 1, dtype=torch.int8), torch.int8, -128, 127)],
-    "torchao.dequantize_affine": [(i8(2, 4), [1, 2], f(2, 2), None, torch.int8, -8, 7)],
+    "torchao.choose_qparams_affine": [
+        (X, "ASYMMETRIC", [1, 3], torch.int8, -128, 127),
+        (X - 1, "SYMMETRIC", [2, 3], torch.int8, None, None, 1e-5, torch.float32, torch.int8, True),
+        (f(2, 8) - 0.3, "SYMMETRIC_NO_CLIPPING_ERR", [1, 4], torch.int8, -8, 7, None, None, torch.int32, True),
+    ],
+    "torchao.quantize_affine": [
+        (X, [1, 3], f(2, 1), torch.zeros(2, 1, dtype=torch.int8), torch.int8, -128, 127),
+        (f(2, 8) * 9, [2, 4], f(1, 2), torch.tensor([[3, -2]]), torch.int8, -8, 7),
+        (X, [1, 1], f(2, 3), torch.zeros(2, 3), torch.int8),
+    ],
+    "torchao.dequantize_affine": [
+        (i8(2, 4), [1, 2], f(2, 2), None, torch.int8, -8, 7),
+        (i8(2, 4), [2, 1], f(1, 4), i8(1, 4), torch.int8, -128, 127),
+        (i8(2, 4), [2, 4], f(), torch.tensor(3), torch.int8, -128, 127, {"output_dtype": torch.float16}),
+    ],
 }  # fmt: skip
 for name in ALSO_INTEGER:
     CASES[name] = [*CASES[name], (n(3),)]
