@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -28,6 +29,12 @@ def _mm(op: EdgeOp) -> Sequence[Attribute]:
     (value, a), (_, b) = _ranked(op, "self", 2), _ranked(op, "mat2", 2)
     _inner(op, a, b)
     return (tensor_type(element_of(value), (a[0], b[1])),)
+
+
+def _int_mm(op: EdgeOp) -> Sequence[Attribute]:
+    (_, a), (_, b) = _ranked(op, "self", 2), _ranked(op, "mat2", 2)
+    _inner(op, a, b)
+    return (tensor_type(i32, (a[0], b[1])),)
 
 
 def _bmm(op: EdgeOp) -> Sequence[Attribute]:
@@ -93,6 +100,8 @@ def _attention(op: EdgeOp) -> Sequence[Attribute]:
 
 ROWS = [
     row("aten::mm(Tensor self, Tensor mat2) -> Tensor", "Product of two matrices.", out="mm.out", infer=_mm),
+    row("aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", "Product of two matrices of 8-bit integers, in 32 bits.",
+        infer=_int_mm),
     row("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
         "beta * self + alpha * mat1 @ mat2.", out="addmm.out", infer=_addmm),
     row("aten::bmm(Tensor self, Tensor mat2) -> Tensor", "Products of matrices, one a batch.", out="bmm.out",

@@ -23,6 +23,13 @@ def linear(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
     return product if bias is None else b.call("add.Tensor", self=product, other=bias)
 
 
+@decomposition("edge._int_mm")
+def int_mm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`mm` of 32-bit integers"""
+    operands = [b.convert(op.required(name), like=op.results[0]) for name in ("self", "mat2")]
+    return b.call("mm", self=operands[0], mat2=operands[1])
+
+
 @decomposition("edge.baddbmm")
 def baddbmm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
     """`self * beta + bmm(batch1, batch2) * alpha`"""

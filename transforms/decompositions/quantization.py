@@ -70,8 +70,8 @@ def quantize_affine(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
 
 @decomposition("edge.torchao.dequantize_affine")
 def dequantize_affine(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
-    """`dequantize_per_channel` where blocks are channels, else `(input - zero_point) * scale`, parameters broadcast over
-    their blocks"""
+    """`(input - zero_point) * scale`, parameters broadcast over their blocks; where those are channels,
+    `dequantize_per_channel`"""
     value, scale, zero_point = op.required("input"), op.required("scale"), op.tensor("zero_point")
     result, blocks = op.results[0], Blocks.of(value, op.value("block_size"), b)
     channels = [axis for axis, count in enumerate(blocks.counts) if count != 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -153,3 +154,81 @@ def check_written_back(file: bytes, expected: torch.Tensor, x: torch.Tensor) -> 
     for result in run(stream.getvalue(), x):
         assert torch.equal(result, expected)
     assert module_to_text(read(stream.getvalue(), rewritten), rewritten, PrintOptions(resources=True)) == text
+
+
+@dataclass(frozen=True)
+class Modules:
+    """What becomes of linear modules under a configuration of torchao's."""
+
+    config: torchao.quant_api.AOBaseConfig
+    input: str
+    filter: str
+    """The element types of the fully connected nodes' operands, as far as they are written here."""
+    limit: float = 1e-5
+    """How far results may be from eager's, relative to the largest."""
+    remark: str = ""
+    """Why filters became floating point."""
+
+
+BLOCK = "{0:1, 1:32}"
+ROWS_OF_8 = "!xnnpack.qd<i8, 1>"
+IN_BLOCKS = "a filter quantised by block wants an input quantised at run time"
+MODULES: dict[str, Modules] = {
+    "8da8w": Modules(dynamic(8, PerAxis(0)), ROWS_OF_8, "!quant.uniform<i8:f32:0"),
+    "8da4w": Modules(dynamic(4, PerAxis(0)), ROWS_OF_8, "!quant.uniform<i4:f32:0"),
+    "8da3w": Modules(dynamic(3, PerAxis(0)), ROWS_OF_8, "!quant.uniform<i4:f32:0"),
+    "8da4w, groups": Modules(dynamic(4, PerGroup(32), weight_scale_dtype=torch.bfloat16), ROWS_OF_8, BLOCK),
+    "8da4w, groups, scales in fp32": Modules(dynamic(4, PerGroup(32)), ROWS_OF_8, BLOCK, 0.01),
+    "8da8w, groups": Modules(dynamic(8, PerGroup(32)), "f32", "f32", 0.03, "blocks are of 4-bit input channels"),
+    "8da4w, small groups": Modules(dynamic(4, PerGroup(16)), "f32", "f32", 0.03, "blocks of 16 do not divide"),
+    "8da4w, zero points": Modules(
+        dynamic(4, PerGroup(32), weight_mapping_type=torchao.MappingType.ASYMMETRIC),
+        "f32",
+        "f32",
+        0.03,
+        "the filter's zero points must be 0",
+    ),
+    # torchao's activations are symmetric here, XNNPACK's are not, which is the more accurate.
+    "int8, symmetric": Modules(
+        torchao.Int8DynamicActivationInt8WeightConfig(), ROWS_OF_8, "!quant.uniform<i8:f32:0", 0.03
+    ),
+    "int8": Modules(
+        torchao.Int8DynamicActivationInt8WeightConfig(act_mapping_type=torchao.MappingType.ASYMMETRIC),
+        ROWS_OF_8,
+        "!quant.uniform<i8:f32:0",
+    ),
+    "int8 weights": Modules(torchao.Int8WeightOnlyConfig(), "f32", "!quant.uniform<i8:f32:0"),
+    "8 bits, weights": Modules(
+        torchao.IntxWeightOnlyConfig(weight_dtype=bits(8), granularity=PerAxis(0)), "f32", "!quant.uniform<i8:f32:0"
+    ),
+    "4 bits, weights": Modules(
+        torchao.IntxWeightOnlyConfig(weight_dtype=bits(4), granularity=PerAxis(0)), "f32", "!quant.uniform<i4:f32:0"
+    ),
+    "4 bits, weights, groups": Modules(
+        torchao.IntxWeightOnlyConfig(weight_dtype=bits(4), granularity=PerGroup(32)), "f32", "f32", remark=IN_BLOCKS
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (2, 3, 64)], ids=["rows", "batch"])
+@pytest.mark.parametrize("name", MODULES)
+def test_linear_modules_that_torchao_quantised(name: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    modules, x = MODULES[name], torch.randn(shape)
+    program = by_torchao(Linears(), x, modules.config)
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    ops = list(lowered.module.walk())
+    assert not [op.name for op in ops if isinstance(op, edge.EdgeOp)]
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    nodes = [op for op in ops if isinstance(op, xnnpack.FullyConnectedOp)]
+    assert len(nodes) == 2
+    for node in nodes:
+        assert str(element_type(node.input)) == modules.input
+        assert modules.filter in str(element_type(node.filter))
+    remarks = [str(remark) for remark in lowered.remarks]
+    assert len(remarks) == (2 if modules.remark else 0)
+    assert all(modules.remark in remark and "test_quantised_programs.py" in remark for remark in remarks)
+    expected = program.module()(x)
+    ours, stock = run(lowered.to_executorch().buffer, x)
+    assert (ours - expected).abs().max() <= modules.limit * expected.abs().max()
+    assert torch.equal(ours, stock)

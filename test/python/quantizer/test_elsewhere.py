@@ -9,8 +9,6 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from torch import Tensor, nn
-from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
-from torchao.quantization.granularity import PerAxis, PerGroup
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
@@ -44,15 +42,3 @@ def test_stock_quantizer(per_channel: bool, dynamic: bool) -> None:
     assert "edge.opaque" not in found
     assert ("edge.quantized_decomposed.choose_qparams.tensor" in found) == dynamic
     assert any("dequantize_per_channel" in name for name in found) == per_channel
-
-
-@pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)])
-@pytest.mark.parametrize("weight_dtype", ["int4", "int8"])
-def test_torchao_modules(granularity: PerAxis | PerGroup, weight_dtype: str) -> None:
-    model = nn.Sequential(nn.Linear(64, 16), nn.ReLU()).eval()
-    config = Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=getattr(torch, weight_dtype), weight_granularity=granularity
-    )
-    quantize_(model, config)
-    program = torch.export.export(model, (torch.rand(2, 64),)).run_decompositions({})
-    assert {"edge.linear"} <= names(program)

@@ -117,6 +117,7 @@ CASES: dict[str, list[Case]] = {
     "conv_transpose2d.input": [(IMAGE, f(4, 6, 3, 3), f(6)), (IMAGE, f(4, 3, 2, 2), None, [2, 2], [0, 0], [1, 1], 2)],
     # Matrices
     "mm": [(f(2, 3), f(3, 4))],
+    "_int_mm": [(i8(2, 8), i8(8, 8)), (u8(17, 8), i8(8, 16))],
     "addmm": [(f(4), f(2, 3), f(3, 4), {"alpha": 2, "beta": 3}), (f(2, 1), f(2, 3), f(3, 4))],
     "bmm": [(f(5, 2, 3), f(5, 3, 4))],
     "baddbmm": [(f(4), f(5, 2, 3), f(5, 3, 4))],

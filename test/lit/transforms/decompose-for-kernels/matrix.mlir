@@ -179,3 +179,15 @@ func.func @dropped(%q: tensor<2x5x16xf32>, %k: tensor<2x7x16xf32>, %v: tensor<2x
   %0 = edge.scaled_dot_product_attention(%q, %k, %v, none) {dropout_p = 0.5 : f64} : (tensor<2x5x16xf32>, tensor<2x7x16xf32>, tensor<2x7x6xf32>) -> tensor<2x5x6xf32>
   func.return %0 : tensor<2x5x6xf32>
 }
+
+// -----
+
+// CHECK-LABEL:  func.func @int_mm(
+// CHECK-NEXT:     %[[V0:.*]] = edge._to_copy(%x) {dtype = i32}
+// CHECK-NEXT:     %[[V1:.*]] = edge._to_copy(%w) {dtype = i32}
+// CHECK-NEXT:     %[[V2:.*]] = edge.mm(%[[V0]], %[[V1]])
+// CHECK-NEXT:     func.return %[[V2]]
+func.func @int_mm(%x: tensor<2x8xui8>, %w: tensor<8x4xi8>) -> tensor<2x4xi32> {
+  %0 = edge._int_mm(%x, %w) : (tensor<2x8xui8>, tensor<8x4xi8>) -> tensor<2x4xi32>
+  func.return %0 : tensor<2x4xi32>
+}
