@@ -2,13 +2,8 @@
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-<<<<<<< HEAD
-    "simplify": "canonicalize,fold-constants,cse,fold-batch-norm",
-    "delegate": "simplify,check-quantization,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
-=======
     "simplify": "canonicalize,fold-constants,raise-int-mm,cse,fold-batch-norm",
-    "delegate": "simplify,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
->>>>>>> 11c718d (Raise torchao's products of integers to products of what they stand for, which XNNPACK computes on integers in its own way)
+    "delegate": "simplify,check-quantization,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,"
     "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,"
     "widen-depthwise,cleanup,check-xnnpack",
     "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,"
