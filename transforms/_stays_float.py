@@ -47,18 +47,22 @@ def report_floats(block: Block, ctx: XirContext) -> None:
         if op not in in_tables and computes_in_float(op):
             groups.setdefault(op if op.location == UNKNOWN_LOC else op.location, []).append(op)
     for group in groups.values():
-        name, reason = name_of(group[0]), why(group).reason
-        message = f"fold-qdq: {name} stays in floating point: {reason}"
-        ctx.diagnostics.emit(StaysFloat(Severity.REMARK, group[0].location, message, op=name, reason=reason))
+        report_float(group[0], "fold-qdq: {} stays in floating point", why(group).reason, ctx)
 
 
 def report_filter(
     node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, value: Attribute, kernel: Attribute, ctx: XirContext
 ) -> None:
     """Emit a remark for a quantised filter of type `kernel` that XNNPACK does not take beside an input of `value`."""
-    name, reason = name_of(node), refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
-    message = f"fold-qdq: {name} has its filter in floating point: {reason}"
-    ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, message, op=name, reason=reason))
+    reason = refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
+    report_float(node, "fold-qdq: {} has its filter in floating point", reason, ctx)
+
+
+def report_float(node: Operation, message: str, reason: str, ctx: XirContext) -> None:
+    """Emit the remark `message` about a node, whose name goes into its braces."""
+    name = name_of(node)
+    text = f"{message.format(name)}: {reason}"
+    ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, text, op=name, reason=reason))
 
 
 def is_float(value: SSAValue) -> bool:

@@ -23,10 +23,12 @@ from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms._stays_float import report_float
 from xir.transforms.legalizations.static_tensor import dequantised
 
 FEWEST_TAPS = 25
 """From this kernel size on, fp32 is faster on x86."""
+REASON = "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers"
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class WidenDepthwise(RewritePattern):
         )
         behind = converted(node.output, op.output.type)
         before.location = node.location = behind.location = op.location
+        report_float(op, "widen-depthwise: {} computes in floating point", REASON, self.ctx)
         rewriter.replace(op, [before, *known, node, behind])
 
     def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:

@@ -1,4 +1,4 @@
-// RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=x86 | filecheck %s
+// RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=x86 --verify-diagnostics | filecheck %s
 // RUN: xir-opt %s --split-input-file --widen-depthwise | filecheck %s --check-prefix ANY
 
 // 25 taps compute in fp32 on x86: filter and bias are dequantised, bounds stay.
@@ -15,6 +15,7 @@ func.func @five_by_five(%x: tensor<1x5x5x1xi8>) -> tensor<1x1x1x2xi8> {
   ^bb0(%a: tensor<1x5x5x1x!quant.uniform<i8:f32, 0.5:3>>):
     %w = xnnpack.constant dense<2> : tensor<1x5x5x2xi8> -> tensor<1x5x5x2x!quant.uniform<i8:f32, 0.25>>
     %b = xnnpack.constant dense<[8, -8]> : tensor<2xi32> -> tensor<2x!quant.uniform<i32:f32, 0.125>>
+    // expected-remark @+1 {{widen-depthwise: xnnpack.depthwise_conv2d computes in floating point: with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers}}
     %0 = xnnpack.depthwise_conv2d %a, %w, %b {output_min = 0.0 : f32}
          : (tensor<1x5x5x1x!quant.uniform<i8:f32, 0.5:3>>, tensor<1x5x5x2x!quant.uniform<i8:f32, 0.25>>, tensor<2x!quant.uniform<i32:f32, 0.125>>)
          -> tensor<1x1x1x2x!quant.uniform<i8:f32, 1.0:-128>>
