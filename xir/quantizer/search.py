@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from xir.ir.diagnostics import DiagnosticError
@@ -23,38 +25,55 @@ class NothingToQuantizeError(DiagnosticError):
 def reach(target: float | None, attempt: Attempt[T]) -> tuple[T, QuantReport]:
     """The attempt that reaches `target` dB with the fewest of the worst layers in float; the first if that is None.
 
-    Layers are ranked once, by the noise that each adds to exact operands. The number kept doubles until it is enough,
-    and is then halved towards the last that was not: at most 2·log2(layers) attempts. DiagnosticError if the target is
-    not reached before nothing is left to quantise.
+    Layers are ranked once, by the noise of theirs that arrives at the outputs; how many have to go follows from what
+    each contributes. From there the number kept doubles until it is enough, or halves while it is, and is then searched
+    between the two: some 2·log2(layers) attempts at most. DiagnosticError if the target is not reached before nothing
+    is left to quantise.
     """
     first = attempt(())
     if target is None or first[1].output >= target:
         return first
     ranked = [layer.name for layer in first[1].layers]
     tried = [first[1].output]
-    found: tuple[T, QuantReport] | None = None
-    enough, too_few = 1, 0
-    while found is None:
-        result = _try(ranked[:enough], attempt) if enough < len(ranked) else None
+    found: dict[int, tuple[T, QuantReport]] = {}
+
+    def is_enough(count: int) -> bool:
+        result = _try(ranked[:count], attempt)
         if result is None:
+            return False
+        tried.append(result[1].output)
+        if result[1].output >= target:
+            found[count] = result
+        return count in found
+
+    too_few, count = 0, _estimate(first[1], target)
+    while not is_enough(count):
+        if count == len(ranked) - 1 or count == 0:
             raise DiagnosticError(
                 name_location("quantize"),
                 f"{target:g} dB are out of reach: the best of {len(tried)} attempts has {max(tried):.1f} dB; choose "
                 "dynamic activations, or a lower min_sqnr",
             )
-        tried.append(result[1].output)
-        if result[1].output >= target:
-            found = result
-        else:
-            too_few, enough = enough, max(enough + 1, min(2 * enough, len(ranked) - 1))
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        result = _try(ranked[:middle], attempt)
-        if result is not None and result[1].output >= target:
-            found, enough = result, middle
+        too_few, count = count, min(2 * count, len(ranked) - 1)
+    while count // 2 > too_few and is_enough(count // 2):
+        count //= 2
+    too_few = max(too_few, count // 2)
+    while count - too_few > 1:
+        middle = (count + too_few) // 2
+        if is_enough(middle):
+            count = middle
         else:
             too_few = middle
-    return found
+    return found[count]
+
+
+def _estimate(report: QuantReport, target: float) -> int:
+    """How many of the worst layers to leave in float, if the noises of the others add up as in the report."""
+    noises = [10 ** (-layer.outputs / 10) for layer in report.layers]
+    allowed = sum(noises) * 10 ** ((report.output - target) / 10)
+    left = list(accumulate(reversed(noises)))
+    most = bisect_right(left, allowed)
+    return min(max(len(noises) - most, 1), len(noises) - 1)
 
 
 def _try(kept: Sequence[str], attempt: Attempt[T]) -> tuple[T, QuantReport] | None:

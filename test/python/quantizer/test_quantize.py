@@ -221,19 +221,56 @@ def test_the_report_names_the_worst_layer(network: nn.Module) -> None:
     with torch.no_grad():
         program, report = quantize_and_measure(network, (IMAGES[0],), IMAGES)
     assert {layer.name for layer in report.layers} == {"conv2d", "conv2d_1", "hardswish", "add", "mean", "linear"}
-    assert [layer.own for layer in report.layers] == sorted(layer.own for layer in report.layers)
+    assert [layer.outputs for layer in report.layers] == sorted(layer.outputs for layer in report.layers)
     exact = torch.cat([network(image) for image in IMAGES])
     actual = torch.cat([program.module()(image) for image in IMAGES])
     assert report.output == pytest.approx(sqnr(exact, actual), abs=1e-3)
     conv = next(layer for layer in report.layers if layer.name == "conv2d")
-    assert (conv.module, conv.operator, conv.low, conv.inputs if False else report.inputs) == (
-        "stem.0",
-        "aten.conv2d",
-        0,
-        4,
-    )
+    assert (conv.module, conv.operator, conv.low, report.inputs) == ("stem.0", "aten.conv2d", 0, 4)
     assert conv.sqnr == pytest.approx(conv.own, abs=0.5)
     assert "stem.0" in report.text()
+
+
+class Branches(nn.Module):
+    """A coarse layer that hardly counts, and a fine one that does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.coarse, self.fine, self.head = nn.Linear(32, 32), nn.Linear(32, 32), nn.Linear(32, 32)
+        with torch.no_grad():
+            self.coarse.weight[0] *= 200
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(torch.tanh(self.fine(x))) + torch.relu(self.coarse(x)) * 1e-4
+
+
+def test_noise_counts_by_what_arrives_at_the_outputs() -> None:
+    torch.manual_seed(0)
+    model, inputs = Branches().eval(), [r(16, 32) for _ in range(4)]
+    _, report = quantize_and_measure(model, (inputs[0],), inputs)
+    by_name = {layer.module: layer for layer in report.layers if layer.module}
+    assert by_name["coarse"].own < by_name["fine"].own
+    assert by_name["coarse"].outputs > by_name["fine"].outputs + 10
+    arriving = sum(10 ** (-layer.outputs / 10) for layer in report.layers)
+    # A layer alone includes the conversion of its operand, which is its producer's as well: up to twice the noise.
+    assert -1 < report.output + 10 * math.log10(arriving) < 4
+    _, better = quantize_and_measure(model, (inputs[0],), inputs, QuantConfig(min_sqnr=report.output + 1))
+    assert better.output >= report.output + 1
+    assert better.kept
+    assert by_name["coarse"].name not in better.kept
+
+
+def test_layers_in_place_are_measured_as_others_are() -> None:
+    torch.manual_seed(0)
+    inputs = [r(4, 3, 8, 8) for _ in range(2)]
+
+    def ratios(inplace: bool) -> list[float]:
+        torch.manual_seed(1)
+        layers = [nn.Conv2d(3, 8, 3), nn.Hardswish(inplace), nn.Conv2d(8, 8, 3), nn.ELU(inplace=inplace)]
+        _, report = quantize_and_measure(nn.Sequential(*layers).eval(), (inputs[0],), inputs)
+        return [ratio for layer in report.layers for ratio in (layer.outputs, layer.own, layer.sqnr)]
+
+    assert ratios(True) == pytest.approx(ratios(False))
 
 
 def test_the_worst_layers_are_kept_until_the_target_holds() -> None:
