@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from math import prod
 
-from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.dialects.builtin import FloatAttr, f32, i8
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import rank_of
 from xir.transforms.legalizations.between import integers_around
 from xir.transforms.legalizations.functions import (
@@ -28,7 +29,12 @@ from xir.transforms.legalizations.rule import (
     operand,
     rule,
 )
-from xir.transforms.legalizations.static_tensor import is_static
+from xir.transforms.legalizations.static_tensor import is_static, range_of
+
+LARGEST_EXPONENT = 80.0
+"""e^x is an fp32 number for x up to this."""
+BELOW_ONE = UniformType.per_tensor(i8, f32, 1 / 256, -128)
+"""Integers for numbers from 0 to 1."""
 
 INVISIBLE_THRESHOLD = 17.0
 """log(1 + e^x) is x for all fp32 numbers from here on."""
@@ -135,17 +141,29 @@ def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
-@rule("edge.softplus")
+@rule("edge.softplus", quantized=Quantized.TABLE)
 def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
     beta, threshold = float(op.value("beta")), float(op.value("threshold"))
     if threshold < 0:
         raise RefusalError(f"its threshold {threshold:g} cuts off negative numbers")
     value = scaled(b, operand(op, "self"), beta)
+    if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
+        # One reader of each value: XNNPACK makes a table of it.
+        return scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta)
     rest = soft_rest(b, value)
     if threshold < INVISIBLE_THRESHOLD:
         rest = b.binary("subtract", rest, b.binary("multiply", rest, is_positive(b, plus(b, value, -threshold))))
     return scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta)
+
+
+def is_within(op: edge.EdgeOp, b: NodeBuilder, limit: float) -> bool:
+    """Whether an op stands between integers that stand for numbers up to `limit`, of either sign."""
+    around = integers_around(operand(op, "self"), op.results[0], b.ctx)
+    if around is None:
+        return False
+    low, high = range_of(around[0])
+    return max(high - around[0].zero_point, around[0].zero_point - low) * around[0].scale <= limit
 
 
 def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -153,13 +171,19 @@ def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return logarithm_of_one_plus(b, b.unary("exp", b.unary("negate", b.unary("abs", value))))
 
 
-@rule("edge.mish")
+@rule("edge.mish", quantized=Quantized.TABLE)
 def mish(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self · tanh(log(1 + e^self)), which is self · w / (w + 2) with n = e^self and w = n·(n + 2).
 
-    From e^10 on the quotient is 1.
+    From e^10 on the quotient is 1. Between integers it is 1 − 2 / ((1 + n)² + 1), which XNNPACK makes a table of up to
+    the product with `self`; like SiLU's sigmoid it is rounded to 8 bits in between.
     """
     value = argument(op, b, "self")
+    if is_within(op, b, LARGEST_EXPONENT / 2):
+        square = b.unary("square", plus(b, b.unary("exp", value), 1.0))
+        two, one = b.scalar(2.0, value), b.scalar(1.0, value)
+        gate = b.binary("subtract", one, b.binary("divide", two, plus(b, square, 1.0)))
+        return b.binary("multiply", value, b.dequantise(b.quantise(gate, BELOW_ONE)))
     number = b.unary("exp", b.clamp(value, None, 10.0))
     weight = b.binary("multiply", number, plus(b, number, 2.0))
     return returned(op, b, b.binary("multiply", value, b.binary("divide", weight, plus(b, weight, 2.0))))
