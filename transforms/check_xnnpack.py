@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +18,7 @@ from xir.ir.location import location_of
 from xir.ir.passes import XirPass
 from xir.transforms._bounds import bound_values
 from xir.transforms._sizes import Sizes, upper_bounds
-from xir.transforms._xnnpack_checker import XnnpackChecker, has_static_shape
+from xir.transforms._xnnpack_checker import XnnpackChecker, has_static_shape, kind_of
 
 
 class RefusedNodesError(DiagnosticError):
@@ -40,7 +41,11 @@ class CheckXnnpackPass(XirPass):
     """
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Check every function. RefusedNodesError for the nodes that XNNPACK refuses, the first of each subgraph."""
+        """Check every function. RefusedNodesError for the nodes that XNNPACK refuses.
+
+        It stops at the first of a subgraph. The others are those that it refuses by themselves: who delegates once more
+        then leaves them all outside, and need not come back for each.
+        """
         checker = XnnpackChecker(ctx)
         refused: dict[LocationAttr, str] = {}
         for function in op.walk():
@@ -51,9 +56,24 @@ class CheckXnnpackPass(XirPass):
                 if isinstance(subgraph, xnnpack.SubgraphOp) and (static := at_bounds(subgraph, sizes)) is not None:
                     refusal = checker.refusal(static)
                     if refusal is not None:
+                        refused |= refused_alone(static, checker)
                         refused[location_of(refusal.node or subgraph)] = refusal.reason
         if refused:
             raise RefusedNodesError(refused)
+
+
+def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[LocationAttr, str]:
+    """The nodes of a subgraph that XNNPACK refuses by themselves, and why. Each kind of node is looked at once."""
+    verdicts: dict[Hashable, str | None] = {}
+    refused: dict[LocationAttr, str] = {}
+    for node in subgraph.body.block.ops:
+        if isinstance(node, xnnpack.NodeOp):
+            kind = kind_of(node)
+            if kind not in verdicts:
+                verdicts[kind] = checker.node_refusal(node)
+            if (reason := verdicts[kind]) is not None:
+                refused[location_of(node)] = reason
+    return refused
 
 
 def at_bounds(subgraph: xnnpack.SubgraphOp, sizes: Sizes) -> xnnpack.SubgraphOp | None:

@@ -17,6 +17,7 @@ from xir.runtime import _native
 from xir.runtime.check import check_subgraph
 from xir.runtime.library import library_paths
 from xir.transforms._xnnpack_checker import XnnpackChecker
+from xir.transforms.check_xnnpack import CheckXnnpackPass, RefusedNodesError
 
 
 def subgraph(body: str, arg: str, result: str) -> tuple[SubgraphOp, XirContext]:
@@ -74,6 +75,23 @@ def test_the_node_at_fault_is_found_wherever_it_is() -> None:
         assert refusal.node is not None
         assert refusal.node.name == "xnnpack.static_resize_bilinear2d"
         assert refusal.reason == "XNNPACK refuses to run at these shapes: unsupported parameter"
+
+
+def test_all_nodes_that_are_refused_are_found_at_once() -> None:
+    """Whoever delegates once more without them does so once, not once for each."""
+    wide, narrow = "tensor<1x1x16777216x1xf32>", "tensor<1x2x4x1xf32>"
+    resize = "xnnpack.static_resize_bilinear2d %a {new_height = 2 : i32, new_width = 4 : i32"
+    body = f"""%b = {resize}}} : {wide} -> {narrow} loc("first")
+        %c = {resize}, align_corners}} : {wide} -> {narrow} loc("second")
+        %d = {resize}}} : {wide} -> {narrow} loc("third")
+        %e = xnnpack.binary add %b, %c : {narrow}, {narrow} -> {narrow} loc("taken")
+        %r = xnnpack.binary add %e, %d : {narrow}, {narrow} -> {narrow} loc("taken")"""
+    found, ctx = subgraph(body, wide, narrow)
+    module = found.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    with pytest.raises(RefusedNodesError) as error:
+        CheckXnnpackPass().apply(ctx, module)
+    assert [str(location) for location in error.value.refused] == ['loc("first")', 'loc("second")', 'loc("third")']
 
 
 def nodes_of_the_dialect() -> list[NodeOp]:
