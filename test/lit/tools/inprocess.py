@@ -152,8 +152,7 @@ def _run_command(command: Command, stdin: bytes) -> Outcome:
     redirects: list[Redirect] = command.redirects
     for kind, path in redirects:
         if kind == ("<",):
-            with open(path, "rb") as file:
-                stdin = file.read()
+            stdin = _read(path)
     negated = command.args[0] == "not"
     name, *arguments = command.args[1:] if negated else command.args
     outcome = _call(TOOLS[name], arguments, stdin)
@@ -169,6 +168,13 @@ def _run_command(command: Command, stdin: bytes) -> Outcome:
             _write(target, outcome.stdout)
             outcome.stdout = b""
     return outcome
+
+
+def _read(path: str) -> bytes:
+    if path == "/dev/null":
+        return b""
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _write(path: str, data: bytes) -> None:
