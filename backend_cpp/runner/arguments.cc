@@ -12,13 +12,18 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
 
   --model_path FILE    the program
   --method NAME        the method to run (forward)
-  --inputs A.npy,...   one file for each input; without it, every input is ones
+  --inputs A,B,...     one file for each input, .npy or the tensor's bytes as memory
+                       has them; without it, every input is ones
   --output_dir DIR     write each output as DIR/output_<i>.npy
+  --output_file BASE   write each output's bytes as BASE-<i>.bin
   --threads N          worker threads (one for each core)
   --warmup N           executions that are not counted, the first included (10)
   --iterations N       executions that are counted (50)
   --profile            print the median time of each operator as well
   --help               this text
+
+ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,
+--threads and --iterations.
 )";
 
 namespace {
@@ -44,17 +49,21 @@ Status ParseCount(std::string_view name, std::string_view text, size_t minimum, 
 Status SetOption(std::string_view name, std::string_view value, Arguments* arguments) {
   if (name == "--model_path") {
     arguments->model_path = value;
-  } else if (name == "--method") {
+  } else if (name == "--method" || name == "--method_name") {
     arguments->method = value;
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
   } else if (name == "--output_dir") {
     arguments->output_dir = value;
-  } else if (name == "--threads") {
+  } else if (name == "--output_file") {
+    arguments->output_file = value;
+  } else if (name == "--cpu_threads" && value == "-1") {
+    arguments->threads = 0;
+  } else if (name == "--threads" || name == "--cpu_threads") {
     return ParseCount(name, value, 1, &arguments->threads);
   } else if (name == "--warmup") {
     return ParseCount(name, value, 0, &arguments->warmup);
-  } else if (name == "--iterations") {
+  } else if (name == "--iterations" || name == "--num_executions") {
     return ParseCount(name, value, 1, &arguments->iterations);
   } else {
     return Fail(Code::kInvalidArgument, "unknown option '", name, "'");

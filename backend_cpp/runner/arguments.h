@@ -11,8 +11,9 @@ namespace xir::runner {
 struct Arguments {
   std::string model_path;
   std::string method = "forward";
-  std::vector<std::string> inputs;  // .npy files; empty feeds ones
-  std::string output_dir;           // empty writes nothing
+  std::vector<std::string> inputs;  // files, .npy or raw; empty feeds ones
+  std::string output_dir;           // for .npy files; empty writes none
+  std::string output_file;          // what the names of raw files start with; empty writes none
   size_t threads = 0;
   size_t warmup = 10;
   size_t iterations = 50;
@@ -22,7 +23,8 @@ struct Arguments {
 
 extern const char kUsage[];
 
-// "--name value" and "--name=value".
+// "--name value" and "--name=value". The options of ExecuTorch's executor_runner have its names, or
+// are further names of these (examples/portable/executor_runner/executor_runner.cpp).
 Result<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace xir::runner

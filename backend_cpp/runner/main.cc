@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "files.h"
 #include "npy.h"
 #include "xir/program.h"
 
@@ -84,6 +85,17 @@ void Reorder(const Tensor& layout, const uint8_t* from, uint8_t* to, bool to_c_o
   }
 }
 
+// A file of a tensor's bytes alone, at its largest shape.
+Result<Array> RawInput(const Tensor& tensor, const std::string& path, std::vector<uint8_t> bytes) {
+  const auto wanted = static_cast<size_t>(tensor.bound.numel()) * ElementSize(tensor.dtype);
+  if (bytes.size() != wanted) {
+    return Fail(Code::kInvalidArgument, "'", path, "' has ", bytes.size(), " bytes and is no .npy ",
+                "file; a tensor of ", Name(tensor.dtype), " ", tensor.bound.ToString(), " has ",
+                wanted);
+  }
+  return Array{tensor.dtype, tensor.bound, std::move(bytes)};
+}
+
 // One input, in the order in which the method wants it.
 Result<Array> MakeInput(const Value& value, const std::string* path) {
   const auto* tensor = value.get<Tensor>();
@@ -97,7 +109,9 @@ Result<Array> MakeInput(const Value& value, const std::string* path) {
     FillWithOnes(tensor->dtype, &ones.data);
     return ones;
   }
-  XIR_ASSIGN_OR_RETURN(Array array, ReadNpy(*path));
+  XIR_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, ReadFile(*path));
+  if (!IsNpy(bytes)) return RawInput(*tensor, *path, std::move(bytes));
+  XIR_ASSIGN_OR_RETURN(Array array, ParseNpy(*path, bytes));
   const bool bits = array.dtype == DType::kUInt16 && tensor->dtype == DType::kBFloat16;
   if (array.dtype != tensor->dtype && !bits) {
     return Fail(Code::kInvalidArgument, "'", *path, "' holds ", Name(array.dtype), ", not ",
@@ -150,6 +164,16 @@ Status WriteOutputs(const Method& method, const std::string& directory) {
     XIR_RETURN_IF_ERROR(WriteNpy(path, tensor->dtype, tensor->shape, data.data()));
     std::printf("wrote %s: %s %s\n", path.c_str(), std::string(Name(tensor->dtype)).c_str(),
                 tensor->shape.ToString().c_str());
+  }
+  return {};
+}
+
+Status WriteRawOutputs(const Method& method, const std::string& base) {
+  for (size_t i = 0; i < method.num_outputs(); ++i) {
+    const auto* tensor = method.output(i).get<Tensor>();
+    if (tensor == nullptr) continue;
+    const std::string path = base + "-" + std::to_string(i) + ".bin";
+    XIR_RETURN_IF_ERROR(WriteFile(path, "", tensor->data, tensor->nbytes()));
   }
   return {};
 }
@@ -214,6 +238,9 @@ Status Run(const Arguments& arguments) {
   }
   PrintTimes(first, std::move(times));
   if (arguments.profile) PrintProfile(profiles);
+  if (!arguments.output_file.empty()) {
+    XIR_RETURN_IF_ERROR(WriteRawOutputs(*method, arguments.output_file));
+  }
   return arguments.output_dir.empty() ? Status() : WriteOutputs(*method, arguments.output_dir);
 }
 

@@ -1,10 +1,10 @@
 #include "npy.h"
 
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <string_view>
+
+#include "files.h"
 
 namespace xir::runner {
 namespace {
@@ -100,33 +100,29 @@ std::optional<uint64_t> ByteSize(DType dtype, const Shape& shape) {
 
 }  // namespace
 
-Result<Array> ReadNpy(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return Fail(Code::kNotFound, "cannot open '", path, "'");
-  const auto file_size = static_cast<uint64_t>(file.tellg());
-  file.seekg(0);
-  char preamble[kPreamble + 2] = {};
-  if (!file.read(preamble, kPreamble) || std::string_view(preamble, kMagic.size()) != kMagic) {
-    return Malformed(path, "it does not begin with NumPy's magic");
-  }
-  const auto byte = [&](size_t i) {
-    return static_cast<size_t>(static_cast<uint8_t>(preamble[i]));
-  };
-  const size_t version = byte(6);
-  size_t header_size = byte(8) | byte(9) << 8;
+bool IsNpy(const std::vector<uint8_t>& bytes) {
+  return bytes.size() >= kMagic.size() &&
+         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+Result<Array> ParseNpy(const std::string& path, const std::vector<uint8_t>& bytes) {
+  if (!IsNpy(bytes)) return Malformed(path, "it does not begin with NumPy's magic");
+  if (bytes.size() < kPreamble + 2) return Malformed(path, "it ends within its header");
+  const uint8_t version = bytes[6];
+  size_t header_size = bytes[8] | bytes[9] << 8;
   size_t data_offset = kPreamble;
   if (version == 2 || version == 3) {
-    if (!file.read(preamble + kPreamble, 2)) return Malformed(path, "it ends within its header");
-    header_size |= byte(10) << 16 | byte(11) << 24;
+    header_size |= static_cast<size_t>(bytes[10]) << 16 | static_cast<size_t>(bytes[11]) << 24;
     data_offset += 2;
   } else if (version != 1) {
     return Malformed(path, "its version is unknown");
   }
   if (header_size > kMaxHeader) return Malformed(path, "its header is too long");
-  std::string header(header_size, '\0');
-  if (!file.read(header.data(), static_cast<std::streamsize>(header_size))) {
+  if (header_size > bytes.size() - data_offset) {
     return Malformed(path, "it ends within its header");
   }
+  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + data_offset,
+                                header_size);
   data_offset += header_size;
 
   const auto descr = Entry(header, "descr");
@@ -141,15 +137,15 @@ Result<Array> ReadNpy(const std::string& path) {
     return Malformed(path, "it is in Fortran order; save numpy.ascontiguousarray(x)");
   }
   const auto size = ByteSize(*dtype, *shape);
-  if (!size || *size != file_size - data_offset) {
+  if (!size || *size != bytes.size() - data_offset) {
     return Malformed(path, "its size does not agree with its shape");
   }
-  Array array{*dtype, *shape, std::vector<uint8_t>(*size)};
-  if (*size > 0 &&
-      !file.read(reinterpret_cast<char*>(array.data.data()), static_cast<std::streamsize>(*size))) {
-    return Malformed(path, "it ends within its data");
-  }
-  return array;
+  return Array{*dtype, *shape, {bytes.end() - static_cast<ptrdiff_t>(*size), bytes.end()}};
+}
+
+Result<Array> ReadNpy(const std::string& path) {
+  XIR_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, ReadFile(path));
+  return ParseNpy(path, bytes);
 }
 
 Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const void* data) {
@@ -163,19 +159,11 @@ Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const 
   header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   header += '\n';
 
-  const std::string temporary = path + ".tmp";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << kMagic << '\x01' << '\0' << static_cast<char>(header.size() & 0xFF)
-       << static_cast<char>(header.size() >> 8) << header;
-  const auto size =
-      static_cast<std::streamsize>(static_cast<size_t>(shape.numel()) * ElementSize(dtype));
-  file.write(static_cast<const char*>(data), size);
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    return Fail(Code::kNotFound, "cannot write '", path, "'");
-  }
-  return {};
+  std::string preamble(kMagic);
+  preamble += {'\x01', '\0', static_cast<char>(header.size() & 0xFF),
+               static_cast<char>(header.size() >> 8)};
+  return WriteFile(path, preamble + header, data,
+                   static_cast<size_t>(shape.numel()) * ElementSize(dtype));
 }
 
 }  // namespace xir::runner

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,15 @@ struct Array {
   std::vector<uint8_t> data;
 };
 
+// Whether a file begins as .npy files do.
+bool IsNpy(const std::vector<uint8_t>& bytes);
+
+// What a file holds; `path` names it in errors.
+Result<Array> ParseNpy(const std::string& path, const std::vector<uint8_t>& bytes);
+
 Result<Array> ReadNpy(const std::string& path);
 
-// `data` holds the elements in C order. Writes a temporary file first, so that a failure leaves
-// nothing half-written.
+// `data` holds the elements in C order.
 Status WriteNpy(const std::string& path, DType dtype, const Shape& shape, const void* data);
 
 }  // namespace xir::runner

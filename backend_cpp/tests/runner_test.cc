@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "files.h"
 #include "npy.h"
 #include "testing.h"
 
@@ -107,7 +108,7 @@ XIR_TEST(npy_refused) {
   file.Write(Npy(valid, "12345678"));
   EXPECT_OK(runner::ReadNpy(file.path()));
   refused("", "magic");
-  refused("\x93NUMPY", "magic");
+  refused("\x93NUMPY", "within its header");
   refused(Npy(valid, "1234567"), "does not agree with its shape");
   refused(Npy(valid, "123456789"), "does not agree with its shape");
   refused(Npy(valid, "").substr(0, 20), "within its header");
@@ -132,6 +133,10 @@ XIR_TEST(runner_arguments) {
   EXPECT(parsed.ok() && parsed.value().model_path == "m.pte" && parsed.value().threads == 2);
   EXPECT((parsed.value().inputs == std::vector<std::string>{"a.npy", "b.npy"}));
   EXPECT(parsed.value().warmup == 10 && parsed.value().iterations == 50);
+  const auto executorch = Parse({"--model_path", "m.pte", "--method_name", "f", "--cpu_threads",
+                                 "-1", "--num_executions=3", "--output_file", "out"});
+  EXPECT(executorch.ok() && executorch.value().method == "f" && executorch.value().threads == 0);
+  EXPECT(executorch.value().iterations == 3 && executorch.value().output_file == "out");
   EXPECT_ERROR(Parse({}), "--model_path is missing");
   EXPECT_ERROR(Parse({"--model_path"}), "takes a value");
   EXPECT_ERROR(Parse({"--model_pth", "m.pte"}), "unknown option '--model_pth'");
@@ -160,6 +165,26 @@ XIR_TEST(runner_runs_files) {
     for (int64_t i = 0; i < expected.value().shape.numel(); ++i)
       EXPECT(std::fabs(got[i] - wanted[i]) < 1e-4f);
   }
+}
+
+XIR_TEST(runner_takes_and_gives_raw_bytes) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory.path());
+  const std::string golden = std::string(XIR_TEST_DATA) + "/stock_many";
+  const auto input = runner::ReadNpy(golden + ".input_0.npy");
+  EXPECT(input.ok());
+  const std::string base = directory.path() + "/out", raw = directory.path() + "/in.bin";
+  const auto& bytes = input.value().data;
+  EXPECT(runner::WriteFile(raw, "", bytes.data(), bytes.size()).ok());
+  const Run run = RunRunner("--model_path " + golden + ".pte --inputs " + raw + " --output_file " +
+                            base + " --output_dir " + directory.path());
+  EXPECT(run.exit_status == 0);
+  const auto written = runner::ReadFile(base + "-1.bin");
+  const auto expected = runner::ReadNpy(directory.path() + "/output_1.npy");
+  EXPECT(written.ok() && expected.ok() && written.value() == expected.value().data);
+  EXPECT(runner::WriteFile(raw, "", bytes.data(), bytes.size() - 1).ok());
+  const Run refused = RunRunner("--model_path " + golden + ".pte --inputs " + raw);
+  EXPECT(refused.exit_status == 1 && Contains(refused.output, "bytes and is no .npy file"));
 }
 
 XIR_TEST(runner_feeds_ones) {
