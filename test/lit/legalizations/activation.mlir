@@ -52,6 +52,17 @@ func.func @nodes(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// In fp16 a sixth is off by more than a division rounds.
+// CHECK-LABEL: func.func @half_hardsigmoid(
+// CHECK:         %[[SIX:.*]] = xnnpack.constant dense<6.000000e+00> : tensor<f16>
+// CHECK:         xnnpack.binary divide %{{.*}}, %[[SIX]]
+func.func @half_hardsigmoid(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = edge.hardsigmoid(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  func.return %0 : tensor<4xf16>
+}
+
+// -----
+
 // A scale is a product, as SELU has one: XNNPACK's ELU has an alpha only.
 // CHECK-LABEL: func.func @selu(
 // CHECK:         xnnpack.elu %{{.*}} {alpha = 1.67326319 : f32}

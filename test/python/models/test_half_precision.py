@@ -38,3 +38,16 @@ def test_mobilenet(dtype: torch.dtype) -> None:
     (stock,) = _load_for_executorch_from_buffer(file).forward([image.to(dtype)])
     assert error(torch.as_tensor(ours)) <= MARGIN * error(eager)
     assert error(stock) <= MARGIN * error(eager)
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Hardsigmoid(), torch.nn.Sigmoid(), torch.nn.Conv2d(64, 64, 5, groups=64)])
+def test_layers_round_to_both_sides(layer: torch.nn.Module) -> None:
+    """Errors of one sign add up from layer to layer, where others cancel out."""
+    torch.manual_seed(4)
+    layer, image = layer.half(), torch.randn(1, 64, 14, 14).half() * 2
+    with torch.no_grad():
+        exact = layer.double()(image.double())
+    program = to_edge(torch.export.export(layer.half(), (image,))).to_backend(XnnpackPartitioner())
+    (ours,) = runtime.Runtime.get().load_program(program.to_executorch().buffer).load_method("forward").execute([image])
+    bias = ((torch.as_tensor(ours).double() - exact) * exact.sign()).mean() / exact.abs().mean()
+    assert abs(bias) < 3e-5
