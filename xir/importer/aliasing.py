@@ -8,6 +8,8 @@ left to torch's functionalisation, which traces the whole program again.
 # pyright: reportPrivateUsage=false
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
+from collections.abc import Container
+
 import torch
 from torch.fx import Graph, Node
 
@@ -103,12 +105,14 @@ def _refuse_untracked(node: Node, shared: list[Node]) -> None:
             )
 
 
-def needs_functionalization(graph: Graph) -> bool:
+def needs_functionalization(graph: Graph, known: Container[Node] = ()) -> bool:
     """Whether a node writes to memory that is visible under another name later, or has no functional form.
+
+    Nodes whose values are `known` do not count.
 
     DiagnosticError where torch's functionalisation would give another result than eager.
     """
-    nodes = [n for n in graph.nodes if n.op == "call_function"]
+    nodes = [n for n in graph.nodes if n.op == "call_function" and n not in known]
     if not any(isinstance(n.target, Operator) and n.target._schema.is_mutable for n in nodes):
         return False
     order = {node: index for index, node in enumerate(graph.nodes)}

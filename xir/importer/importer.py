@@ -43,6 +43,7 @@ from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
 from .signature import check_kinds, constant_tensor, has_wrapped_tensors, mutation_error, tree_text
 from .source import node_location
+from .static_values import static_values
 
 _SYMBOLIC = {
     operator.add: "add",
@@ -64,9 +65,11 @@ def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: st
     DiagnosticError, at the line of the user's Python, where the program changes state, has shapes that depend on data,
     or calls what has no form in the IR.
     """
-    if _has_higher_order(program.graph) or needs_functionalization(program.graph) or has_wrapped_tensors(program):
-        program = functionalize(program)
-    return _Importer(program, ctx).run(entry)
+    wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
+    static = {} if wrapped else static_values(program)
+    if wrapped or needs_functionalization(program.graph, static):
+        program, static = functionalize(program), {}
+    return _Importer(program, ctx, static).run(entry)
 
 
 def _has_higher_order(graph: Graph) -> bool:
@@ -74,8 +77,10 @@ def _has_higher_order(graph: Graph) -> bool:
 
 
 class _Importer:
-    def __init__(self, program: ExportedProgram, ctx: XirContext):
+    def __init__(self, program: ExportedProgram, ctx: XirContext, static: Mapping[Node, Any]):
         self.program = program
+        self.static = static
+        """The nodes whose values are known."""
         self.ctx = ctx
         self.block = Block()
         self.values: dict[Node, Any] = {}
@@ -115,7 +120,9 @@ class _Importer:
         for node, spec in zip(placeholders, self.program.graph_signature.input_specs, strict=True):
             if spec.kind is not InputKind.USER_INPUT:
                 self.constants[node] = (spec.kind.name, spec.target or node.name)
-                if node.users or any(o.arg.name == node.name for o in self.program.graph_signature.output_specs):
+                if self._is_read(node) or any(
+                    o.arg.name == node.name for o in self.program.graph_signature.output_specs
+                ):
                     self.values[node] = self._constant(constant_tensor(self.program, spec), spec.target or node.name)
                 continue
             self.constants[node] = (spec.kind.name, node.name)
@@ -151,6 +158,10 @@ class _Importer:
             results.append(self.values[nodes[spec.arg.name]])
         return results
 
+    def _is_read(self, node: Node) -> bool:
+        """Whether a node that is imported needs this one."""
+        return any(user not in self.static for user in node.users)
+
     def _constant(self, tensor: torch.Tensor, name: str) -> SSAValue:
         location = name_location(name)
         if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
@@ -168,6 +179,10 @@ class _Importer:
     # Nodes
 
     def _import_node(self, node: Node) -> None:
+        if node in self.static:
+            if self._is_read(node):
+                self.values[node] = self._constant(self.static[node], node.name)
+            return
         match node.op:
             case "placeholder" | "output":
                 return

@@ -326,6 +326,75 @@ def test_writing_through_a_view(write: Callable[[Tensor], Tensor]) -> None:
     check(model, X)
 
 
+def window_mask(x: Tensor) -> Tensor:
+    """A mask filled in window by window, as shifted attention does, with another read at the end."""
+    mask = x.new_zeros((4, 4))
+    for number, rows in enumerate((slice(0, 2), slice(2, 3), slice(3, 4))):
+        for columns in (slice(0, 3), slice(3, None)):
+            mask[rows, columns] = 2 * number + 1
+    mask[0].mul_(2)
+    return x + (mask.flatten()[None] - mask.flatten()[:, None]).masked_fill(mask.flatten()[None] == 3, -100.0)[:2, :3]
+
+
+def test_masks_written_in_pieces_are_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xir.importer.importer.functionalize", lambda program: pytest.fail("traced again"))
+    assert names(check(window_mask, X)) == ["add.Tensor"]
+    program = torch.export.export(Function(window_mask), (X,))
+    before = str(program.graph)
+    first = str(import_exported_program(program, XirContext()))
+    assert str(program.graph) == before
+    assert str(import_exported_program(program, XirContext())) == first
+
+
+def read_before_the_last_write(x: Tensor) -> Tensor:
+    mask = torch.zeros(2, 3)
+    mask[0] = 1
+    early = x + mask
+    mask[1] = 2
+    return early * mask
+
+
+def write_of_an_input(x: Tensor) -> Tensor:
+    mask = torch.zeros(2, 3)
+    mask[0] = 1
+    mask[1] = x[1]
+    return x * mask
+
+
+def read_through_a_view(x: Tensor) -> Tensor:
+    mask = torch.zeros(2, 3)
+    row = mask[0]
+    early = x + row
+    mask[:, :2] = 4
+    return early * row
+
+
+@pytest.mark.parametrize("model", [read_before_the_last_write, write_of_an_input, read_through_a_view])
+def test_masks_that_are_no_constants(model: Callable[[Tensor], Tensor]) -> None:
+    check(model, X)
+
+
+def test_constants_of_open_or_great_size_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def model(x: Tensor) -> Tensor:
+        mask = torch.zeros(x.shape[0], 3)
+        mask[:, 1] = 1
+        return x * mask
+
+    module = imported(model, (X,), dynamic_shapes={"args": ((Dim("n", max=9), None),)})
+    assert "full" in names(module)
+    monkeypatch.setattr("xir.importer.static_values.MAX_BYTES", 4)
+    assert "full" in names(check(window_mask, X))
+
+
+def test_random_masks_stay_random() -> None:
+    def model(x: Tensor) -> Tensor:
+        mask = torch.rand(2, 3)
+        mask[0] = 1
+        return x * mask
+
+    assert "rand" in names(imported(model, (X,)))
+
+
 def test_writing_to_the_base_of_a_view() -> None:
     def model(x: Tensor) -> Tensor:
         y = x * 2
