@@ -202,14 +202,24 @@ def commands_page() -> str:
 
 def operators_page() -> str:
     """What becomes of each ATen op."""
-    heads = ("ATen op", "XNNPACK nodes", 'nodes with target "xir"', "types", "refused when", "stock ExecuTorch 1.5")
+    heads = (
+        "ATen op",
+        "XNNPACK nodes",
+        'nodes with target "xir"',
+        "types",
+        "static int8",
+        "refused when",
+        "stock ExecuTorch 1.5",
+    )
     return (
         "# Operators\n\n"
         "What the compiler makes of each op of the edge dialect. A *kernel* is code outside the delegate: portable C++ "
         "([the kernels](kernels.md)) or, in Python, ATen. The third column says where nodes that only xir's runtime "
         "has replace others. *nothing* means that the op goes away. Any op stays outside as well when a tensor has "
         "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for the cases "
-        "in `test/python/transforms/test_legalizations.py`; on `bf16` nodes compute in fp32, between conversions.\n\n"
+        "in `test/python/transforms/test_legalizations.py`; on `bf16` nodes compute in fp32, between conversions. "
+        "*static int8* says what the quantizer and the lowering make of the op in a statically quantised program: "
+        "nodes on integers, one look-up in 256 entries, integers that are only moved, or fp32 inside the delegate.\n\n"
         + table(heads, operator_table.rows())
     )
 

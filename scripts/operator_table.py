@@ -23,7 +23,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.transforms import legalizations
 from xir.transforms._sizes import OpenSizeError, OpenSizes
-from xir.transforms.legalizations.rule import RULES, NodeBuilder, RefusalError
+from xir.transforms.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "test/python"), str(ROOT / "test/python/transforms")]
@@ -34,6 +34,16 @@ call = reference.call
 TYPES = ("f32", "f16", "bf16", "i32")
 TARGETS = ("executorch", "xir")
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
+
+INT8 = {
+    None: "fp32",
+    Quantized.WEIGHTED: "int8",
+    Quantized.OPERANDS: "int8",
+    Quantized.MATRICES: "int8",
+    Quantized.TABLE: "look-up",
+    Quantized.MOVES: "moves int8",
+}
+"""How an op takes part in static quantisation -> what it computes on."""
 
 STOCK = {
     "_native_batch_norm_legit_no_training": "behind a convolution or linear layer, or of rank 3 or 4",
@@ -93,22 +103,31 @@ classes that it lists. Ops that are not here run in its portable kernels.
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """(op, nodes, nodes for target xir, types, conditions, stock) of every op of the edge dialect."""
+    """(op, nodes, nodes for target xir, types, static int8, conditions, stock) of every op of the edge dialect."""
     built = {target: samples_built(target) for target in TARGETS}
     for name in edge.OPS:
         short = name.removeprefix("edge.")
         stock = "kernel" if STOCK.get(short) is None else f"delegated: {STOCK[short]}" if STOCK[short] else "delegated"
         if name not in RULES:
-            yield f"`{short}`", "kernel", "", "", "", stock
+            yield f"`{short}`", "kernel", "", "", "", "", stock
             continue
         if name.startswith("edge.quantized_decomposed."):
-            yield f"`{short}`", "`convert`, folded into its neighbours", "", "", "; ".join(refusals(RULES[name])), stock
+            yield (
+                f"`{short}`",
+                "`convert`, folded into its neighbours",
+                "",
+                "",
+                "",
+                "; ".join(refusals(RULES[name])),
+                stock,
+            )
             continue
         plain, own = built["executorch"].get(name, {}), built["xir"].get(name, {})
         nodes, own_nodes = nodes_text(plain, "kernel"), nodes_text(own, "")
         types = ", ".join(f"`{each}`" for each in TYPES if each in plain or each in own)
         conditions = "; ".join(refusals(RULES[name]))
-        yield f"`{short}`", nodes, own_nodes if own_nodes != nodes else "", types, conditions, stock
+        own_text = own_nodes if own_nodes != nodes else ""
+        yield f"`{short}`", nodes, own_text, types, INT8[QUANTIZED.get(name)], conditions, stock
 
 
 def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
