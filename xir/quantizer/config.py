@@ -40,15 +40,13 @@ class QuantConfig:
     """Leave layers in float, the worst first, until the outputs' signal-to-quantisation-noise ratio on the calibration
     inputs is at least this many dB."""
     qat: bool = False
-    """Fake-quantise instead of observe, for `prepare_qat_pt2e` and training. Not for `int4`."""
+    """Fake-quantise instead of observe, for `prepare_qat_pt2e` and training."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("static", "dynamic", "int4"):
             raise ValueError(f"mode is 'static', 'dynamic' or 'int4', not '{self.mode}'")
         if self.observer not in ("histogram", "minmax"):
             raise ValueError(f"observer is 'histogram' or 'minmax', not '{self.observer}'")
-        if self.qat and self.mode == "int4":
-            raise ValueError("4-bit weights are not trained: qat goes with mode 'static' or 'dynamic'")
         if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
             raise ValueError(f"min_sqnr is a number of decibels, not {self.min_sqnr}")
         if self.group_size is not None and (self.group_size <= 0 or self.group_size % 32):

@@ -173,8 +173,14 @@ class FinePerChannelRange(PerChannelMinMaxObserver):
         return self.scales, torch.zeros_like(self.scales, dtype=torch.int64)
 
 
+def group_scales(weight: Tensor, group_size: int, quant_min: int, quant_max: int) -> Tensor:
+    """The best scales [channels, groups] of a weight, numbers of the 16 bits that XNNPACK has for each."""
+    scales = best_scales(weight.reshape(-1, group_size), quant_min, quant_max, torch.bfloat16)
+    return scales.reshape(weight.shape[0], -1)
+
+
 class GroupRange(ObserverBase):
-    """A 4-bit weight's scales by output channel and group of inputs, in the 16 bits that XNNPACK has for each."""
+    """A 4-bit weight's scales by output channel and group of inputs."""
 
     def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, group_size: int, **_: Any):
         super().__init__(dtype)
@@ -189,10 +195,7 @@ class GroupRange(ObserverBase):
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # pyright: ignore
         """Scales and zero points (0), [channels, groups]."""
-        channels = self.weight.shape[0]
-        groups = self.weight.reshape(-1, self.group_size)
-        scales = best_scales(groups, self.quant_min, self.quant_max, torch.bfloat16)
-        scales = scales.reshape(channels, -1)
+        scales = group_scales(self.weight, self.group_size, self.quant_min, self.quant_max)
         return scales, torch.zeros_like(scales, dtype=torch.int32)
 
     def convert(self, model: GraphModule, observer: Node) -> None:
@@ -210,3 +213,35 @@ class GroupRange(ObserverBase):
         _take_origin(result, next(iter(observer.users)))
         observer.replace_all_uses_with(result)
         model.graph.erase_node(observer)
+
+
+class FineFakeQuantize(FakeQuantizeBase):
+    """4-bit weights for training, by output channel and group of inputs (None: all of them): rounds in the forward
+    pass, and lets the gradients of weights within the range through."""
+
+    def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, group_size: int | None = None, **_: Any):
+        super().__init__()
+        self.dtype = dtype
+        self.is_dynamic = False
+        self.quant_min = quant_min
+        self.quant_max = quant_max
+        self.group_size = group_size
+
+    def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`x` as the program will see it."""
+        self.weight = x.detach()
+        self.group_size = self.group_size or x.shape[1]
+        if not self.fake_quant_enabled[0]:
+            return x
+        scales, _ = self.calculate_qparams()
+        groups = x.reshape(*scales.shape, self.group_size) / scales[..., None]
+        rounded = groups + (groups.round() - groups).detach()
+        return (rounded.clamp(self.quant_min, self.quant_max) * scales[..., None]).reshape(x.shape)
+
+    def calculate_qparams(self, **_: Any) -> tuple[Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Scales and zero points (0), [channels, groups]."""
+        assert self.group_size is not None, "the weight was seen"
+        scales = group_scales(self.weight, self.group_size, self.quant_min, self.quant_max)
+        return scales, torch.zeros_like(scales, dtype=torch.int32)
+
+    convert = GroupRange.convert

@@ -18,6 +18,7 @@ from torchao.quantization.pt2e.quantizer import DerivedQuantizationSpec, Quantiz
 
 from .config import QuantConfig
 from .observers import (
+    FineFakeQuantize,
     FinePerChannelRange,
     GroupRange,
     HistogramRange,
@@ -100,6 +101,9 @@ def bias_spec(
 
 def fine_weight_spec(config: QuantConfig) -> QuantizationSpec:
     """4 bits for a weight [O, I], by group of inputs or (no group size) by output channel."""
+    if config.qat:
+        trained = FineFakeQuantize.with_args(group_size=config.group_size)
+        return QuantizationSpec(torch.int8, trained, -8, 7, torch.per_channel_symmetric, 0)
     if config.group_size is None:
         return QuantizationSpec(torch.int8, FinePerChannelRange, -8, 7, torch.per_channel_symmetric, 0)
     observer = GroupRange.with_args(group_size=config.group_size)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
@@ -9,6 +13,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from torch import Tensor, nn
+from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
@@ -42,3 +47,20 @@ def test_stock_quantizer(per_channel: bool, dynamic: bool) -> None:
     assert "edge.opaque" not in found
     assert ("edge.quantized_decomposed.choose_qparams.tensor" in found) == dynamic
     assert any("dequantize_per_channel" in name for name in found) == per_channel
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("by", ["xir", "torchao"])
+def test_saved_programs_need_no_import_of_torchao(by: str, tmp_path: Path) -> None:
+    model, sample, path = nn.Sequential(nn.Linear(64, 8)).eval(), (torch.rand(2, 64),), tmp_path / "quantised.pt2"
+    if by == "xir":
+        program = xir.quantize(model, sample, config=xir.QuantConfig("int4"))
+    else:
+        quantize_(model, Int8DynamicActivationIntxWeightConfig())
+        program = torch.export.export(model, sample)
+    torch.export.save(program, path)
+    script = f"import xir; print(*(op.name for op in xir.to_edge({str(path)!r}).module.walk()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "dequantize" in done.stdout
+    assert "edge.linear" in done.stdout
+    assert "Failed to load" not in done.stderr  # torchao's kernels for GPUs

@@ -191,6 +191,39 @@ def test_training_sees_the_rounding_and_converts(mode: Any) -> None:
     assert sum("dequantize_per_channel" in target for target in targets) == {"static": 4, "dynamic": 2}[mode]
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("group_size", [32, None])
+def test_training_sees_4_bits_and_lowers_to_one_delegate(group_size: int | None) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8))
+    inputs, wanted = r(16, 64), r(16, 8)
+    exported = torch.export.export(module.train(), (inputs,)).module()
+    assert isinstance(exported, GraphModule)
+    config = QuantConfig("int4", group_size=group_size, qat=True)
+    prepared = prepare_qat_pt2e(exported, XnnpackQuantizer(config))
+    optimizer = torch.optim.SGD(prepared.parameters(), lr=0.1)
+    losses: list[float] = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = (prepared(inputs) - wanted).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+    with torch.no_grad():
+        trained = prepared(inputs)
+    program = torch.export.export(convert_pt2e(prepared), (inputs,))
+    assert sqnr(trained, program.module()(inputs)) > 80
+    lowered = xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
+    ops = list(lowered.module.walk())
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    filters = [str(op.filter.type) for op in ops if isinstance(op, xnnpack.FullyConnectedOp)]
+    assert len(filters) == 2
+    assert all("!quant.uniform<i4:" in each for each in filters)
+    method = Runtime.get().load_program(lowered.to_executorch().buffer).load_method("forward")
+    assert sqnr(trained, torch.as_tensor(method.execute([inputs])[0])) > 60
+
+
 # 4-bit weights
 
 
@@ -357,10 +390,10 @@ def test_a_pattern_that_matches_nothing(network: nn.Module) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"mode": "int8"}, {"observer": "mean"}, {"mode": "int4", "qat": True}, {"group_size": 48}, {"group_size": 0}],
+    [{"mode": "int8"}, {"observer": "mean"}, {"group_size": 48}, {"group_size": 0}],
 )
 def test_configurations_that_make_no_sense(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"mode|observer|qat|group_size"):
+    with pytest.raises(ValueError, match=r"mode|observer|group_size"):
         QuantConfig(**arguments)
 
 
