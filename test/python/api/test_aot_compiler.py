@@ -58,25 +58,25 @@ def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (folder / "add_portable_fp32.pte").is_file()
 
 
-RANDOM_ORDER = """
+INVERSE = """
 import torch
 
-class Shuffle(torch.nn.Module):
+class Inverse(torch.nn.Module):
     def forward(self, x):
-        return x[torch.randperm(4)] + 1
+        return torch.erfinv(x) + 1
 
-def shuffle():
-    return Shuffle(), (torch.rand(4),)
+def inverse():
+    return Inverse(), (torch.rand(4),)
 """
 
 
 @pytest.mark.parametrize("delegate", [[], ["--delegate"]])
 def test_kernels_that_others_lack(folder: Path, capsys: pytest.CaptureFixture[str], delegate: list[str]) -> None:
-    (folder / "mine.py").write_text(RANDOM_ORDER, encoding="utf-8")
-    assert main(["--model", "mine.py:shuffle", *delegate]) == 0
+    (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
+    assert main(["--model", "mine.py:inverse", *delegate]) == 0
     out, err = capsys.readouterr()
-    assert "; only Python runs aten::randperm.out" in out.splitlines()[-1]
-    assert "mine.py:6: remark: ExecuTorch 1.5.1 has no kernel aten::randperm.out, so only xir can run it" in err
+    assert "; only Python runs aten::erfinv.out" in out.splitlines()[-1]
+    assert "mine.py:6: remark: ExecuTorch 1.5.1 has no kernel aten::erfinv.out, so only xir can run it" in err
 
 
 def test_weights(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
