@@ -177,5 +177,28 @@ def test_steps_below_what_fp32_holds_are_no_integers(exponent: int, weight_expon
     )
     program = b.lowered(b.quantise(value, result))
     assert float_nodes(program)
+    exact = source.centred(x).sum(1, keepdims=True) * (source.scale / result.scale * float(weight.scales[0]))
     for (got,) in b.run(program):
-        assert (np.abs(got) <= 1).all()
+        # fp32 without its smallest numbers, which XNNPACK's threads flush to 0.
+        assert (np.abs(got - exact) <= 1).all()
+
+
+@pytest.mark.parametrize("zero_point", [LOW, -1, 0, 1, HIGH])
+def test_ties_round_to_even_and_ends_saturate(zero_point: int) -> None:
+    """Every integer halved, and quartered with a sum that makes all remainders; the zero point is added behind."""
+    x = np.arange(LOW, HIGH + 1).astype(np.int8).reshape(-1, 1)
+    for source, ratio in ((Params(1.0, 0), 0.5), (Params(0.5, 3), 0.25), (Params(2.0, HIGH), 2.0)):
+        result = Params(source.scale / ratio, zero_point)
+        weight, other = Weight(np.array([[1]], np.int8), np.array([1.0], np.float32)), Params(1.0, 0)
+        b = Builder()
+        value = b.op("linear", input=b.activation(x, source), weight=b.weight(weight, 0))
+        check(b, value, result, integers.fully_connected(x, source, weight, None, result))
+        b, one = Builder(), np.array([[[1]]], np.int8)
+        value = b.op("bmm", self=b.activation(x[None], source), mat2=b.activation(one, other))
+        check(b, value, result, integers.matrix_product(x[None], source, one, other, result))
+        b, image = Builder(), x.reshape(1, 1, 16, 16)
+        where: dict[str, Any] = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "groups": 1}
+        kernel = Weight(weight.integers.reshape(1, 1, 1, 1), weight.scales)
+        operands = {"input": b.activation(image, source), "weight": b.weight(kernel, 0), "bias": None}
+        value = b.op("convolution", **operands, **where, transposed=False, output_padding=(0, 0))
+        check(b, value, result, integers.convolution(image, source, kernel, None, result, **where))
