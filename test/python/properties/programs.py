@@ -45,14 +45,14 @@ class Program(nn.Module):
         self.steps = tuple(steps)
         for number, step in enumerate(steps):
             for index, weight in enumerate(step.weights):
-                self.register_buffer(f"step{number}_weight{index}", weight)
+                self.register_parameter(f"step{number}_weight{index}", nn.Parameter(weight, requires_grad=False))
         read = {operand for step in steps for operand in step.operands}
         self.outputs = [n for n in range(len(inputs), len(inputs) + len(steps)) if n not in read]
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         values = list(inputs)
         for number, step in enumerate(self.steps):
-            weights = [self.get_buffer(f"step{number}_weight{index}") for index in range(len(step.weights))]
+            weights = [self.get_parameter(f"step{number}_weight{index}") for index in range(len(step.weights))]
             values.append(step.run(*(values[operand] for operand in step.operands), *weights))
         return tuple(values[output] for output in self.outputs)
 

@@ -1,0 +1,151 @@
+"""Models of the zoo in static int8: one delegate, the arithmetic of each layer, accuracy, and both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.exir import to_edge_transform_and_lower
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.integers import InDoublePrecision, agreements, graph_of, output_step
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from bench.quantization import calibration_inputs, gather_statistics, quantize_stock, quantize_xir, sqnr
+from xir.api import XnnpackPartitioner, to_edge
+from xir.dialects import edge, xnnpack
+from xir.models import load_model
+from xir.runtime import Runtime
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+PEERS = {
+    "mv2": 13.2,
+    "mv3": 18.0,
+    "mv3_large": 14.1,
+    "resnet18": 28.7,
+    "resnet50": 15.4,
+    "efficientnet_b0": 12.5,
+    "vit": 27.5,
+}
+"""dB, the best of ExecuTorch 1.5, LiteRT 2.3, ONNX Runtime 1.31 and OpenVINO 2026.4, on such weights."""
+
+IN_PIECES = {"vit"}
+"""Stock leaves layer norms and softmaxes of these to portable kernels, of which each runtime has its own. Their last
+bits differ, which later roundings magnify: both runtimes are compared with PyTorch."""
+
+QUICK = {"mv2", "mv3"}
+"""The others are for `make test-zoo`."""
+
+ROUNDINGS = 1e-5
+"""Elements of a program, for each one that may differ by a step: sums that lie between two integers but for the last
+bits of fp32."""
+
+SUMS = 3e-4
+"""The same for one tensor: XNNPACK adds int8 in fixed point, whose factors have 20 bits (src/microparams-init.c), and
+128 times their error is 1e-4 of a step."""
+
+Inputs = tuple[Tensor, ...]
+Run = Callable[..., Tensor]
+
+
+@dataclass
+class Quantised:
+    """A model, quantised and lowered."""
+
+    name: str
+    model: torch.nn.Module
+    images: list[Inputs]
+    program: ExportedProgram
+    graph: GraphModule
+    file: bytes
+    outside: list[str]
+    delegates: int
+
+    def on_all(self, run: Run) -> list[Tensor]:
+        """The output for each image."""
+        with torch.no_grad():
+            return [run(*image).float() for image in self.images]
+
+
+@pytest.fixture(
+    scope="module", params=[n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in PEERS]
+)
+def quantised(request: pytest.FixtureRequest) -> Quantised:
+    """The model quantised on eight images."""
+    model, sample = load_model(request.param)
+    images = calibration_inputs(sample)
+    gather_statistics(model, images)
+    program = quantize_xir(model, sample, images, "static")
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    ops = list(lowered.module.walk())
+    outside = [op.name for op in ops if isinstance(op, edge.EdgeOp)]
+    delegates = sum(isinstance(op, xnnpack.SubgraphOp) for op in ops)
+    file = bytes(lowered.to_executorch().buffer)
+    return Quantised(request.param, model, images, program, graph_of(program), file, outside, delegates)
+
+
+def xir_runs(file: bytes) -> Run:
+    """A file in xir's runtime."""
+    method = Runtime.get().load_program(file).load_method("forward")
+    return lambda *inputs: torch.as_tensor(method.execute(list(inputs))[0]).clone()
+
+
+def stock_runs(file: bytes) -> Run:
+    """A file in ExecuTorch's runtime."""
+    module = _load_for_executorch_from_buffer(file)
+    return lambda *inputs: module.forward(list(inputs))[0].clone()
+
+
+def furthest(results: list[Tensor], others: list[Tensor]) -> float:
+    """The largest difference."""
+    return max(float((a - b).abs().max()) for a, b in zip(results, others, strict=True))
+
+
+def test_one_delegate_takes_all(quantised: Quantised) -> None:
+    assert (quantised.delegates, quantised.outside) == (1, [])
+
+
+def test_each_layer_computes_what_its_form_in_pytorch_does(quantised: Quantised) -> None:
+    """From the same integers. However deep the model, this does not grow."""
+    found = agreements(quantised.program, quantised.images[:2])
+    assert max(each.largest for each in found) <= 1
+    assert sum(each.different for each in found) <= ROUNDINGS * sum(each.elements for each in found)
+    assert all(each.different <= 2 + SUMS * each.elements for each in found)
+
+
+def test_the_program_is_as_near_to_its_graph_as_the_graph_determines(quantised: Quantised) -> None:
+    """One element that is rounded the other way moves all that follow: the graph in fp64 moves about as far."""
+    graph = quantised.on_all(lambda *image: quantised.graph(*image)[0])
+    exact = quantised.on_all(lambda *image: InDoublePrecision(quantised.graph).run(*image)[0])
+    computed = quantised.on_all(xir_runs(quantised.file))
+    assert sqnr(computed, graph) >= min(30, sqnr(exact, graph) - 6)
+
+
+def test_the_program_is_as_near_to_the_model_as_the_best(quantised: Quantised) -> None:
+    wanted = quantised.on_all(quantised.model)
+    assert sqnr(quantised.on_all(xir_runs(quantised.file)), wanted) >= PEERS[quantised.name] - 0.5
+
+
+def test_stock_computes_the_same(quantised: Quantised) -> None:
+    ours, stock = (quantised.on_all(runs(quantised.file)) for runs in (xir_runs, stock_runs))
+    assert furthest(ours, stock) <= 1.001 * output_step(quantised.graph)
+
+
+@pytest.mark.exhaustive
+def test_stocks_own_file_runs(quantised: Quantised) -> None:
+    """Quantised and lowered by stock alone, which takes up to minutes."""
+    program = quantize_stock(quantised.model, quantised.images[0], quantised.images, "static")
+    lowered = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch()
+    file = bytes(lowered.buffer)
+    graph = graph_of(program)
+    ours, stock = (quantised.on_all(runs(file)) for runs in (xir_runs, stock_runs))
+    if quantised.name in IN_PIECES:
+        wanted = quantised.on_all(lambda *image: graph(*image)[0])
+        assert sqnr(ours, wanted) >= sqnr(stock, wanted) - 3
+    else:
+        assert furthest(ours, stock) <= 1.001 * output_step(graph)
