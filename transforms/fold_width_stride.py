@@ -89,9 +89,12 @@ class FoldWidthStride(RewritePattern):
         weights = np.pad(weights, ((0, 0), (0, 0), missing, (0, 0)))
         weights = weights.reshape(*weights.shape[:2], kernel_width, step * channels)
         merged = (batch, height, width // step, step * channels)
+        convert = op.input.owner if isinstance(element_type(op.input), xnnpack.DynamicType) else None
+        # What is quantised at run time is given another shape before it is.
+        value = convert.input if isinstance(convert, xnnpack.ConvertOp) else op.input
         image = xnnpack.StaticReshapeOp.create(
-            operands=[op.input],
-            result_types=[tensor_type(element_type(op.input), merged)],
+            operands=[value],
+            result_types=[tensor_type(element_type(value), merged)],
             properties={"new_shape": u32s([0 if size == DYNAMIC_INDEX else size for size in merged])},
         )
         constant = constant_like(op.filter.owner, weights, self.ctx)
@@ -100,7 +103,12 @@ class FoldWidthStride(RewritePattern):
             "padding": u32s((top, right_groups, bottom, left_groups)),
             "stride": u32s((ints(op.stride)[0], 1)),
         }
-        operands = [image.output, constant.output, *(() if op.bias is None else (op.bias,))]
+        made: list[xnnpack.NodeOp] = [image]
+        if convert is not None:
+            quantised = tensor_type(element_type(op.input), merged)
+            made.append(xnnpack.ConvertOp.create(operands=[image.output], result_types=[quantised]))
+        operands = [made[-1].results[0], constant.output, *(() if op.bias is None else (op.bias,))]
         node = xnnpack.Conv2dOp.create(operands=operands, result_types=[op.output.type], properties=properties)
-        image.location = node.location = op.location
-        rewriter.replace(op, [image, constant, node])
+        for each in (*made, node):
+            each.location = op.location
+        rewriter.replace(op, [*made, constant, node])

@@ -80,3 +80,22 @@ func.func @full(%x: tensor<1x1x8x8xi8>, %y: tensor<1x1x8x3xf32>) -> (tensor<1x1x
   }
   func.return %z#0, %z#1 : tensor<1x1x3x1xi8>, tensor<1x1x3x1xf32>
 }
+
+// -----
+
+// An image that is quantised at run time gets its other shape before.
+// CHECK-LABEL: func.func @run_time(
+// CHECK:           %[[R:.*]] = xnnpack.static_reshape %a {new_shape = array<i32: 1, 4, 4, 6>} : tensor<1x4x8x3xf32> -> tensor<1x4x4x6xf32>
+// CHECK-NEXT:      %[[Q:.*]] = xnnpack.convert %[[R]] : tensor<1x4x4x6xf32> -> tensor<1x4x4x6x!xnnpack.qd<i8, 3>>
+// CHECK:           xnnpack.conv2d %[[Q]],
+func.func @run_time(%x: tensor<1x4x8x3xf32>) -> tensor<1x2x4x1xf32> {
+  %z = xnnpack.subgraph(%x) : (tensor<1x4x8x3xf32>) -> tensor<1x2x4x1xf32> {
+  ^bb0(%a: tensor<1x4x8x3xf32>):
+    %w = xnnpack.constant dense<[[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]> : tensor<1x1x3x3xi8> -> tensor<1x1x3x3x!quant.uniform<i8:f32:0, {0.25}>>
+    %q = xnnpack.convert %a : tensor<1x4x8x3xf32> -> tensor<1x4x8x3x!xnnpack.qd<i8, 3>>
+    %0 = xnnpack.conv2d %q, %w {padding = array<i32: 0, 1, 0, 1>, stride = array<i32: 2, 2>}
+         : (tensor<1x4x8x3x!xnnpack.qd<i8, 3>>, tensor<1x1x3x3x!quant.uniform<i8:f32:0, {0.25}>>) -> tensor<1x2x4x1xf32>
+    xnnpack.yield %0 : tensor<1x2x4x1xf32>
+  }
+  func.return %z : tensor<1x2x4x1xf32>
+}
