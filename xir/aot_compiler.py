@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import importlib.util
 import logging
+import math
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from xir.transforms.registry import PassOption, describe
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from xir.runtime.agreement import Agreement
     from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner
     from xir.quantizer import QuantReport
 
@@ -44,7 +46,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--model_name", metavar="NAME", help=f"a model of the zoo: {', '.join(MODELS)}")
+    source.add_argument("-m", "--model_name", metavar="NAME", help=f"a model of the zoo: {', '.join(MODELS)}")
     source.add_argument(
         "--model",
         metavar="FILE.py:FACTORY",
@@ -60,14 +62,22 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
     )
-    parser.add_argument("--delegate", action="store_true", help="run on XNNPACK what it can compute")
+    parser.add_argument("-d", "--delegate", action="store_true", help="run on XNNPACK what it can compute")
     parser.add_argument(
         "--report",
         action="store_true",
         help="print the ops outside the delegate, and those in float in a quantised one, by reason and line",
     )
     parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
-    parser.add_argument("--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one")
+    parser.add_argument(
+        "-o", "--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one"
+    )
+    parser.add_argument(
+        "-t",
+        "--test_after_export",
+        action="store_true",
+        help="run the file, and tell how far its outputs are from PyTorch's on the example inputs",
+    )
     _add_quantization(parser)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
@@ -87,6 +97,7 @@ def _argument_parser() -> argparse.ArgumentParser:
 def _add_quantization(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("quantisation", "What --quantize does; docs/quantization.md has examples.")
     group.add_argument(
+        "-q",
         "--quantize",
         choices=("auto", "static", "dynamic", "int4"),
         nargs="?",
@@ -192,6 +203,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     quality: QuantReport | None = None
     try:
         name, program = _load(options)
+        exact = program
         if options.quantize is not None:
             program, quality = _quantize(options, program)
         with step(f"Lowering {name}"):
@@ -209,8 +221,23 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         return 1
     size = f"{path.stat().st_size / 1e6:.2f} MB"
     last_line = f"{path}: {size}, {_summary(edge, options)}{_python_only(executorch)}"
+    found = _test(path, exact) if options.test_after_export else None
+    if found is not None:
+        last_line += f"\n{path}: {found}"
     _print_results(options, edge, executorch, last_line, quality)
-    return 0
+    return 0 if found is None or math.isfinite(found.difference) else 1
+
+
+def _test(path: Path, program: ExportedProgram) -> Agreement:
+    """Run the file, and compare its outputs with those of the program as it was before quantisation."""
+    from xir.runtime.agreement import agreement
+    from xir.runtime import XirRuntimeError
+
+    try:
+        with step(f"Running {path}"):
+            return agreement(path, program)
+    except (XirRuntimeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 _PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}

@@ -1,6 +1,7 @@
 """`xir-aot`: what it prints, what it writes, and one line for what the user got wrong."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,35 @@ def test_element_type(folder: Path, capsys: pytest.CaptureFixture[str], dtype: s
     assert out.splitlines()[-1].startswith(f"linear_xnnpack_{dtype}.pte: ")
     assert out.splitlines()[-1].endswith(" MB, 1 delegate, nothing outside")
     assert (folder / f"linear_xnnpack_{dtype}.pte").is_file()
+
+
+@pytest.mark.parametrize(
+    ("flags", "difference", "sqnr"),
+    [(["-d"], (0.0, 1e-6), (120, 200)), (["-d", "-q"], (1e-3, 0.1), (20, 60))],
+    ids=["fp32", "quantised"],
+)
+def test_tested_after_export(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    flags: list[str],
+    difference: tuple[float, float],
+    sqnr: tuple[float, float],
+) -> None:
+    assert main(["-m", "linear", *flags, "-t", "-o", "out"]) == 0
+    (file,) = (folder / "out").iterdir()
+    found = re.fullmatch(
+        rf"out/{file.name}: outputs within (\S+) of PyTorch's largest magnitude, SQNR (\S+) dB",
+        capsys.readouterr().out.splitlines()[-1],
+    )
+    assert found
+    assert difference[0] < float(found[1]) < difference[1]
+    assert sqnr[0] < float(found[2]) < sqnr[1]
+
+
+def test_an_exported_program_tested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), "relu.pt2")
+    assert main(["--pt2", "relu.pt2", "-t"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "relu_portable_fp32.pte: outputs are PyTorch's exactly"
 
 
 def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +244,7 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "message"),
     [
         (["--model_name", "mv9"], "xir-aot: error: there is no model 'mv9': choose from "),
-        ([], "xir-aot: error: one of the arguments --model_name --model --pt2 is required"),
+        ([], "xir-aot: error: one of the arguments -m/--model_name --model --pt2 is required"),
         (["--model_name", "add", "--delegat"], "xir-aot: error: unrecognized arguments: --delegat"),
         (["--pt2", "none.pt2"], "none.pt2:1: error: no such file"),
         (

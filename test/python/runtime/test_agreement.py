@@ -1,0 +1,41 @@
+"""How `xir-aot --test_after_export` measures the distance between outputs."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from xir.runtime.agreement import agreement, compared
+
+
+def test_equal_outputs() -> None:
+    values = np.array([1.0, np.inf, np.nan])
+    found = compared([values], [values])
+    assert found.difference == 0
+    assert found.sqnr == math.inf
+    assert str(found) == "outputs are PyTorch's exactly"
+
+
+def test_the_difference_is_relative_to_the_largest_magnitude() -> None:
+    found = compared([np.array([2.0, -9.0]), np.array([0.5])], [np.array([2.0, -10.0]), np.array([0.5])])
+    assert found.difference == pytest.approx(0.1)
+    assert found.sqnr == pytest.approx(10 * math.log10(104.25))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_not_finite_in_one_alone(wrong: float) -> None:
+    assert not compared([np.array([1.0, wrong])], [np.array([1.0, 2.0])]).difference < math.inf
+
+
+def test_empty_and_zero_outputs() -> None:
+    assert compared([np.zeros(0), np.zeros(3)], [np.zeros(0), np.zeros(3)]).difference == 0
+    assert compared([np.ones(3)], [np.zeros(3)]).sqnr == -math.inf
+
+
+def test_a_program_without_example_inputs(tmp_path: Path) -> None:
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    program.example_inputs = None
+    with pytest.raises(ValueError, match="export it again"):
+        agreement(tmp_path / "relu.pte", program)

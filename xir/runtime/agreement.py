@@ -1,0 +1,74 @@
+"""How far the outputs of a `.pte` file are from PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of all outputs together."""
+
+    difference: float
+    """The largest one, relative to the largest magnitude of PyTorch's output; NaN where one of both has NaN alone."""
+    sqnr: float
+    """The signal-to-noise ratio in dB; infinite where there is no difference."""
+
+    def __str__(self) -> str:
+        if self.difference == 0:
+            return "outputs are PyTorch's exactly"
+        return f"outputs within {self.difference:.1e} of PyTorch's largest magnitude, SQNR {self.sqnr:.1f} dB"
+
+
+def agreement(path: Path, program: ExportedProgram) -> Agreement:
+    """Run a file in xir's runtime on a program's example inputs, and the program in PyTorch.
+
+    ValueError if the program was saved without example inputs. XirRuntimeError if the file does not run.
+    """
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    from xir.runtime import Runtime
+
+    if program.example_inputs is None:
+        raise ValueError("the program was saved without example inputs: export it again")
+    args, kwargs = program.example_inputs
+    with torch.no_grad():
+        expected = tree_leaves(program.module()(*args, **kwargs))
+    method = Runtime.get().load_program(path).load_method()
+    actual = method.execute([value for value in tree_leaves((args, kwargs)) if value is not None])
+    return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
+
+
+def number_array(value: Any) -> np.ndarray:
+    """A tensor or number in fp64."""
+    import torch
+
+    return torch.as_tensor(value).detach().double().numpy()
+
+
+def compared(actual: list[np.ndarray], expected: list[np.ndarray]) -> Agreement:
+    """How far arrays are from those expected; infinities and NaN in the same places agree."""
+    largest, signal, noise = 0.0, 0.0, 0.0
+    for got, want in zip(actual, expected, strict=True):
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        with np.errstate(invalid="ignore"):
+            difference = np.where(same, 0.0, got - want)
+        finite = want[np.isfinite(want)]
+        scale = float(np.abs(finite).max(initial=0.0)) or 1.0
+        if difference.size:
+            largest = np.maximum(largest, np.abs(difference).max() / scale)
+        noise += float(np.square(difference).sum())
+        signal += float(np.square(finite).sum())
+    if noise == 0:
+        return Agreement(float(largest), math.inf)
+    ratio = signal / noise
+    return Agreement(float(largest), 10 * math.log10(ratio) if ratio > 0 else -math.inf)
