@@ -21,9 +21,9 @@ from xir.transforms.registry import PassOption, describe
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from xir.runtime.agreement import Agreement
     from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner
     from xir.quantizer import QuantReport
+    from xir.runtime.agreement import Agreement
 
 
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -230,8 +230,8 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
 
 def _test(path: Path, program: ExportedProgram) -> Agreement:
     """Run the file, and compare its outputs with those of the program as it was before quantisation."""
-    from xir.runtime.agreement import agreement
     from xir.runtime import XirRuntimeError
+    from xir.runtime.agreement import agreement
 
     try:
         with step(f"Running {path}"):

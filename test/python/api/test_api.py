@@ -18,6 +18,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
 from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.widen_depthwise import WidenDepthwisePass
 
 
 class Block(torch.nn.Module):
@@ -117,13 +118,14 @@ def test_remarks_say_what_was_left_out() -> None:
     assert "edge.cumsum not delegated" in remark
 
 
-def test_partitioner_has_the_options_of_the_pass() -> None:
+def test_partitioner_has_the_options_of_the_passes() -> None:
     def options(cls: type) -> list[tuple[str, object, object]]:
         hints = get_type_hints(cls)
         return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
-    assert options(xir.XnnpackPartitioner) == options(PartitionXnnpackPass)
-    passes = xir.XnnpackPartitioner(target="xir", min_ops=3, ops=("relu", "edge.add.Tensor")).passes()
+    assert options(xir.XnnpackPartitioner) == [*options(PartitionXnnpackPass), *options(WidenDepthwisePass)]
+    passes = xir.XnnpackPartitioner(target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="x86").passes()
+    assert WidenDepthwisePass(cpu="x86") in passes
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
     assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))
 
