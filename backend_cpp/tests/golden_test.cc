@@ -52,6 +52,7 @@ XIR_TEST(golden_portable) { CheckGolden("stock_portable", 0, 1e-5); }
 XIR_TEST(golden_q8) { CheckGolden("stock_q8", 1, 1e-5); }
 // XNNPACK rounds activations once more than torch's reference does.
 XIR_TEST(golden_qd8) { CheckGolden("stock_qd8", 1, 2e-2); }
+XIR_TEST(golden_qb4) { CheckGolden("stock_qb4", 1, 2e-2); }
 
 XIR_TEST(dynamic_shapes_in_any_order) {
   auto method = LoadForward(ReadGolden("stock_dynamic.pte"));

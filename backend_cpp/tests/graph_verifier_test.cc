@@ -37,7 +37,8 @@ graph::XNNTensorValueT* Filter(XNNGraphT* g) { return FindValue(g, Conv(g)->filt
 }  // namespace
 
 XIR_TEST(graph_edits_alone_change_nothing) {
-  for (const char* name : {"stock_small.pte", "stock_many.pte", "stock_q8.pte", "stock_qd8.pte"}) {
+  for (const char* name :
+       {"stock_small.pte", "stock_many.pte", "stock_q8.pte", "stock_qd8.pte", "stock_qb4.pte"}) {
     EXPECT_OK(LoadForward(EditGraph(ReadGolden(name), [](XNNGraphT*) {})));
   }
 }
@@ -232,6 +233,19 @@ XIR_TEST(graph_quantisation_refused) {
         }
       },
       "quantised over 2 dimensions, not 1");
+  for (const int64_t size : {0, -32, 3, 48, 1 << 20}) {
+    ExpectRefused(
+        "stock_qb4.pte",
+        [size](XNNGraphT* g) {
+          for (const auto& value : g->xvalues) {
+            auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue();
+            if (quantized == nullptr) continue;
+            auto* params = quantized->quant_params.AsPerChannelGroupQuant();
+            if (params != nullptr) params->group_size = size;
+          }
+        },
+        "group");
+  }
 }
 
 XIR_TEST(graph_integers_refused) {

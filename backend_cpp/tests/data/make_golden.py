@@ -16,7 +16,9 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuant
 from executorch.exir import to_edge_transform_and_lower
 from torch import nn
 from torch.nn import functional
+from torchao import quantization as torchao
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.utils import unwrap_tensor_subclass
 
 HERE = Path(__file__).parent
 
@@ -128,6 +130,16 @@ def write_quantised(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...
     write(name, torch.export.export(converted, inputs), converted, inputs)
 
 
+def write_int4(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]):
+    """Quantise linear modules to 4 bits, a scale for each 32 inputs, with inputs to 8 at run time, and write them."""
+    config = torchao.Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=torch.int4, weight_granularity=torchao.PerGroup(32)
+    )
+    torchao.quantize_(model.eval(), config)
+    unwrap_tensor_subclass(model)
+    write_model(name, model, inputs)
+
+
 def main() -> None:
     """Write all of them."""
     torch.manual_seed(0)
@@ -141,6 +153,7 @@ def main() -> None:
     write_quantised("stock_q8", Quantised(), image, dynamic=False)
     rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
+    write_int4("stock_qb4", nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)), (torch.randn(3, 64),))
 
 
 if __name__ == "__main__":
