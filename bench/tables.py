@@ -1,7 +1,7 @@
 """Writes docs/performance.md: MobileNetV2 and V3 by portable kernels, XNNPACK in fp32 and in int8, beside stock.
 
-One thread; the first iteration after loading, then the mean of RUNS after WARM_UPS; inputs of the models' own shape and
-distribution. Stock ExecuTorch compiles and runs the same exported programs, where it is installed.
+One thread; the first iteration after loading, then the mean of RUNS after WARM_UPS, the runtimes in turn; inputs of the
+models' own shape and distribution. Stock ExecuTorch compiles and runs the same exported programs where it is installed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ import xir
 from bench import lowering, quantization
 from bench.__main__ import processor
 from bench.latency import Execute, Tensors, load_stock, load_xir
+from bench.progress import step
 from xir.models import MODELS, calibration_inputs, load_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 MODEL_NAMES = ("mv2", "mv3")
 WARM_UPS = 10
 RUNS = 50
+ROUND = 10
+"""Iterations that a runtime takes in its turn."""
 
 Lower = Callable[[ExportedProgram, Path], object]
 
@@ -55,45 +58,79 @@ def lower_stock_portable(exported: ExportedProgram, path: Path) -> None:
     path.write_bytes(to_edge(exported).to_executorch().buffer)
 
 
-def measure(load: Callable[[Path, int], Execute], path: Path, inputs: Tensors, runs: int) -> tuple[float, float]:
-    """The first iteration, and the mean of those behind the warm-ups."""
-    execute = load(path, 1)
+@dataclass(frozen=True)
+class Runtime:
+    """Who compiles and runs a program, and how."""
 
-    def run() -> float:
-        start = time.perf_counter()
-        execute(inputs)
-        return (time.perf_counter() - start) * 1e3
+    name: str
+    lower_portable: Lower
+    lower_xnnpack: Lower
+    load: Callable[[Path, int], Execute]
+    quantize: quantization.Quantize
 
-    first = run()
-    for _ in range(WARM_UPS - 1):
-        run()
-    return first, statistics.mean(run() for _ in range(runs))
+
+XIR = Runtime("xir", lower_xir_portable, lowering.lower_xir, load_xir, quantization.quantize_xir)
+STOCK = Runtime("ExecuTorch", lower_stock_portable, lowering.lower_stock, load_stock, quantization.quantize_stock)
+
+
+def runtimes() -> list[Runtime]:
+    """xir, and stock ExecuTorch where its compiler is installed."""
+    stock = importlib.util.find_spec("executorch") is not None and importlib.util.find_spec("executorch.exir")
+    return [XIR, STOCK] if stock else [XIR]
+
+
+def timed(execute: Execute, inputs: Tensors) -> float:
+    """The milliseconds of one iteration."""
+    start = time.perf_counter()
+    execute(inputs)
+    return (time.perf_counter() - start) * 1e3
+
+
+def measure(programs: list[tuple[Runtime, Path]], inputs: Tensors, runs: int) -> list[tuple[float, float]]:
+    """For each program the first iteration, and the mean of those behind the warm-ups.
+
+    The runtimes take turns, ROUND iterations each, so that what else the machine does meets them alike.
+    """
+    loaded = [runtime.load(path, 1) for runtime, path in programs]
+    firsts = [timed(execute, inputs) for execute in loaded]
+    for execute in loaded:
+        for _ in range(WARM_UPS - 1):
+            timed(execute, inputs)
+    times: list[list[float]] = [[] for _ in loaded]
+    while len(times[-1]) < runs:
+        for execute, taken in zip(loaded, times, strict=True):
+            taken += [timed(execute, inputs) for _ in range(min(ROUND, runs - len(taken)))]
+    return list(zip(firsts, map(statistics.mean, times), strict=True))
+
+
+def programs_of(name: str, runtime: Runtime, folder: Path) -> dict[str, Path]:
+    """The files of every form of one model, by form."""
+    model, inputs = load_model(name)
+    exported = torch.export.export(model, inputs)
+    forms: list[tuple[str, Lower, ExportedProgram]] = [
+        ("portable", runtime.lower_portable, exported),
+        ("xnnpack fp32", runtime.lower_xnnpack, exported),
+        ("xnnpack q8", runtime.lower_xnnpack, runtime.quantize(model, inputs, calibration_inputs(name), "static")),
+    ]
+    paths: dict[str, Path] = {}
+    for form, lower, program in forms:
+        paths[form] = folder / f"{name}_{runtime.name}_{form.replace(' ', '_')}.pte"
+        with step(f"Lowering {name}, {form}, with {runtime.name}"):
+            lower(program, paths[form])
+    return paths
 
 
 def rows_of(name: str, folder: Path, runs: int) -> list[Row]:
     """Every form of one model, in each runtime that is there."""
-    model, inputs = load_model(name)
-    images = calibration_inputs(name)
-    stock = importlib.util.find_spec("executorch") is not None and importlib.util.find_spec("executorch.exir")
-    runtimes: list[tuple[str, Lower, Lower, Callable[[Path, int], Execute], quantization.Quantize]] = [
-        ("xir", lower_xir_portable, lowering.lower_xir, load_xir, quantization.quantize_xir)
-    ]
-    if stock:
-        runtimes.append(
-            ("ExecuTorch", lower_stock_portable, lowering.lower_stock, load_stock, quantization.quantize_stock)
-        )
+    found = runtimes()
+    paths = [programs_of(name, runtime, folder) for runtime in found]
+    (image, *_) = calibration_inputs(name)
     rows: list[Row] = []
-    for runtime, lower_portable, lower_xnnpack, load, quantize in runtimes:
-        exported = torch.export.export(model, inputs)
-        forms: list[tuple[str, Lower, ExportedProgram]] = [
-            ("portable", lower_portable, exported),
-            ("xnnpack fp32", lower_xnnpack, exported),
-            ("xnnpack q8", lower_xnnpack, quantize(model, inputs, images, "static")),
-        ]
-        for form, lower, program in forms:
-            path = folder / f"{name}_{runtime}_{form.replace(' ', '_')}.pte"
-            lower(program, path)
-            rows.append(Row(name, form, runtime, *measure(load, path, images[0], runs)))
+    for form in paths[0]:
+        with step(f"Measuring {name}, {form}"):
+            programs = [(runtime, files[form]) for runtime, files in zip(found, paths, strict=True)]
+            times = measure(programs, image, runs)
+        rows += [Row(name, form, runtime.name, *each) for runtime, each in zip(found, times, strict=True)]
     return rows
 
 
@@ -103,8 +140,8 @@ def page(rows: list[Row], runs: int) -> str:
         "# Performance",
         "",
         f"`make tables` writes this page. On {processor()}, one thread, random weights: milliseconds of the first",
-        f"iteration after loading, then the mean of {runs} after {WARM_UPS} warm-ups. Absolute times differ between",
-        "machines and hours; what can be quoted is a ratio within one run.",
+        f"iteration after loading, then the mean of {runs} after {WARM_UPS} warm-ups, the runtimes in turn. Absolute",
+        "times differ between machines and hours; what can be quoted is a ratio within one run.",
         "",
         "| model | form | runtime | first iteration | mean |",
         "|:--|:--|:--|--:|--:|",
