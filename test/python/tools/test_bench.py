@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from bench import lowering, quantization, stock
+from bench import by_hand, lowering, quantization, stock
 from bench.lowering import Lowering
 
 INPUTS = (torch.ones(1, 4),)
@@ -63,3 +63,14 @@ def test_a_program_whose_making_was_interrupted_is_made_again(made: list[Path], 
     path.with_suffix(".json").unlink()
     stock.stock_program("linear", model, INPUTS, None, tmp_path)
     assert made == [path, path]
+
+
+@pytest.mark.parametrize("quantised", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("name", by_hand.NETWORKS)
+def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantised: bool) -> None:
+    graph = by_hand.Graph(quantised)
+    run = graph.finish(by_hand.NETWORKS[name](graph))
+    logits = graph.kept[-1]
+    before = logits.copy()
+    run()
+    assert (logits[: by_hand.CLASSES] != before[: by_hand.CLASSES]).any()
