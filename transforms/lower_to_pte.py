@@ -266,7 +266,7 @@ class _PlanBuilder:
     # Kernels.
 
     def kernel(self, op: EdgeOp) -> None:
-        if all(result in self.values for result in op.results):
+        if op.results and all(result in self.values for result in op.results):
             return  # a copy of an input that was made already
         arguments = [self.argument(op, name) for name in kernel_arguments(op.schema, op.out_kernel)]
         results = [self.variable(result) for result in op.results]

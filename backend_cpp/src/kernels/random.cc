@@ -72,31 +72,31 @@ int Digits(DType dtype) {
   }
 }
 
-Status Rand(const Ints& size, Tensor& out) {
+// Fills `out` with numbers that `next` draws.
+template <typename Next>
+Status Fill(const Ints& size, Tensor& out, Next next) {
   XIR_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(size));
   if (!IsFloating(out.dtype)) return Unsupported("other than floats");
   XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
   OutputArray<double> result;
   XIR_RETURN_IF_ERROR(result.Init(out));
   Draw draw;
-  for (int64_t i = 0; i < out.numel(); ++i) result.data()[i] = draw.Uniform(Digits(out.dtype));
+  for (int64_t i = 0; i < out.numel(); ++i) result.data()[i] = next(draw);
   return result.Commit();
+}
+
+Status Rand(const Ints& size, Tensor& out) {
+  const int digits = Digits(out.dtype);
+  return Fill(size, out, [digits](Draw& draw) { return draw.Uniform(digits); });
 }
 
 // Box and Muller's transform: a distance and an angle, of which one coordinate is taken.
 Status RandN(const Ints& size, Tensor& out) {
-  constexpr double kTurn = 6.283185307179586;
-  XIR_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(size));
-  if (!IsFloating(out.dtype)) return Unsupported("other than floats");
-  XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
-  OutputArray<double> result;
-  XIR_RETURN_IF_ERROR(result.Init(out));
-  Draw draw;
-  for (int64_t i = 0; i < out.numel(); ++i) {
+  return Fill(size, out, [](Draw& draw) {
+    constexpr double kTurn = 6.283185307179586;
     const double distance = std::sqrt(-2.0 * std::log(1.0 - draw.Uniform(53)));
-    result.data()[i] = distance * std::cos(kTurn * draw.Uniform(53));
-  }
-  return result.Commit();
+    return distance * std::cos(kTurn * draw.Uniform(53));
+  });
 }
 
 Status RandPerm(int64_t count, Tensor& out) {

@@ -281,6 +281,17 @@ func.func @image(%x: tensor<?x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>
 
 // -----
 
+// What gives no result is called all the same.
+// CHECK-LABEL: pte.execution_plan @no_result
+// CHECK:         pte.kernel_call "my::log" (%{{[^,]*}})
+func.func @no_result(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{my::log has no out variant, so only xir's Python runtime can run it}}
+  edge.opaque "my::log(Tensor self) -> ()" (%x) : (tensor<4xf32>) -> ()
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
 // An op that reads the dimensions as memory has them gets that copy permuted.
 // CHECK-LABEL: pte.execution_plan @rows
 // CHECK:         pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%{{.*}}, %{{.*}}, %{{.*}}, %[[C:.*]], %[[C]])
