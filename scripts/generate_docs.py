@@ -33,7 +33,7 @@ from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
 from xir.runtime import portable_kernels
-from xir.transforms.decompositions import DECOMPOSITIONS
+from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 

@@ -21,9 +21,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
-from xir.transforms import legalizations
-from xir.transforms._sizes import OpenSizeError, OpenSizes
-from xir.transforms.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError
+from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
+from xir.transforms.xnnpack import legalizations
+from xir.transforms.xnnpack.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "test/python"), str(ROOT / "test/python/transforms")]

@@ -1,7 +1,8 @@
-"""The passes of xir, found by listing this folder: adding a pass is adding its file.
+"""The passes of xir, found by listing the folders of their levels: adding a pass is adding its file.
 
-`fuse-conv-relu` is `fuse_conv_relu.py` is `FuseConvReluPass`. A file whose name starts with an underscore, and a
-folder, hold what passes share. A pass is imported when it is asked for; its help is read from its source.
+`fuse-conv-relu` is `fuse_conv_relu.py` is `FuseConvReluPass`. In those folders a file whose name starts with an
+underscore, and a folder, hold what passes share. A pass is imported when it is asked for; its help is read from its
+source.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xir.ir.passes import XirPass
 
+LEVELS = ("general", "edge", "delegate", "xnnpack", "pte")
+"""The folders with passes, by the IR that these work on."""
+
 _FOLDER = Path(__file__).parent
-_NOT_PASSES = {"registry", "pipelines"}
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,24 @@ def class_name(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("-")) + "Pass"
 
 
-def _lazy(name: str) -> Callable[[], type[XirPass]]:
-    module = f"xir.transforms.{name.replace('-', '_')}"
-    return lambda: getattr(import_module(module), class_name(name))
+def _lazy(path: Path) -> Callable[[], type[XirPass]]:
+    module = f"xir.transforms.{path.parent.name}.{path.stem}"
+    return lambda: getattr(import_module(module), class_name(path.stem.replace("_", "-")))
 
 
-PASSES: dict[str, Callable[[], type[XirPass]]] = {
-    path.stem.replace("_", "-"): _lazy(path.stem.replace("_", "-"))
-    for path in sorted(_FOLDER.glob("[a-z]*.py"))
-    if path.stem not in _NOT_PASSES
+_FILES = {
+    path.stem.replace("_", "-"): path
+    for path in sorted((path for level in LEVELS for path in (_FOLDER / level).glob("[a-z]*.py")), key=lambda p: p.stem)
 }
+"""Pass name -> its file."""
+
+PASSES: dict[str, Callable[[], type[XirPass]]] = {name: _lazy(path) for name, path in _FILES.items()}
 """Pass name -> lazy factory of its class."""
 
 
 def describe(name: str) -> PassInfo:
     """The summary and options of a pass, read from its source without importing it (and the dialects it needs)."""
-    tree = ast.parse((_FOLDER / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8"))
+    tree = ast.parse(_FILES[name].read_text(encoding="utf-8"))
     wanted = class_name(name)
     cls = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
     summary, _, description = (ast.get_docstring(cls) or "").partition("\n")

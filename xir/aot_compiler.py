@@ -160,7 +160,7 @@ def _partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
             raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
         return None
     from xir.api import XnnpackPartitioner
-    from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+    from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
     try:
         partition = PartitionXnnpackPass.from_options(given)
@@ -469,7 +469,7 @@ def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
     from xir.dialects.edge import EdgeOp
     from xir.dialects.xnnpack import SubgraphOp
-    from xir.transforms._groups import computes_sizes
+    from xir.transforms.delegate._groups import computes_sizes
 
     ops = [op for op in edge.module.walk() if not computes_sizes(op)]
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))

@@ -82,14 +82,14 @@ class XnnpackPartitioner:
 
     def partition_pass(self) -> XirPass:
         """`partition-xnnpack` with these options."""
-        from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+        from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
         options = dataclasses.fields(PartitionXnnpackPass)
         return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""
-        from xir.transforms.widen_depthwise import WidenDepthwisePass
+        from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
 
         configured = {each.name: each for each in (self.partition_pass(), WidenDepthwisePass(self.cpu))}
         return [
@@ -116,7 +116,7 @@ class EdgeProgram:
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
         of its place stay outside, and the rest is delegated once more. Each time it is one place more, or an error.
         """
-        from xir.transforms.check_xnnpack import RefusedNodesError
+        from xir.transforms.xnnpack.check_xnnpack import RefusedNodesError
 
         refused: dict[LocationAttr, str] = {}
         while True:

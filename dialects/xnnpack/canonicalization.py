@@ -1,4 +1,4 @@
-"""Which simplifications belong to which op; the patterns are in `transforms/canonicalization_patterns/xnnpack.py`."""
+"""Which simplifications belong to which op; the patterns are in `dialects/xnnpack/canonicalization_patterns.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class TransposePatterns(HasCanonicalizationPatternsTrait):
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from xir.transforms.canonicalization_patterns.xnnpack import ComposeTransposes, DropIdentityTranspose
+        from xir.dialects.xnnpack.canonicalization_patterns import ComposeTransposes, DropIdentityTranspose
 
         return DropIdentityTranspose(), ComposeTransposes()
 
@@ -21,7 +21,7 @@ class ReshapePatterns(HasCanonicalizationPatternsTrait):
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from xir.transforms.canonicalization_patterns.xnnpack import ComposeReshapes, DropIdentityReshape
+        from xir.dialects.xnnpack.canonicalization_patterns import ComposeReshapes, DropIdentityReshape
 
         return DropIdentityReshape(), ComposeReshapes()
 
@@ -31,7 +31,7 @@ class ClampPatterns(HasCanonicalizationPatternsTrait):
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from xir.transforms.canonicalization_patterns.xnnpack import DropUnboundedClamp
+        from xir.dialects.xnnpack.canonicalization_patterns import DropUnboundedClamp
 
         return (DropUnboundedClamp(),)
 
@@ -41,7 +41,7 @@ class ConvertPatterns(HasCanonicalizationPatternsTrait):
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from xir.transforms.canonicalization_patterns.xnnpack import DropIdentityConvert
+        from xir.dialects.xnnpack.canonicalization_patterns import DropIdentityConvert
 
         return (DropIdentityConvert(),)
 
@@ -51,6 +51,6 @@ class BatchMatrixMultiplyPatterns(HasCanonicalizationPatternsTrait):
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from xir.transforms.canonicalization_patterns.xnnpack import TransposeByFlag
+        from xir.dialects.xnnpack.canonicalization_patterns import TransposeByFlag
 
         return (TransposeByFlag(),)

@@ -28,8 +28,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
+from xir.dialects.edge.annotations import DIM_ORDER
 from xir.dialects.edge.attributes import int_array
-from xir.dialects.edge.bounds import DIM_ORDER
 from xir.dialects.edge.types import tensor_type
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError

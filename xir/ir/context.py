@@ -26,8 +26,8 @@ class XirContext(Context):
     leaves the ops of these places outside."""
 
     def __post_init__(self) -> None:
-        from xir.dialects.builtin import make_builtin
         from xir.dialects.registry import DIALECTS
+        from xir.ir.builtin import make_builtin
 
         if self._registered_dialects:
             return

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-from xir.dialects.builtin import blob_header
+from xir.ir.builtin import blob_header
 from xir.ir.context import XirContext
 
 ELIDED_KEY = "__elided__"

@@ -3,8 +3,8 @@
     program = xir.quantize(model, sample_inputs, calibration=batches)
     edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
 
-What can compute on integers is said once, at the legalisation rules (`xir.transforms.legalizations.rule.QUANTIZED`);
-`XnnpackQuantizer` annotates by that table.
+What can compute on integers is said once, at the legalisation rules
+(`xir.transforms.xnnpack.legalizations.rule.QUANTIZED`); `XnnpackQuantizer` annotates by that table.
 """
 
 from . import _torchao as _torchao

@@ -14,7 +14,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from xir.importer.aliasing import AliasSets
 from xir.importer.source import node_location
 from xir.ir.diagnostics import DiagnosticError
-from xir.transforms.legalizations import Quantized
+from xir.transforms.xnnpack.legalizations import Quantized
 
 from .config import QuantConfig
 from .operators import Operators, arguments_of, is_float_tensor

@@ -15,7 +15,7 @@ from xir.dialects import edge
 from xir.importer.aliasing import Operator, functional_form
 from xir.importer.arguments import by_name, call_of, overload_for
 from xir.importer.decompose import Decomposer, can_decompose, row_of
-from xir.transforms.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
 
 CLAMPS = frozenset({"edge.relu", "edge.hardtanh", "edge.clamp"})
 """What XNNPACK's integer nodes do to their own output, at no cost."""

@@ -10,7 +10,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from xir.transforms.legalizations import Quantized
+from xir.transforms.xnnpack.legalizations import Quantized
 
 from .annotation import StaticAnnotator, annotate_dynamic
 from .config import DEFAULT, QuantConfig

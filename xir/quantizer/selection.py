@@ -17,7 +17,7 @@ from enum import Flag, auto
 
 from torch.fx import Graph, Node
 
-from xir.transforms.legalizations import Quantized
+from xir.transforms.xnnpack.legalizations import Quantized
 
 from .operators import CLAMPS, Operators, is_float_tensor
 from .parameters import Parameters

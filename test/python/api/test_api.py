@@ -17,8 +17,8 @@ from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
-from xir.transforms.partition_xnnpack import PartitionXnnpackPass
-from xir.transforms.widen_depthwise import WidenDepthwisePass
+from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
 
 
 class Block(torch.nn.Module):

@@ -10,8 +10,8 @@ from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.verifier import verify
-from xir.transforms.lower_to_pte import LowerToPtePass
-from xir.transforms.plan_memory import PlanMemoryPass
+from xir.transforms.pte.lower_to_pte import LowerToPtePass
+from xir.transforms.pte.plan_memory import PlanMemoryPass
 
 MIXED = """
 func.func @forward(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>) {

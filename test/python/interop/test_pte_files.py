@@ -93,8 +93,8 @@ def test_a_quantised_delegate():
 def test_memory_of_inputs_and_outputs(options: str):
     """Stock's Python runtime copies into planned inputs and allocates unplanned outputs itself."""
     from xir.ir.pipeline import parse_options
-    from xir.transforms.lower_to_pte import LowerToPtePass
-    from xir.transforms.plan_memory import PlanMemoryPass
+    from xir.transforms.pte.lower_to_pte import LowerToPtePass
+    from xir.transforms.pte.plan_memory import PlanMemoryPass
 
     ctx = XirContext()
     module = parse_module(ctx, MIXED)

@@ -19,7 +19,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from xir.dialects import edge
 from xir.quantizer import QuantConfig, XnnpackQuantizer
 from xir.quantizer.operators import CLAMPS, STEEP, Operators
-from xir.transforms.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
 
 GENERATOR = torch.Generator().manual_seed(4)
 

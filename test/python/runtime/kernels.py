@@ -17,7 +17,7 @@ from xir.dialects import pte
 from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.runtime import Runtime
-from xir.transforms.plan_memory import PlanMemoryPass
+from xir.transforms.pte.plan_memory import PlanMemoryPass
 
 # Registers quantized_decomposed.
 import_module("torch.ao.quantization.fx._decomposed")

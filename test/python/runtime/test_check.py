@@ -16,8 +16,8 @@ from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.check import check_subgraph
 from xir.runtime.library import library_paths
-from xir.transforms._xnnpack_checker import XnnpackChecker
-from xir.transforms.check_xnnpack import CheckXnnpackPass, RefusedNodesError
+from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
+from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass, RefusedNodesError
 
 
 def subgraph(body: str, arg: str, result: str) -> tuple[SubgraphOp, XirContext]:

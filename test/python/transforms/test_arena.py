@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from xir.transforms import _arena
-from xir.transforms._arena import Lifetime, extent, living_together, place, place_by_size, place_by_time
+from xir.transforms.pte import _arena
+from xir.transforms.pte._arena import Lifetime, extent, living_together, place, place_by_size, place_by_time
 
 
 def lifetimes(count: int, longest: int, seed: int = 0) -> list[Lifetime]:

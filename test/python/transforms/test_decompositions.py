@@ -21,7 +21,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
 from xir.ir.pipeline import parse_pipeline
 from xir.runtime import Runtime
-from xir.transforms.decompositions import DECOMPOSITIONS
+from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 

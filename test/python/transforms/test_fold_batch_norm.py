@@ -10,7 +10,7 @@ from torch import nn
 from xir.importer import import_exported_program
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
-from xir.transforms.fold_batch_norm import BATCH_NORMS, FoldBatchNormPass
+from xir.transforms.edge.fold_batch_norm import BATCH_NORMS, FoldBatchNormPass
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import f32, i1, i64
 
 from xir.dialects import edge
 from xir.ir.passes import PassManager
-from xir.transforms._evaluation import EVALUATORS
-from xir.transforms.fold_constants import FoldConstantsPass
+from xir.transforms.edge._evaluation import EVALUATORS
+from xir.transforms.edge.fold_constants import FoldConstantsPass
 
 
 def c(*values: Any) -> Const:

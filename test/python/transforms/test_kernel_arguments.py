@@ -7,7 +7,7 @@ import torch
 
 from xir.dialects import edge
 from xir.dialects.edge import EdgeOp
-from xir.transforms.lower_to_pte import kernel_arguments
+from xir.transforms.pte.lower_to_pte import kernel_arguments
 
 # ExecuTorch registers these itself; torch does not know them.
 FOREIGN = ("executorch_prim::", "quantized_decomposed::")

@@ -21,9 +21,9 @@ from xir.dialects import edge
 from xir.dialects.xnnpack import kinds
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.passes import PassManager
-from xir.transforms.legalizations import RULES
-from xir.transforms.legalizations.parameters import DEQUANTISE, QUANTISE
-from xir.transforms.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
+from xir.transforms.xnnpack.legalizations import RULES
+from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
 TOLERANCE = 1e-5
 """Of the largest magnitude of a result. fp32 has 6e-8; sums and approximations of functions add to it."""

@@ -20,10 +20,10 @@ from xir.dialects import edge, xnnpack
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.printer import module_to_text
-from xir.transforms.fuse_conv_relu import FuseConvReluPass
-from xir.transforms.legalizations import RULES
-from xir.transforms.partition_xnnpack import PartitionXnnpackPass
-from xir.transforms.propagate_layout import PropagateLayoutPass
+from xir.transforms.xnnpack.fuse_conv_relu import FuseConvReluPass
+from xir.transforms.xnnpack.legalizations import RULES
+from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.xnnpack.propagate_layout import PropagateLayoutPass
 
 VECTOR = TensorType(f32, [4])
 

@@ -26,7 +26,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
-from xir.transforms.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
 
 MAX_CHAIN = 10
 """The most nodes that XNNPACK makes one table of."""

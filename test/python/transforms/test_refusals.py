@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from xir.transforms.legalizations import RULES
+from xir.transforms.xnnpack.legalizations import RULES
 
 ROOT = Path(__file__).parents[3]
-PARTITION = ("partition_xnnpack.py", "_selection.py", "_stays_float.py")
+PARTITION = ("xnnpack/partition_xnnpack.py", "delegate/_op_filter.py", "xnnpack/_stays_float.py")
 SOURCES = [
     *(ROOT / "transforms" / name for name in PARTITION),
-    *sorted((ROOT / "transforms" / "legalizations").glob("*.py")),
+    *sorted((ROOT / "transforms" / "xnnpack" / "legalizations").glob("*.py")),
 ]
 
 UNREPORTED = {"its saved statistics are used"}

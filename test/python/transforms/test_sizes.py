@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from xir.transforms._sizes import SMALLEST, OpenSize, OpenSizeError, distinct, sized
+from xir.transforms.analysis.sizes import SMALLEST, OpenSize, OpenSizeError, distinct, sized
 
 STAND_INS = [distinct(index) for index in range(4)]
 

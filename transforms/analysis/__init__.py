@@ -1,0 +1,1 @@
+"""Facts about programs that passes of several levels ask for; nothing here changes the IR."""

@@ -1,0 +1,1 @@
+"""What forming delegates needs, whatever the backend."""

@@ -1,0 +1,64 @@
+"""Which ops the options of `partition-xnnpack` let through."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+
+from xir.dialects import edge
+from xir.transforms.xnnpack.legalizations import RefusalError
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options `ops`, `exclude` and `dtypes`, each name resolved."""
+
+    ops: frozenset[str]
+    exclude: frozenset[str]
+    left_out: frozenset[str]
+    """The floating-point types that `dtypes` does not name."""
+
+    def check(self, op: Operation) -> None:
+        """RefusalError where an option leaves the op outside."""
+        if self.ops and op.name not in self.ops:
+            raise RefusalError("the option ops does not name it")
+        if op.name in self.exclude:
+            raise RefusalError("the option exclude names it")
+        if not self.left_out:
+            return
+        for value in (*op.operands, *op.results):
+            if isinstance(value.type, TensorType) and (name := str(value.type.element_type)) in self.left_out:
+                raise RefusalError(f"the option dtypes leaves out {name}")
+
+
+def op_names(given: Collection[str]) -> frozenset[str]:
+    """The edge ops that names stand for; ValueError for a name that stands for none.
+
+    A name is an op's own, with or without `edge.`; without its overload it stands for all overloads of the operator,
+    and with the overload `default` for the one that has no name.
+    """
+    found: set[str] = set()
+    for name in given:
+        full = name if name.startswith("edge.") else f"edge.{name}"
+        named = known_names().get(full)
+        if named is None:
+            close = difflib.get_close_matches(full, known_names(), n=1)
+            raise ValueError(f"there is no op '{name}'{f', did you mean {close[0]!r}?' if close else ''}")
+        found |= named
+    return frozenset(found)
+
+
+@cache
+def known_names() -> dict[str, set[str]]:
+    """Every name there is for edge ops, and the ops that it stands for."""
+    names: dict[str, set[str]] = {}
+    for op, op_class in edge.OPS.items():
+        schema = op_class.row.schema
+        for name in {op, f"edge.{schema.name}", f"edge.{schema.name}.{schema.overload or 'default'}"}:
+            names.setdefault(name, set()).add(op)
+    return names

@@ -1,0 +1,1 @@
+"""Passes over the edge dialect, before and beside delegates."""

@@ -1,0 +1,28 @@
+"""The rules that turn edge ops without a kernel into ops that have one, a file a family; importing the package fills
+`DECOMPOSITIONS`."""
+
+from xir.transforms.edge.decompositions import (
+    convolution,
+    elementwise,
+    matrix,
+    normalization,
+    pooling,
+    quantization,
+    reduction,
+    shape,
+)
+from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS, Decomposition, EdgeBuilder
+
+__all__ = [
+    "DECOMPOSITIONS",
+    "Decomposition",
+    "EdgeBuilder",
+    "convolution",
+    "elementwise",
+    "matrix",
+    "normalization",
+    "pooling",
+    "quantization",
+    "reduction",
+    "shape",
+]

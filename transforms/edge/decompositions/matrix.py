@@ -1,0 +1,142 @@
+"""Matrix products and attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge
+from xir.dialects.edge.types import Shape, element_of, shape_of
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, Size, decomposition
+
+
+@decomposition("edge.linear")
+def linear(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+    """`linear` of a vector or to one: `matmul(input, t(weight)) + bias`"""
+    value, weight, bias = op.required("input"), op.required("weight"), op.tensor("bias")
+    if len(shape_of(value)) > 1 and len(shape_of(weight)) == 2 and (bias is None or len(shape_of(bias)) == 1):
+        return None
+    product = b.call("matmul", self=value, other=b.call("t", self=weight))
+    return product if bias is None else b.call("add.Tensor", self=product, other=bias)
+
+
+@decomposition("edge._int_mm")
+def int_mm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`mm` of 32-bit integers"""
+    operands = [b.convert(op.required(name), like=op.results[0]) for name in ("self", "mat2")]
+    return b.call("mm", self=operands[0], mat2=operands[1])
+
+
+@decomposition("edge.baddbmm")
+def baddbmm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`self * beta + bmm(batch1, batch2) * alpha`"""
+    alpha, beta = op.value("alpha"), op.value("beta")
+    product = b.call("bmm", self=op.required("batch1"), mat2=op.required("batch2"))
+    if alpha != 1:
+        product = b.call("mul.Scalar", self=product, other=alpha)
+    return product if beta == 0 else b.call("add.Tensor", self=product, other=op.required("self"), alpha=beta)
+
+
+@decomposition("edge.matmul")
+def matmul(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`mm` or `bmm`, with vectors as matrices, and leading dimensions expanded and viewed as one"""
+    lhs, rhs = op.required("self"), op.required("other")
+    is_row, is_column = len(shape_of(lhs)) == 1, len(shape_of(rhs)) == 1
+    if is_row:
+        lhs = b.call("unsqueeze", self=lhs, dim=0)
+    if is_column:
+        rhs = b.call("unsqueeze", self=rhs, dim=1)
+    result = _product(b, lhs, rhs)
+    dropped = [*[-2] * is_row, *[-1] * is_column]
+    return b.call("squeeze.dims", self=result, dim=dropped) if dropped else result
+
+
+def _product(b: EdgeBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """The product of matrices, in batches of any rank."""
+    if len(shape_of(rhs)) == 2:
+        if len(shape_of(lhs)) == 2:
+            return b.call("mm", self=lhs, mat2=rhs)
+        # One matrix for all batches: their rows are those of one matrix.
+        rows = b.view(lhs, (-1, b.size(lhs, -1)))
+        return b.view(b.call("mm", self=rows, mat2=rhs), (*b.sizes(lhs)[:-1], b.size(rhs, -1)))
+    batch = _broadcast(b, lhs, rhs)
+    count = b.product(batch)
+    matrices = [_batched(b, value, batch, count) for value in (lhs, rhs)]
+    product = b.call("bmm", self=matrices[0], mat2=matrices[1])
+    if len(batch) == 1:
+        return product
+    return b.view(product, (*batch, b.size(lhs, -2), b.size(rhs, -1)))
+
+
+def _broadcast(b: EdgeBuilder, lhs: SSAValue, rhs: SSAValue) -> list[Size]:
+    """The common batch of two operands. An open dimension meets 1 or its equal."""
+    sides = [(value, shape_of(value)[:-2]) for value in (lhs, rhs)]
+    batch: list[Size] = []
+    for position in range(-max(len(shape) for _, shape in sides), 0):
+        there = [(value, shape) for value, shape in sides if len(shape) >= -position]
+        value, _ = next((each for each in there if each[1][position] > 1), None) or next(
+            (each for each in there if each[1][position] != 1), there[0]
+        )
+        batch.append(b.size(value, position - 2))
+    return batch
+
+
+def _batched(b: EdgeBuilder, value: SSAValue, batch: Sequence[Size], count: Size) -> SSAValue:
+    """A batch of matrices as [count, rows, columns]."""
+    matrix = (b.size(value, -2), b.size(value, -1))
+    shape: Shape = shape_of(value)[:-2]
+    if len(shape) != len(batch) or any(size == 1 and wanted != 1 for size, wanted in zip(shape, batch, strict=True)):
+        value = b.call("expand", self=value, size=[*batch, *matrix])
+    return value if len(batch) == 1 else b.view(value, (count, *matrix))
+
+
+@decomposition("edge.scaled_dot_product_attention")
+def attention(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+    """`matmul(softmax(matmul(query * scale, keyᵀ) + mask), value)`, and 0 for a query that may look at no key"""
+    if op.value("dropout_p"):
+        return None
+    query, key, value = op.required("query"), op.required("key"), op.required("value")
+    if op.value("enable_gqa"):
+        heads = b.size(query, -3)
+        key, value = (_shared_heads(b, each, heads) for each in (key, value))
+    scale = op.value("scale")
+    if scale is None:
+        features = shape_of(query)[-1]
+        if features < 0:
+            return None
+        scale = 1 / math.sqrt(features)
+    # Scaling the query costs less than scaling the scores.
+    scaled = b.call("mul.Scalar", self=query, other=scale)
+    scores = b.call("matmul", self=scaled, other=b.call("transpose.int", self=key, dim0=-2, dim1=-1))
+    mask, may_be_alone = op.tensor("attn_mask"), True
+    if op.value("is_causal"):
+        ones = b.call("full", size=[b.size(query, -2), b.size(key, -2)], fill_value=True)
+        mask, may_be_alone = b.call("tril", self=ones), False
+    if mask is None:
+        return b.call("matmul", self=b.call("_softmax", self=scores, dim=-1, half_to_float=False), other=value)
+    if element_of(mask) == i1:
+        allowed = mask
+        hidden = b.call("logical_not", self=mask)
+        scores = b.call("masked_fill.Scalar", self=scores, mask=hidden, value=-math.inf)
+    else:
+        allowed = b.call("ne.Scalar", self=mask, other=-math.inf)
+        scores = b.call("add.Tensor", self=scores, other=mask)
+    weights = b.call("_softmax", self=scores, dim=-1, half_to_float=False)
+    if may_be_alone:
+        sees = b.call("any.dim", self=allowed, dim=-1, keepdim=True)
+        blind = b.call("logical_not", self=sees)
+        weights = b.call("masked_fill.Scalar", self=weights, mask=blind, value=0)
+    return b.call("matmul", self=weights, other=value)
+
+
+def _shared_heads(b: EdgeBuilder, value: SSAValue, heads: Size) -> SSAValue:
+    """Key or value heads, [..., H, L, E], each repeated for its group of query heads."""
+    *batch, own, length, features = b.sizes(value)
+    if not isinstance(own, int) or not isinstance(heads, int) or own == heads:
+        return value
+    apart = b.call("unsqueeze", self=value, dim=-3)
+    repeated = b.call("expand", self=apart, size=[*batch, own, heads // own, length, features])
+    return b.view(repeated, (*batch, heads, length, features))

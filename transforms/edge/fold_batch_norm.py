@@ -1,0 +1,118 @@
+"""Batch normalisation becomes part of the weights before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.ir.constants import make_dense
+from xir.ir.context import XirContext
+from xir.ir.location import fused_location
+from xir.ir.passes import XirPass
+from xir.transforms.xnnpack.legalizations.convolution import batch_norm_affine, is_transposed
+from xir.transforms.xnnpack.legalizations.rule import RefusalError, operand, static_array, static_name
+
+BATCH_NORMS = ("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
+WEIGHTED = (
+    "edge.convolution",
+    "edge.conv1d",
+    "edge.conv2d",
+    "edge.conv_transpose1d",
+    "edge.conv_transpose2d.input",
+    "edge.linear",
+)
+"""Ops whose output channels are dimension 0 of the weight (1 where transposed)."""
+
+
+FOLDED: tuple[Attribute, ...] = (f32, f16)
+"""The element types whose weights are folded. bf16 has too few bits for weights to be rounded twice; XNNPACK computes
+it in fp32, where `fold-affine` folds what the norm became."""
+
+LARGEST_F16 = 65504.0
+"""The largest number of fp16."""
+
+
+@dataclass(frozen=True)
+class FoldBatchNormPass(XirPass):
+    """Fold a batch norm in inference into the weight and bias of the convolution or linear op before it.
+
+    The convolution must have no other user, and weights and statistics must be constants.
+
+    Before:
+    ```mlir
+    %1 = edge.conv2d(%x, %w, none) : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x8xf32>
+    %2 = edge.batch_norm(%1, %gamma, %beta, %mean, %var) {...} : (...) -> tensor<1x4x8x8xf32>
+    ```
+    After, with w' = w·gamma / √(var + eps) by output channel, and b' = beta − mean·gamma / √(var + eps):
+    ```mlir
+    %2 = edge.conv2d(%x, %w', %b')
+         : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Fold every batch norm that can be, in program order, so that chains fold too."""
+        for candidate in list(op.walk()):
+            if candidate.name in BATCH_NORMS and isinstance(candidate, edge.EdgeOp):
+                try:
+                    fold(candidate, ctx)
+                except RefusalError:
+                    continue
+
+
+def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
+    """Fold one batch norm; RefusalError if something is not constant, nothing if there is no op to fold into."""
+    value = operand(norm, "input")
+    producer = value.owner
+    if not isinstance(producer, edge.EdgeOp) or producer.name not in WEIGHTED or not value.has_one_use():
+        return
+    # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
+    if rank_of(value) != rank_of(operand(producer, "weight")) or element_type(value) not in FOLDED:
+        return
+    scale, shift = batch_norm_affine(norm, ctx)
+    weight, bias = operand(producer, "weight"), producer.tensor("bias")
+    new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
+    new_bias = shift if bias is None else shift + static_array(bias, "bias", ctx) * scale
+    if element_type(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
+        return
+
+    arguments: dict[str, object] = {name: producer.value(name) for name in producer.schema.values}
+    arguments["input"] = operand(producer, "input")
+    arguments["weight"] = constant(new_weight, weight, static_name(weight), ctx, norm)
+    arguments["bias"] = constant(new_bias, weight, static_name(weight if bias is None else bias), ctx, norm)
+    folded = type(producer).build_from(
+        arguments, [producer.results[0].type], fused_location(producer.location, norm.location)
+    )
+    block = norm.parent
+    assert block is not None
+    block.insert_op_before(folded, norm)
+    folded.results[0].name_hint = norm.results[0].name_hint
+    norm.results[0].replace_all_uses_with(folded.results[0])
+    for dead in (norm, producer):
+        dead.detach()
+        dead.erase()
+
+
+def scaled_weight(op: edge.EdgeOp, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """`weight` with each output channel multiplied by its element of `scale`."""
+    if not is_transposed(op):
+        return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    # Transposed: [I, O / groups, ...], a group's inputs and outputs in blocks along both dimensions.
+    groups = op.value("groups")
+    grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
+    by_group = scale.reshape(groups, 1, -1, *(1,) * (weight.ndim - 2))
+    return (grouped * by_group).reshape(weight.shape)
+
+
+def constant(array: np.ndarray, like: SSAValue, name: str, ctx: XirContext, before: edge.EdgeOp) -> SSAValue:
+    """A constant op in front of `before`, with the element type of `like`."""
+    op = edge.ConstantOp(make_dense(array, ctx, name, element_type(like)), before.location)
+    block = before.parent
+    assert block is not None
+    block.insert_op_before(op, before)
+    return op.result

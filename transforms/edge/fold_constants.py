@@ -1,0 +1,126 @@
+"""What is known at compile time is computed at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
+
+from xir.dialects import edge
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
+from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
+
+MAX_GROWTH = 1 << 20
+"""Bytes that a result may have beyond its operands': a file full of zeros helps nobody."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(XirPass):
+    """Evaluate edge ops whose operands are constants.
+
+    Positions, causal masks and the like, which a model computes from nothing but its sizes, become constants, and
+    the ops behind them that want a constant get one. An op on bf16, and one whose result would be large, stays.
+
+    Before:
+    ```mlir
+    %0 = edge.arange.start_step() {start = 0 : i64, end = 3 : i64} : () -> tensor<3xi64>
+    %1 = edge.gt.Scalar(%0) {other = 1 : i64} : (tensor<3xi64>) -> tensor<3xi1>
+    ```
+    After:
+    ```mlir
+    %1 = edge.constant dense<[false, false, true]> : tensor<3xi1>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
+        replaced: list[Operation] = []
+        for candidate in list(op.walk()):
+            if isinstance(candidate, edge.EdgeOp) and (array := evaluated(candidate, ctx)) is not None:
+                replaced += [owner for value in candidate.operands if isinstance(owner := value.owner, Operation)]
+                replace(candidate, array, ctx)
+        for constant in reversed(list(dict.fromkeys(replaced))):
+            if constant.parent is not None and is_trivially_dead(constant):
+                constant.detach()
+                constant.erase()
+
+
+def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:
+    """What an op computes, None if that is not known or not wanted."""
+    evaluate = EVALUATORS.get(op.name)
+    if evaluate is None or op.symbols or any(has_open_form(value) for value in (*op.operands, *op.results)):
+        return None
+    needed = () if op.name in SHAPE_ONLY else op.operands
+    if not all(isinstance(value.owner, edge.ConstantOp) for value in needed):
+        return None
+    type = result_type(op)
+    call = Call(op, {})
+    size = int(np.prod(type.get_shape())) * call.dtype.itemsize
+    if size == 0:
+        return None
+    arrays = {value: array_of(value, ctx) for value in needed}
+    if size > MAX_GROWTH + sum(array.nbytes for array in arrays.values()):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = evaluate(Call(op, arrays))
+            return converted(result, call.dtype)
+    except NotEvaluatedError:
+        return None
+
+
+def has_open_form(value: SSAValue) -> bool:
+    """Whether a value's shape is not static, or its elements are of a type that numpy does not have."""
+    type = value.type
+    return (
+        not isinstance(type, TensorType)
+        or DYNAMIC_INDEX in type.get_shape()
+        or isinstance(type.element_type, BFloat16Type)
+    )
+
+
+def array_of(value: SSAValue, ctx: XirContext) -> np.ndarray:
+    """The elements of a constant."""
+    assert isinstance(value.owner, edge.ConstantOp)
+    return constant_array(value.owner.value, ctx, value.owner)
+
+
+def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`array` as `dtype`; NotEvaluatedError where C++ leaves the conversion open: a float that no such integer is."""
+    if array.dtype == dtype:
+        return np.ascontiguousarray(array) if array.ndim else array
+    if array.dtype.kind == "f" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        whole = np.trunc(array)
+        if not (np.isfinite(array).all() and (whole >= limits.min).all() and (whole < float(limits.max) + 1).all()):
+            raise NotEvaluatedError
+    return np.ascontiguousarray(array.astype(dtype)) if array.ndim else array.astype(dtype)
+
+
+def replace(op: edge.EdgeOp, array: np.ndarray, ctx: XirContext) -> None:
+    """Put a constant in the place of an op."""
+    type = result_type(op)
+    name = name_of(op.operands) or op.name.removeprefix("edge.").replace(".", "_")
+    constant = edge.ConstantOp(make_dense(array, ctx, name, type.element_type), op.location)
+    constant.result.name_hint = op.results[0].name_hint
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(constant, op)
+    op.results[0].replace_all_uses_with(constant.result)
+    op.detach()
+    op.erase()
+
+
+def name_of(operands: Iterable[SSAValue]) -> str | None:
+    """The name of the first resource among constants."""
+    for value in operands:
+        if isinstance(value.owner, edge.ConstantOp) and value.owner.resource is not None:
+            return value.owner.resource
+    return None

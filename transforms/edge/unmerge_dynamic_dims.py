@@ -1,0 +1,203 @@
+"""`unmerge-dynamic-dims`: keep dynamic dimensions apart that a program merges and splits again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import Shape, rank_of
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.transforms.analysis.sizes import SMALLEST, OpenSizes
+from xir.transforms.delegate._groups import erase_dead
+
+VIEWS = ("edge.view", "edge._unsafe_view")
+
+
+@dataclass(frozen=True)
+class UnmergeDynamicDimsPass(XirPass):
+    """Keep dynamic dimensions apart that a view merges and a later one splits again.
+
+    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-head
+    attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
+    view, through permutations, becomes a view that keeps the dimensions; a linear layer on merged rows computes on the
+    rows as they were.
+
+    Before, with %n and %t the sizes of %x:
+    ```mlir
+    %1 = edge.view(%x)[%rows] {size = array<i64: -9223372036854775808, 4>} : (tensor<?x?x4xf32>, i64) -> tensor<?x4xf32>
+    %2 = edge.linear(%1, %w, none) : (tensor<?x4xf32>, tensor<3x4xf32>) -> tensor<?x3xf32>
+    %3 = edge.view(%2)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 3>}
+         : (tensor<?x3xf32>, i64, i64) -> tensor<?x?x3xf32>
+    ```
+    After:
+    ```mlir
+    %3 = edge.linear(%x, %w, none) : (tensor<?x?x4xf32>, tensor<3x4xf32>) -> tensor<?x?x3xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite every function with several dynamic dimensions."""
+        for function in op.walk():
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                sizes = OpenSizes(function.body.block)
+                if len(sizes.names) > 1:
+                    Unmerger(function.body.block, sizes).run()
+
+
+@dataclass
+class Unmerger:
+    """Rewrites one block."""
+
+    block: Block
+    sizes: OpenSizes
+
+    def run(self) -> None:
+        """Rewrite op by op, so that an op sees what its operands have become."""
+        for op in self.block.ops:
+            if op.name in VIEWS and isinstance(op, edge.EdgeOp):
+                self.view(op)
+            elif op.name == "edge.linear" and isinstance(op, edge.EdgeOp):
+                self.linear(op)
+        erase_dead(self.block)
+
+    def view(self, op: edge.EdgeOp) -> None:
+        """A view of permuted dimensions that another view merged."""
+        value, perm = through_permutations(op.operands[0])
+        merging = self.merging_view(value)
+        if merging is None:
+            return
+        root = merging.operands[0]
+        if perm == sorted(perm):
+            op.operands[0] = root
+            self.sizes.follow(op)
+            if self.sizes.known(op.results[0]) == self.sizes.known(root) and op.result_types[0] == root.type:
+                self.replace(op, root)
+            return
+        parts = refined(self.sizes.known(root), self.sizes.known(value))
+        if parts is None:
+            return
+        sources = [part for group in parts for part in group]
+        indices = iter(range(len(sources)))
+        places = [[next(indices) for _ in group] for group in parts]
+        order = [place for dim in perm for place in places[dim]]
+        target = self.sizes.known(op.results[0])
+        if not is_grouping([sources[place] for place in order], target) or not self.has_sizes(root, sources):
+            return
+        moved = self.build(op, "edge.permute", {"self": self.viewed(op, root, sources), "dims": tuple(order)})
+        if self.sizes.known(moved) != target:
+            moved = self.build(op, op.name, {"self": moved, "size": op.value("size")})
+        self.replace(op, moved)
+
+    def linear(self, op: edge.EdgeOp) -> None:
+        """A linear layer on rows that a view merged."""
+        merging = self.merging_view(op.operands[0])
+        if merging is None:
+            return
+        root, features = merging.operands[0], self.sizes.known(op.operands[0])[-1]
+        shape = self.sizes.known(root)
+        outer = next((n for n in range(len(shape)) if prod(shape[n:]) == features), None)
+        if not outer:
+            return
+        arguments = {"weight": op.tensor("weight"), "bias": op.tensor("bias")}
+        rows = self.viewed(op, root, (*shape[:outer], features))
+        result = self.build(op, "edge.linear", {"input": rows, **arguments})
+        size = (*merging.value("size")[:-1], self.sizes.known(op.results[0])[-1])
+        self.replace(op, self.build(op, "edge.view", {"self": result, "size": size}))
+
+    def merging_view(self, value: SSAValue) -> edge.EdgeOp | None:
+        """The view that `value` comes from, if it does not keep all dynamic dimensions."""
+        op = value.owner
+        if not isinstance(op, edge.EdgeOp) or op.name not in VIEWS:
+            return None
+        before, after = (
+            sorted(size for size in self.sizes.known(each) if size >= SMALLEST) for each in (op.operands[0], value)
+        )
+        return op if len(before) > 1 and before != after else None
+
+    def has_sizes(self, root: SSAValue, shape: Sequence[int]) -> bool:
+        """Whether each dynamic size in `shape` is one of `root`'s."""
+        return all(size < SMALLEST or size in self.sizes.known(root) for size in shape)
+
+    def viewed(self, op: Operation, root: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`root` in a shape whose dynamic sizes it has, written before `op`."""
+        known = self.sizes.known(root)
+        if tuple(shape) == known:
+            return root
+        size: list[int | SSAValue] = [
+            each if each < SMALLEST else self.build(op, "edge.sym_size.int", {"self": root, "dim": known.index(each)})
+            for each in shape
+        ]
+        return self.build(op, "edge.view", {"self": root, "size": tuple(size)})
+
+    def build(self, before: Operation, name: str, arguments: dict[str, Any]) -> SSAValue:
+        """The result of a new op, written before another one."""
+        types = [i64] if name == "edge.sym_size.int" else None
+        op = edge.OPS[name].build_from(arguments, types, before.location)
+        self.block.insert_op_before(op, before)
+        self.sizes.follow(op)
+        return op.results[0]
+
+    def replace(self, op: Operation, value: SSAValue) -> None:
+        """Let `value` stand for an op's result."""
+        value.name_hint = value.name_hint or op.results[0].name_hint
+        op.results[0].replace_all_uses_with(value)
+
+
+def through_permutations(value: SSAValue) -> tuple[SSAValue, list[int]]:
+    """What `value` is a permutation of, and the permutation."""
+    rank = rank_of(value)
+    perm = list(range(rank))
+    while isinstance(op := value.owner, edge.EdgeOp) and op.name in ("edge.permute", "edge.transpose.int"):
+        step = list(range(rank))
+        if op.name == "edge.permute":
+            step = [dim % rank for dim in op.value("dims")]
+        else:
+            a, b = op.value("dim0"), op.value("dim1")
+            step[a], step[b] = step[b], step[a]
+        value, perm = op.operands[0], [step[dim] for dim in perm]
+    return value, perm
+
+
+def refined(before: Shape, after: Shape) -> list[list[int]] | None:
+    """For each size in `after` the parts that it is the product of, which are products or parts of those `before`.
+
+    None where a size cuts across others.
+    """
+    groups: list[list[int]] = []
+    rest = [size for size in before if size != 1]
+    for size in after:
+        group: list[int] = []
+        while size > 1:
+            if not rest:
+                return None
+            part = rest.pop(0)
+            if size % part == 0:
+                group.append(part)
+                size //= part
+            elif part % size == 0:
+                group.append(size)
+                rest.insert(0, part // size)
+                size = 1
+            else:
+                return None
+        groups.append(group)
+    return groups
+
+
+def is_grouping(parts: Sequence[int], shape: Shape) -> bool:
+    """Whether each size in `shape` is the product of the next parts."""
+    rest = list(parts)
+    for size in shape:
+        while size > 1:
+            if not rest or size % rest[0]:
+                return False
+            size //= rest.pop(0)
+    return not rest

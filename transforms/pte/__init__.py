@@ -1,0 +1,1 @@
+"""Passes into and over the pte dialect."""

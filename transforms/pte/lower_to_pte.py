@@ -1,0 +1,376 @@
+"""`lower-to-pte`: from functions to the program that a `.pte` file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from xir.dialects import edge, pte
+from xir.dialects.edge import EdgeOp
+from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
+from xir.dialects.xnnpack import SubgraphOp
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import Locatable
+from xir.ir.passes import XirPass
+from xir.transforms.analysis.dim_annotations import dim_orders
+from xir.transforms.analysis.sizes import Sizes, upper_bounds
+from xir.transforms.xnnpack._bounds import bound_values
+
+_MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
+"""c10/core/MemoryFormat.h"""
+
+_TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
+"""What a factory function takes to describe its result. Out variants lack all four: their out tensor says it."""
+
+
+@dataclass(frozen=True)
+class LowerToPtePass(XirPass):
+    """Turn each function into an execution plan: values are declared, ops become calls.
+
+    An `xnnpack.subgraph` becomes a delegate and a call of it; an edge op a call of its out variant, as ExecuTorch names
+    it. An op without one is called under its own name, with its results behind the arguments, which only xir's Python
+    runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch lacks: `decompose-for-kernels`
+    leaves few of either. Memory is left to `plan-memory`.
+
+    Before:
+    ```mlir
+    func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %0 : tensor<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    pte.program {
+      pte.execution_plan @forward {
+        %0 = pte.tensor tensor<4xf32>
+        %1 = pte.tensor tensor<4xf32>
+        pte.chain {
+          pte.kernel_call "aten::abs.out" (%0, %1, %1)
+        }
+        pte.signature inputs (%0) outputs (%1)
+      }
+    }
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """One plan for each function, in order; the functions are gone afterwards."""
+        functions = [func for func in op.body.ops if isinstance(func, FuncOp)]
+        if not functions:
+            raise DiagnosticError(op, "there is no function to lower")
+        for other in op.body.ops:
+            if not isinstance(other, FuncOp):
+                raise DiagnosticError(other, f"'{other.name}' has no place in a program")
+        plans = [_PlanBuilder(func, ctx).build() for func in functions]
+        for func in functions:
+            func.detach()
+            func.erase()
+        op.body.block.add_op(pte.ProgramOp.build(regions=[Region(Block(plans))]))
+
+
+@dataclass
+class _PlanBuilder:
+    """Lowers one function. Values are declared in the order of their first use, equal scalars once."""
+
+    func: FuncOp
+    ctx: XirContext
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    given: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """The inputs that memory has in another order than the caller: what delegates take."""
+    scalars: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    declarations: list[pte.ValueOp] = field(default_factory=list[pte.ValueOp])
+    delegates: list[pte.DelegateOp] = field(default_factory=list[pte.DelegateOp])
+    calls: list[pte.InstructionOp] = field(default_factory=list[pte.InstructionOp])
+
+    @cached_property
+    def dim_orders(self) -> dict[SSAValue, tuple[int, ...]]:
+        """The inputs that memory has in another order than the caller."""
+        return dim_orders(self.func)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The largest shapes."""
+        return upper_bounds(self.func)
+
+    def build(self) -> pte.ExecutionPlanOp:
+        func = self.func
+        if len(func.body.blocks) != 1:
+            raise DiagnosticError(func, "a function needs a body of one block to become a plan")
+        block = func.body.block
+        inputs = [self.input(argument) for argument in block.args]
+        outputs: Sequence[SSAValue] = ()
+        for op in block.ops:
+            match op:
+                case ReturnOp():
+                    outputs = [self.values[value] for value in op.arguments]
+                case edge.ConstantOp():
+                    self.constant(op)
+                case SubgraphOp():
+                    self.delegate(op)
+                case EdgeOp():
+                    self.kernel(op)
+                case _:
+                    raise DiagnosticError(op, f"'{op.name}' has no form in a program")
+        chain = pte.ChainOp(self.calls)
+        return pte.ExecutionPlanOp.build(
+            properties={
+                "sym_name": func.sym_name,
+                "encoded_inp_str": self.tree_text("xir.in_spec", f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
+                "encoded_out_str": self.tree_text("xir.out_spec", _tuple(len(outputs))),
+            },
+            regions=[Region(Block([*self.delegates, *self.declarations, chain, pte.SignatureOp(inputs, outputs)]))],
+        )
+
+    def tree_text(self, name: str, default: str) -> StringAttr:
+        """How inputs or outputs nest: as the importer says, else flat."""
+        attr = self.func.attributes.get(name)
+        return attr if isinstance(attr, StringAttr) else StringAttr(default)
+
+    def declare(self, op: pte.ValueOp, where: Locatable) -> SSAValue:
+        if isinstance(where, Operation):
+            op.location = where.location
+        self.declarations.append(op)
+        return op.value
+
+    def scalar(self, key: object, make: Callable[[], pte.ValueOp]) -> SSAValue:
+        """A value that never changes, declared once for each `key`."""
+        if key not in self.scalars:
+            self.scalars[key] = self.declare(make(), None)
+        return self.scalars[key]
+
+    # Values of the function.
+
+    def input(self, argument: SSAValue) -> SSAValue:
+        order = self.dim_orders.get(argument)
+        if order is None:
+            self.values[argument] = self.variable(argument)
+            return self.values[argument]
+        return self.reordered(argument, order)
+
+    def reordered(self, argument: SSAValue, order: tuple[int, ...]) -> SSAValue:
+        """An input whose dimensions memory has in another order than the caller.
+
+        Delegates take its memory as it is. Kernels get a copy in the caller's order, which is what the permutation that
+        the importer writes behind such an input stands for; another op that reads it gets that copy permuted.
+        """
+        restoring = tuple(order.index(dim) for dim in range(len(order)))
+        memory = self.bounded(argument)
+        seen = TensorType(memory.element_type, [memory.get_shape()[axis] for axis in restoring])
+        given = self.tensor(argument, seen, dim_order=DenseArrayBase.from_list(i64, order))
+        self.given[argument] = given
+        readers = [use.operation for use in argument.uses if not isinstance(use.operation, SubgraphOp)]
+        restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).value("dims") == restoring]
+        if readers:
+            copy, axes = self.tensor(argument, seen), self.integers(range(len(order)))
+            no = self.scalar(False, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)))
+            self.calls.append(pte.KernelCallOp("dim_order_ops::_to_dim_order_copy.out", [given, no, axes, copy, copy]))
+            self.values.update((op.results[0], copy) for op in restores)
+            if len(restores) < len(readers):
+                moved, axes = self.tensor(argument, memory), self.integers(order)
+                self.calls.append(pte.KernelCallOp("aten::permute_copy.out", [copy, axes, moved, moved]))
+                self.values[argument] = moved
+        return given
+
+    def variable(self, value: SSAValue) -> SSAValue:
+        """A value that an instruction or the caller fills in."""
+        type = value.type
+        if isinstance(type, TensorType):
+            return self.tensor(value, self.bounded(value))
+        if type == i64:
+            return self.declare(pte.IntOp.make(int_val=IntegerAttr(0, i64)), value.owner)
+        if type == f64:
+            return self.declare(pte.DoubleOp.make(double_val=FloatAttr(0.0, f64)), value.owner)
+        if type == i1:
+            return self.declare(pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)), value.owner)
+        raise DiagnosticError(value, f"a value of type {type} has no form in a program")
+
+    def tensor(self, value: SSAValue, bounded: TensorType, **properties: Attribute) -> SSAValue:
+        """A tensor of a type without unknown sizes, for `value` or a permutation of it."""
+        self.check_element_type(bounded, value)
+        assert isinstance(value.type, TensorType)
+        if not value.type.has_static_shape():
+            # TensorShapeDynamism.DynamicBound
+            properties["shape_dynamism"] = IntegerAttr(1, i32)
+        return self.declare(pte.TensorOp.make(tensor_type=bounded, **properties), value.owner)
+
+    def bounded(self, value: SSAValue) -> TensorType:
+        """The type of a tensor at its largest."""
+        type = value.type
+        assert isinstance(type, TensorType)
+        try:
+            return TensorType(type.element_type, self.sizes.known(value))
+        except KeyError:
+            message = f"{type} has no upper bound for its dynamic dimensions, so it has no memory"
+            raise DiagnosticError(value, message) from None
+
+    @staticmethod
+    def check_element_type(type: TensorType, where: Locatable) -> None:
+        if pte.scalar_code(type.element_type) is None:
+            raise DiagnosticError(where, f"a program cannot hold elements of type {type.element_type}")
+
+    def constant(self, op: edge.ConstantOp) -> None:
+        value = op.value
+        assert isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr)
+        type = value.get_type()
+        assert isinstance(type, TensorType)
+        self.check_element_type(type, op)
+        self.values[op.result] = self.declare(pte.TensorOp.make(tensor_type=type, data=value), op)
+
+    # Delegates.
+
+    def delegate(self, op: SubgraphOp) -> None:
+        inputs = [self.given.get(value) or self.values[value] for value in op.inputs]
+        outputs = [self.variable(result) for result in op.outputs]
+        self.values.update(zip(op.outputs, outputs, strict=True))
+        block = Block(arg_types=[self.bounded(value) for value in op.inputs])
+        bound_values(op.body.block, self.bounded)
+        inner = SubgraphOp.build(
+            operands=[block.args],
+            result_types=[[self.bounded(value) for value in op.outputs]],
+            properties=dict(op.properties),
+            regions=[op.detach_region(op.body)],
+        )
+        inner.location = op.location
+        block.add_ops([inner, pte.YieldOp(inner.outputs)])
+        name = f"{self.func.sym_name.data}_{len(self.delegates)}"
+        delegate = pte.DelegateOp(name, pte.BACKEND_IDS[op.target.data], body=Region(block))
+        delegate.location = op.location
+        self.delegates.append(delegate)
+        self.call(pte.DelegateCallOp(name, [*inputs, *outputs]), op)
+
+    def call(self, call: pte.InstructionOp, op: Operation) -> None:
+        call.location = op.location
+        self.calls.append(call)
+
+    # Kernels.
+
+    def kernel(self, op: EdgeOp) -> None:
+        if op.results and all(result in self.values for result in op.results):
+            return  # a copy of an input that was made already
+        arguments = [self.argument(op, name) for name in kernel_arguments(op.schema, op.out_kernel)]
+        results = [self.variable(result) for result in op.results]
+        self.values.update(zip(op.results, results, strict=True))
+        if op.out_kernel is None:
+            name = op.schema.qualified_name
+            self.ctx.diagnostics.remark(op, f"{name} has no out variant, so only xir's Python runtime can run it")
+            self.call(pte.KernelCallOp(name, [*arguments, *results]), op)
+            return
+        if op.out_kernel not in executorch_kernels():
+            self.ctx.diagnostics.remark(op, f"{EXECUTORCH} has no kernel {op.out_kernel}, so only xir can run it")
+        out = self.out_arguments(op, results)
+        self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
+
+    def out_arguments(self, op: EdgeOp, results: Sequence[SSAValue]) -> list[SSAValue]:
+        """The out tensors; a number that a kernel computes is only returned."""
+        if op.schema.returns[0].type.is_list:
+            return [self.declare(pte.TensorListOp.make(results), op)]
+        return [result for result in results if isinstance(result.type, pte.TensorType)]
+
+    def returned(self, op: EdgeOp, results: Sequence[SSAValue]) -> list[SSAValue]:
+        """What follows the arguments: the value that the kernel returns, a list if there are several."""
+        if len(results) == 1 and not op.schema.returns[0].type.is_list:
+            return list(results)
+        return [self.declare(pte.TensorListOp.make(results), op)]
+
+    def argument(self, op: EdgeOp, name: str) -> SSAValue:
+        argument = op.schema.tensors.get(name)
+        if argument is None:
+            return self.plain(op, name, op.value(name))
+        if not argument.type.is_list:
+            tensor = op.tensor(name)
+            return self.null() if tensor is None else self.values[tensor]
+        tensors = op.tensors(name)
+        present = [self.values[tensor] for tensor in tensors if tensor is not None]
+        if not argument.type.optional_element:
+            return self.declare(pte.TensorListOp.make(present), op)
+        flags = DenseArrayBase.from_list(i1, [tensor is not None for tensor in tensors])
+        return self.declare(pte.OptionalTensorListOp.make(present, present=flags), op)
+
+    def null(self) -> SSAValue:
+        return self.scalar(None, pte.NullOp.make)
+
+    def plain(self, op: EdgeOp, name: str, value: Any) -> SSAValue:
+        """The value of an argument that is no tensor."""
+        kind = op.schema.values[name].type
+        match value:
+            case None:
+                return self.null()
+            case SSAValue():
+                return self.values[value]
+            case tuple():
+                return self.plain_list(op, name, kind.base, value)
+            case bool():
+                return self.scalar(value, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)))
+            case int():
+                return self.integer(value)
+            case float():
+                # Through its text, because -0.0 equals 0.0 and nan does not equal itself.
+                return self.scalar((float, repr(value)), lambda: pte.DoubleOp.make(double_val=FloatAttr(value, f64)))
+            case str() if kind.base == "MemoryFormat":
+                return self.integer(_MEMORY_FORMATS[value])
+            case str() if kind.base == "Layout":
+                # Strided, the only one there is here.
+                return self.integer(0)
+            case str():
+                return self.scalar((str, value), lambda: pte.StringOp.make(string_val=StringAttr(value)))
+            case Attribute():
+                code = pte.scalar_code(value)
+                if code is None:
+                    raise DiagnosticError(op, f"argument '{name}': a program has no number for the dtype {value}")
+                return self.integer(code)
+            case _:
+                raise DiagnosticError(op, f"argument '{name}' has no form in a program")
+
+    def integer(self, value: int) -> SSAValue:
+        # Not under the number itself: True equals 1.
+        return self.scalar((int, value), lambda: pte.IntOp.make(int_val=IntegerAttr(value, i64)))
+
+    def plain_list(self, op: EdgeOp, name: str, base: str, values: tuple[Any, ...]) -> SSAValue:
+        if base == "float":
+            doubles = DenseArrayBase.from_list(f64, values)
+            return self.scalar((base, tuple(map(repr, values))), lambda: pte.DoubleListOp.make(items=doubles))
+        if base == "bool":
+            bools = DenseArrayBase.from_list(i1, values)
+            return self.scalar((base, values), lambda: pte.BoolListOp.make(items=bools))
+        if base not in ("int", "SymInt"):
+            raise DiagnosticError(op, f"argument '{name}': a program has no lists of {base}")
+        return self.integers(values)
+
+    def integers(self, values: Iterable[int | SSAValue]) -> SSAValue:
+        """A list of numbers, some of which may be computed."""
+        items = tuple(self.values[v] if isinstance(v, SSAValue) else self.integer(v) for v in values)
+        return self.scalar(("int", *items), lambda: pte.IntListOp.make(items))
+
+
+def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
+    """The names of an operator's arguments that its kernel takes, in order. `out_kernel` is its out variant, if any."""
+    names = [argument.name for argument in schema.arguments]
+    if out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
+        return [name for name in names if name not in _TENSOR_OPTIONS]
+    return names
+
+
+def _tuple(count: int) -> str:
+    """A tuple of `count` leaves in ExecuTorch's pytree notation."""
+    return f"T{count}{'#1' * count}({','.join('$' * count)})"

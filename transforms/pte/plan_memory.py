@@ -1,0 +1,106 @@
+"""`plan-memory`: give every tensor of a plan its place in an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
+from xdsl.ir import SSAValue
+
+from xir.dialects import pte
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.passes import XirPass
+from xir.transforms.pte._arena import Lifetime, extent, place
+
+ALIGNMENT = 16
+"""Of every tensor in an arena, in bytes."""
+
+OVER_READ = 64
+"""Bytes behind an arena that a delegate may read (XNN_EXTRA_BYTES of XNNPACK's `include/xnnpack.h`, rounded up)."""
+
+ARENA = 1
+"""The id of the only arena. 0 stands for the constants."""
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(XirPass):
+    """Place the tensors of each plan in one arena, where those that live at different times share bytes.
+
+    A tensor lives from the first instruction that names it to the last; inputs from the start, outputs to the end.
+    Large tensors are placed first, each at the lowest offset that is free while it lives; or, where that takes fewer
+    bytes or too many live together to compare them all, in the program's order, each in the smallest gap that holds it.
+
+    ```mlir
+    // before
+    %0 = pte.tensor tensor<4xf32>
+    // after
+    %0 = pte.tensor tensor<4xf32> planned <1, 0>
+    ```
+    """
+
+    alloc_inputs: bool = True
+    """Place the inputs, whose contents are then copied in; otherwise the caller hands their memory over."""
+
+    alloc_outputs: bool = True
+    """Place the outputs, which are then valid until the next run; otherwise the caller hands their memory over."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Plan each plan on its own; one that has arenas, such as one read from a file, is left as it is."""
+        programs = [program for program in op.body.ops if isinstance(program, pte.ProgramOp)]
+        if not programs:
+            raise DiagnosticError(op, "there is no pte.program whose memory could be planned; lower-to-pte makes one")
+        for program in programs:
+            for plan in program.plans:
+                if plan.non_const_buffer_sizes is None:
+                    self.plan(plan)
+
+    def plan(self, plan: pte.ExecutionPlanOp) -> None:
+        """Set the place of each tensor of one plan, and the sizes of its arenas."""
+        callers: set[SSAValue] = set()
+        if not self.alloc_inputs:
+            callers.update(plan.signature.inputs)
+        if not self.alloc_outputs:
+            callers.update(plan.signature.outputs)
+        lifetimes = _lifetimes(plan)
+        tensors = [
+            op
+            for op in plan.values
+            if isinstance(op, pte.TensorOp) and op.data is None and op.value in lifetimes and op.value not in callers
+        ]
+        planned = [Lifetime(-(-op.nbytes // ALIGNMENT) * ALIGNMENT, *lifetimes[op.value]) for op in tensors]
+        offsets = place(planned)
+        for op, offset in zip(tensors, offsets, strict=True):
+            op.allocation_info = pte.AllocationAttr(ARENA, offset)
+        sizes = [0]
+        if planned:
+            over_read = OVER_READ if any(True for _ in plan.delegates) else 0
+            sizes.append(extent(planned, offsets) + over_read)
+        plan.non_const_buffer_sizes = DenseArrayBase.from_list(i64, sizes)
+
+
+def _lifetimes(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:
+    """First and last instruction of each value that an instruction names or that goes in or out."""
+    instructions = [op for chain in plan.chains for op in chain.instructions]
+    end = len(instructions)
+    lifetimes: dict[SSAValue, tuple[int, int]] = dict.fromkeys(plan.signature.inputs, (0, 0))
+    for number, op in enumerate(instructions):
+        for value in _named(op.operands):
+            first, _ = lifetimes.get(value, (number, number))
+            lifetimes[value] = (first, number)
+    for value in plan.signature.outputs:
+        first, _ = lifetimes.get(value, (0, end))
+        lifetimes[value] = (first, end)
+    if any(isinstance(op, pte.JumpFalseOp) for op in instructions):
+        # The order of the text is not the order of execution.
+        return dict.fromkeys(lifetimes, (0, end))
+    return lifetimes
+
+
+def _named(operands: Iterable[SSAValue]) -> Iterator[SSAValue]:
+    """The values that an instruction names, those in lists included."""
+    for value in operands:
+        yield value
+        if isinstance(value.owner, pte.TensorListOp | pte.OptionalTensorListOp):
+            yield from value.owner.items

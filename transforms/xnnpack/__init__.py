@@ -1,0 +1,1 @@
+"""Passes into and over the xnnpack dialect, and the rules that lower edge ops to it."""

@@ -1,0 +1,153 @@
+"""Why ops of a quantised program stay in floating point, inside their subgraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, Float32Type, NameLoc, TensorType, f32, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects import xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, Severity
+from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
+from xir.transforms.xnnpack.legalizations.rule import RefusalError
+
+ANY = UniformType.per_tensor(i8, f32, 1.0)
+"""Some type of integers."""
+WEIGHTED = (xnnpack.ConvolutionOp, xnnpack.FullyConnectedOp)
+"""Nodes with a filter and a bias."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaysFloat(Diagnostic):
+    """The remark about an op that computes in floating point though its neighbours, or its filter, are integers."""
+
+    op: str
+    """The op's name: what the program calls it, else the node's."""
+    reason: str
+
+
+def report_floats(block: Block, ctx: XirContext) -> None:
+    """Emit a remark for each op that computes in floating point beside integers with known scales.
+
+    Nodes that only move data, that XNNPACK makes tables of, and that quantise their input at run time are not meant.
+    """
+    nodes = [op for op in block.ops if isinstance(op, xnnpack.NodeOp)]
+    if not any(is_8_bit(result) for op in nodes for result in op.results):
+        return
+    in_tables = {node for chain in tables(block) for node in chain}
+    groups: dict[object, list[xnnpack.NodeOp]] = {}
+    for op in nodes:
+        if op not in in_tables and computes_in_float(op):
+            groups.setdefault(op if op.location == UNKNOWN_LOC else op.location, []).append(op)
+    for group in groups.values():
+        report_float(group[0], "fold-qdq: {} stays in floating point", why(group).reason, ctx)
+
+
+def report_filter(
+    node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, value: Attribute, kernel: Attribute, ctx: XirContext
+) -> None:
+    """Emit a remark for a quantised filter of type `kernel` that XNNPACK does not take beside an input of `value`."""
+    reason = refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
+    report_float(node, "fold-qdq: {} has its filter in floating point", reason, ctx)
+
+
+def report_float(node: Operation, message: str, reason: str, ctx: XirContext) -> None:
+    """Emit the remark `message` about a node, whose name goes into its braces."""
+    name = name_of(node)
+    text = f"{message.format(name)}: {reason}"
+    ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, text, op=name, reason=reason))
+
+
+def is_float(value: SSAValue) -> bool:
+    """Whether a value has fp32 numbers."""
+    return isinstance(element_type(value), Float32Type)
+
+
+def computes_in_float(op: xnnpack.NodeOp) -> bool:
+    """Whether a node computes fp32 numbers from such."""
+    if op.MOVES or isinstance(op, xnnpack.ConvertOp):
+        return False
+    moving = [value for value in op.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
+    return all(is_float(value) for value in (*moving, *op.results))
+
+
+def name_of(op: Operation) -> str:
+    """What the program calls the op that a node comes from, without the number that export gives it."""
+    if isinstance(op.location, NameLoc):
+        return re.sub(r"_\d+$", "", op.location.desc.data)
+    kind = getattr(op, "kind", None)
+    return op.name if kind is None else f"{op.name} {kind.data}"
+
+
+def why(nodes: list[xnnpack.NodeOp]) -> RefusalError:
+    """Why an op's nodes stay in floating point."""
+    for node in nodes:
+        if (refusal := refused_kind(node)) is not None:
+            return RefusalError(refusal)
+    if len(nodes) > 1:
+        return RefusalError(f"it is {len(nodes)} nodes, and the numbers between them have no scale")
+    (node,) = nodes
+    if isinstance(node, WEIGHTED) and isinstance(node.filter.owner, xnnpack.ConstantOp) and is_float(node.filter):
+        return RefusalError("its filter is not quantised")
+    if not all(is_from_integers(value) for value in node.operands):
+        return RefusalError("its operands are not quantised")
+    if not all(is_quantised_next(value) for value in node.results):
+        return RefusalError("its result is not quantised")
+    return RefusalError(refused_scales(node) or "its result is quantised in several ways")
+
+
+def is_from_integers(value: SSAValue) -> bool:
+    """Whether a value is known at compile time, or dequantised."""
+    owner = value.owner
+    return isinstance(owner, xnnpack.ConstantOp) or (isinstance(owner, Operation) and is_dequantise(owner))
+
+
+def is_quantised_next(value: SSAValue) -> bool:
+    """Whether all that reads a value are conversions to integers."""
+    readers = [use.operation for use in value.uses]
+    return all(isinstance(op, xnnpack.ConvertOp) and is_8_bit(op.output) for op in readers)
+
+
+def refused_kind(node: xnnpack.NodeOp) -> str | None:
+    """Why XNNPACK has no such node on integers, whatever their scales."""
+    operands: list[Attribute] = [ANY for _ in node.operands]
+    if isinstance(node, WEIGHTED) and node.bias is not None:
+        operands[-1] = UniformType.per_tensor(i32, f32, 1.0)
+    return refusal(node, operands, [ANY for _ in node.results])
+
+
+def refused_scales(node: xnnpack.NodeOp) -> str | None:
+    """Why XNNPACK has no such node on the integers that it stands between."""
+    stored = [value.owner.input if isinstance(value.owner, xnnpack.ConvertOp) else value for value in node.operands]
+    operands = [ANY if is_float(value) else element_type(value) for value in stored]
+    if isinstance(node, WEIGHTED) and node.bias is not None:
+        by_channel = isinstance(operands[1], UniformType) and operands[1].is_per_axis
+        ones = [1.0] * shape_of(node.bias)[0]
+        operands[-1] = UniformType.per_axis(i32, f32, 0, ones) if by_channel else UniformType.per_tensor(i32, f32, 1.0)
+    results = [element_type(next(iter(value.uses)).operation.results[0]) for value in node.results]
+    return refusal(node, operands, results)
+
+
+def refusal(node: xnnpack.NodeOp, operands: Iterable[Attribute], results: Iterable[Attribute]) -> str | None:
+    """What the verifier says of the node on other element types; operands behind those given are left out."""
+    operand_types = [TensorType(each, shape_of(value)) for each, value in zip(operands, node.operands, strict=False)]
+    result_types = [TensorType(each, shape_of(value)) for each, value in zip(results, node.results, strict=True)]
+    # Bounds hardly fit made-up scales, and constants are laid out as the node wants them.
+    left_out = () if isinstance(node, xnnpack.ClampOp) else ("output_min", "output_max", "transpose_weights")
+    properties = {name: value for name, value in node.properties.items() if name not in left_out}
+    values = Block(arg_types=operand_types).args
+    tried = type(node).create(operands=values, result_types=result_types, properties=properties)
+    try:
+        tried.verify_quantised()
+    except VerifyException as error:
+        return str(error)
+    finally:
+        tried.erase()
+    return None

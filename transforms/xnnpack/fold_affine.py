@@ -1,0 +1,237 @@
+"""Constant factors and offsets next to a linear node become part of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
+
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
+from xir.ir.constants import storage_array
+from xir.ir.context import XirContext
+from xir.ir.location import fused_location
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.xnnpack._constants import constant_like
+from xir.transforms.xnnpack.legalizations.rule import bounds
+
+LinearOp = xnnpack.FullyConnectedOp | xnnpack.ConvolutionOp
+MOVES = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
+
+
+@dataclass(frozen=True)
+class FoldAffinePass(XirPass):
+    """Fold multiplications by and additions of constants into the weights and bias of the linear node next to them.
+
+    Behind a convolution or fully connected node: factors and offsets for all elements or by output channel; the node's
+    output bounds are moved along. In front of fully connected nodes: factors and offsets by feature, such as the scale
+    and shift of a layer norm, if nothing else uses them.
+
+    Before:
+    ```mlir
+    %1 = xnnpack.fully_connected %0, %w, %b : (tensor<5x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<5x3xf32>
+    %2 = xnnpack.binary multiply %1, %c : tensor<5x3xf32>, tensor<1xf32> -> tensor<5x3xf32>
+    ```
+    After, with w' = c·w and b' = c·b:
+    ```mlir
+    %2 = xnnpack.fully_connected %0, %w', %b' : (tensor<5x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<5x3xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Fold until nothing can be."""
+        rewrite_patterns(op, [FoldBehind(ctx), FoldInFront(ctx)])
+
+
+@dataclass(frozen=True)
+class Affine:
+    """What `x · factor` or `x + offset` does by the last dimension of x: one number, or one for each element of it."""
+
+    value: SSAValue
+    factor: np.ndarray
+    offset: np.ndarray
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all elements are treated alike."""
+        return self.factor.size == 1 and self.offset.size == 1
+
+
+def affine_of(op: xnnpack.BinaryOp, ctx: XirContext) -> Affine | None:
+    """The binary node as an affine map of one operand; None if it is not, or not by the last dimension."""
+    lhs, rhs, kind = op.lhs, op.rhs, op.kind.data
+    if isinstance(lhs.owner, xnnpack.ConstantOp) and kind in ("multiply", "add"):
+        lhs, rhs = rhs, lhs
+    if not isinstance(rhs.owner, xnnpack.ConstantOp) or isinstance(lhs.owner, xnnpack.ConstantOp):
+        return None
+    if lhs.type != op.output.type or element_type(lhs) != f32:
+        return None
+    number = storage_array(rhs.owner.elements, ctx, rhs.owner)
+    if number.size != 1 and (number.size != number.shape[-1] or number.size != shape_of(lhs)[-1]):
+        return None
+    number, zero, one = number.reshape(-1), np.zeros(1, np.float32), np.ones(1, np.float32)
+    if kind == "multiply":
+        return Affine(lhs, number, zero)
+    if kind in ("add", "subtract"):
+        return Affine(lhs, one, number if kind == "add" else -number)
+    return None
+
+
+def channel_axis(op: LinearOp) -> int:
+    """The axis of the filter that counts output channels."""
+    if isinstance(op, xnnpack.FullyConnectedOp):
+        return 0 if op.transpose_weights is None else 1
+    return 3 if isinstance(op, xnnpack.DepthwiseConv2dOp) else 0
+
+
+class WeightFolder:
+    """Writes linear nodes with other weights."""
+
+    def __init__(self, ctx: XirContext):
+        self.ctx = ctx
+
+    def arrays(self, op: LinearOp) -> tuple[np.ndarray, np.ndarray] | None:
+        """(filter, bias) if they are fp32 constants; an absent bias is zero."""
+        values = [op.filter] if op.bias is None else [op.filter, op.bias]
+        arrays: list[np.ndarray] = []
+        for value in values:
+            if not isinstance(value.owner, xnnpack.ConstantOp) or element_type(value) != f32:
+                return None
+            arrays.append(storage_array(value.owner.elements, self.ctx, value.owner))
+        if op.bias is None:
+            arrays.append(np.zeros(arrays[0].shape[channel_axis(op)], np.float32))
+        return arrays[0], arrays[1]
+
+    def rewritten(
+        self,
+        op: LinearOp,
+        value: SSAValue,
+        arrays: Sequence[np.ndarray],
+        output: Sequence[float],
+        folded: xnnpack.BinaryOp,
+        rewriter: PatternRewriter,
+    ) -> SSAValue:
+        """`op` on `value` with other weights and output bounds, `folded` in them; a bias of zeros is left out."""
+        operands = [value, self.constant(op.filter, arrays[0], rewriter)]
+        if arrays[1].any():
+            operands.append(self.constant(op.filter if op.bias is None else op.bias, arrays[1], rewriter))
+        kept: dict[str, Attribute] = {
+            name: attribute for name, attribute in op.properties.items() if name not in ("output_min", "output_max")
+        }
+        node = type(op).create(
+            operands=operands, result_types=[op.output.type], properties=kept | bounds(output[0], output[1])
+        )
+        node.location = fused_location(op.location, folded.location)
+        rewriter.insert(node)
+        return node.results[0]
+
+    def constant(self, like: SSAValue, array: np.ndarray, rewriter: PatternRewriter) -> SSAValue:
+        """A constant named after another one."""
+        assert isinstance(like.owner, xnnpack.ConstantOp)
+        op = constant_like(like.owner, array.astype(np.float32, copy=False), self.ctx)
+        rewriter.insert(op)
+        return op.output
+
+
+class FoldBehind(WeightFolder, RewritePattern):
+    """affine(move(linear(x))) → move(linear'(x)), when nobody else sees the values in between."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: xnnpack.BinaryOp, rewriter: PatternRewriter, /) -> None:
+        """Fold one binary node into the linear node behind whose results it stands."""
+        affine = affine_of(op, self.ctx)
+        if affine is None:
+            return
+        moves: list[xnnpack.StaticTransposeOp | xnnpack.StaticReshapeOp] = []
+        value = affine.value
+        while isinstance(value.owner, MOVES) and value.has_one_use():
+            moves.append(value.owner)
+            value = value.owner.input
+        linear = value.owner
+        if not isinstance(linear, LinearOp) or not value.has_one_use() or (moves and not affine.is_uniform):
+            return
+        arrays = self.arrays(linear)
+        low, high = linear.bounds
+        is_bounded = (low, high) != (-np.inf, np.inf)
+        if arrays is None or (is_bounded and not (affine.is_uniform and affine.factor[0] > 0)):
+            return
+        factor, offset = float(affine.factor[0]), float(affine.offset[0])
+        output = (max(low * factor + offset, op.bounds[0]), min(high * factor + offset, op.bounds[1]))
+        if not is_bounded:
+            output = op.bounds
+        if not output[0] < output[1]:
+            return
+        by_channel = [1] * arrays[0].ndim
+        by_channel[channel_axis(linear)] = -1
+        filter_array = arrays[0] * affine.factor.reshape(by_channel if affine.factor.size > 1 else -1)
+        bias = arrays[1] * affine.factor + affine.offset
+        folded = self.rewritten(linear, linear.input, (filter_array, bias), output, op, rewriter)
+        rewriter.replace(op, [], [self.moved(folded, moves, rewriter)])
+
+    def moved(
+        self,
+        value: SSAValue,
+        moves: Sequence[xnnpack.StaticTransposeOp | xnnpack.StaticReshapeOp],
+        rewriter: PatternRewriter,
+    ) -> SSAValue:
+        """The moves, last first, applied to another value of the same type."""
+        for move in reversed(moves):
+            copy = type(move).create(
+                operands=[value], result_types=[move.output.type], properties=dict(move.properties)
+            )
+            copy.location = move.location
+            rewriter.insert(copy)
+            value = copy.results[0]
+        return value
+
+
+class FoldInFront(WeightFolder, RewritePattern):
+    """fully_connected(move(affine(x))) → fully_connected'(move(x)), when only such nodes use the affine map."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: xnnpack.BinaryOp, rewriter: PatternRewriter, /) -> None:
+        """Fold one binary node into the fully connected nodes that it feeds."""
+        affine = affine_of(op, self.ctx)
+        if affine is None or op.bounds != (-np.inf, np.inf):
+            return
+        users = fed_projections(op.output)
+        if not users:
+            return
+        arrays = [pair for user in users if (pair := self.arrays(user)) is not None]
+        if len(arrays) < len(users):
+            return
+        for user, (weight, bias) in zip(users, arrays, strict=True):
+            by_feature = weight if user.transpose_weights is None else weight.T
+            bias = bias + (by_feature * affine.offset).sum(axis=1, dtype=np.float64)
+            by_feature = by_feature * affine.factor
+            weight = by_feature if user.transpose_weights is None else by_feature.T
+            rewriter.insertion_point = InsertPoint.before(user)
+            value = self.rewritten(user, user.input, (weight, bias), user.bounds, op, rewriter)
+            rewriter.replace(user, [], [value])
+        rewriter.replace(op, [], [affine.value])
+
+
+def fed_projections(value: SSAValue) -> list[xnnpack.FullyConnectedOp] | None:
+    """The fully connected nodes that use `value`, through moves that keep its last dimension; None if others do."""
+    found: list[xnnpack.FullyConnectedOp] = []
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, xnnpack.FullyConnectedOp) and use.index == 0:
+            found.append(user)
+            continue
+        keeps_last = (
+            isinstance(user, xnnpack.StaticReshapeOp) and shape_of(user.output)[-1:] == shape_of(value)[-1:]
+        ) or (isinstance(user, xnnpack.StaticTransposeOp) and ints(user.perm)[-1] == rank_of(value) - 1)
+        if not keeps_last:
+            return None
+        behind = fed_projections(user.results[0])
+        if behind is None:
+            return None
+        found += behind
+    return found

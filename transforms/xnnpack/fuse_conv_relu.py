@@ -1,0 +1,75 @@
+"""Clamp-like activations become output bounds of the node before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.kinds import BOUNDED_BINARY
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.xnnpack.legalizations.rule import bounds
+
+MOVES = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp, xnnpack.StaticSliceOp)
+"""Nodes that only move elements: clamping before or after them is the same."""
+
+
+class FuseClamp(RewritePattern):
+    """clamp(move(node)) → move(node within bounds), when nobody else sees the unclamped values."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: xnnpack.ClampOp, rewriter: PatternRewriter, /) -> None:
+        """Fuse one clamp."""
+        producer = bounded_producer(op.input)
+        if producer is None:
+            return
+        low = max(producer.bounds[0], op.bounds[0])
+        high = min(producer.bounds[1], op.bounds[1])
+        if not low < high:
+            return
+        for name in ("output_min", "output_max"):
+            producer.properties.pop(name, None)
+        producer.properties.update(bounds(low, high))
+        rewriter.notify_op_modified(producer)
+        rewriter.replace(op, [], [op.input])
+
+
+def bounded_producer(value: SSAValue) -> xnnpack.BoundedOp | None:
+    """The node with output bounds that makes `value`, through nodes that only move data, each with this one use."""
+    while value.has_one_use():
+        owner = value.owner
+        if isinstance(owner, MOVES):
+            value = owner.input
+        elif isinstance(owner, xnnpack.BinaryOp):
+            return owner if owner.kind.data in BOUNDED_BINARY else None
+        else:
+            return owner if isinstance(owner, xnnpack.BoundedOp) else None
+    return None
+
+
+@dataclass(frozen=True)
+class FuseConvReluPass(XirPass):
+    """Fuse relu, relu6, hardtanh and clamp into the node before them, as its `output_min` and `output_max`.
+
+    Any node with output bounds takes them: convolutions, fully connected, arithmetic, pooling, and another clamp.
+
+    Before:
+    ```mlir
+    %1 = xnnpack.conv2d %0, %w : (tensor<1x8x8x3xf32>, tensor<4x1x1x3xf32>) -> tensor<1x8x8x4xf32>
+    %2 = xnnpack.clamp %1 {output_min = 0.0 : f32} : tensor<1x8x8x4xf32> -> tensor<1x8x8x4xf32>
+    ```
+    After:
+    ```mlir
+    %1 = xnnpack.conv2d %0, %w {output_min = 0.0 : f32}
+         : (tensor<1x8x8x3xf32>, tensor<4x1x1x3xf32>) -> tensor<1x8x8x4xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Fuse every clamp that can be."""
+        rewrite_patterns(op, [FuseClamp()])

@@ -1,0 +1,47 @@
+"""The rules that turn edge ops into xnnpack ops, a file a family; importing the package fills `RULES`."""
+
+from xir.transforms.xnnpack.legalizations import (
+    activation,
+    convolution,
+    dynamic_sizes,
+    elementwise,
+    masking,
+    matrix,
+    pooling,
+    quantization,
+    reduction,
+    resampling,
+    shape,
+    special_functions,
+)
+from xir.transforms.xnnpack.legalizations.rule import (
+    QUANTIZED,
+    RULES,
+    SYMBOLIC,
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    Rule,
+)
+
+__all__ = [
+    "QUANTIZED",
+    "RULES",
+    "SYMBOLIC",
+    "NodeBuilder",
+    "Quantized",
+    "RefusalError",
+    "Rule",
+    "activation",
+    "convolution",
+    "dynamic_sizes",
+    "elementwise",
+    "masking",
+    "matrix",
+    "pooling",
+    "quantization",
+    "reduction",
+    "resampling",
+    "shape",
+    "special_functions",
+]

@@ -1,0 +1,196 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+
+from xdsl.dialects.builtin import FloatAttr, f16, f32, i8
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.static_tensor import is_static, range_of
+from xir.transforms.xnnpack.legalizations.integers_around import integers_around
+from xir.transforms.xnnpack.legalizations.rule import (
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    operand,
+    rule,
+)
+from xir.transforms.xnnpack.legalizations.special_functions import (
+    argument,
+    elu_of,
+    exponential_less_one,
+    is_positive,
+    logarithm_of_one_plus,
+    plus,
+    returned,
+    scaled,
+)
+
+LARGEST_EXPONENT = 80.0
+"""e^x is an fp32 number for x up to this."""
+BELOW_ONE = UniformType.per_tensor(i8, f32, 1 / 256, -128)
+"""Integers for numbers from 0 to 1."""
+
+INVISIBLE_THRESHOLD = 17.0
+"""log(1 + e^x) is x for all fp32 numbers from here on."""
+
+
+@rule("edge.relu", quantized=Quantized.TABLE)
+def relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """max(self, 0)."""
+    return b.clamp(operand(op, "self"), 0.0, None)
+
+
+@rule("edge.hardtanh", quantized=Quantized.TABLE)
+def hardtanh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """clamp(self, min_val, max_val)."""
+    return checked_clamp(b, operand(op, "self"), op.value("min_val"), op.value("max_val"))
+
+
+@rule("edge.clamp", quantized=Quantized.TABLE)
+def clamp(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """clamp(self, min, max), either bound absent."""
+    return checked_clamp(b, operand(op, "self"), op.value("min"), op.value("max"))
+
+
+def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
+    """A clamp node; without an interval between the bounds, which XNNPACK wants, what ATen does step by step."""
+    low = -math.inf if low is None else float(low)
+    high = math.inf if high is None else float(high)
+    if low < high:
+        return b.clamp(value, low, high)
+    return b.binary("minimum", b.binary("maximum", value, b.scalar(low, value)), b.scalar(high, value))
+
+
+@rule("edge.hardsigmoid", quantized=Quantized.TABLE)
+def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """clamp(self + 3, 0, 6) / 6."""
+    return gate(b, operand(op, "self"))
+
+
+def gate(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """clamp(value + 3, 0, 6) / 6. In fp16 by division: 1/6 is off by 2.4e-4 there, to the same side in each layer."""
+    raised = b.binary("add", value, b.scalar(3.0, value), 0.0, 6.0)
+    if element_type(value) == f16:
+        return b.binary("divide", raised, b.scalar(6.0, value))
+    return scaled(b, raised, 1.0 / 6.0)
+
+
+@rule("edge.silu", quantized=Quantized.TABLE)
+def silu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self · sigmoid(self)."""
+    value = operand(op, "self")
+    return b.binary("multiply", value, b.unary("sigmoid", value))
+
+
+GELU_FORMS_DIFFER = 4.8e-4
+"""How far PyTorch's two forms of GELU are from each other at most."""
+MANY = 16
+"""Of what is so small, one more or less hardly ever changes what is rounded."""
+
+
+@rule("edge.gelu", quantized=Quantized.TABLE)
+def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """GELU in both of PyTorch's forms.
+
+    Between integers whose steps are much larger than what tells the forms apart, one look-up stands for both.
+    """
+    value = operand(op, "self")
+    if op.value("approximate") == "none":
+        return b.unary("gelu", value)
+    if b.target == "xir":
+        return b.unary("approxgelu", value)
+    around = integers_around(value, op.results[0], b.ctx)
+    if around is not None and around[1].scale > MANY * GELU_FORMS_DIFFER:
+        return b.unary("gelu", value)
+    # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²).
+    inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0, value))
+    argument = b.binary("multiply", scaled(b, value, math.sqrt(2.0 / math.pi)), inner)
+    gate = b.binary("add", b.unary("tanh", argument), b.scalar(1.0, value))
+    return b.binary("multiply", scaled(b, value, 0.5), gate)
+
+
+@rule("edge.elu", quantized=Quantized.TABLE)
+def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """scale · (self where positive, else alpha·(e^(input_scale·self) − 1)).
+
+    XNNPACK has this for a positive alpha and without the scale of the input. In general it is the sum of both sides.
+    """
+    value = operand(op, "self")
+    alpha, scale, input_scale = (float(op.value(name)) for name in ("alpha", "scale", "input_scale"))
+    if alpha > 0 and input_scale == 1:
+        return scaled(b, elu_of(b, value, alpha), scale)
+    below = scaled(b, b.clamp(value, None, 0.0), input_scale)
+    falling = elu_of(b, below, 1.0) if input_scale > 0 else exponential_less_one(b, below)
+    return b.binary("add", scaled(b, b.clamp(value, 0.0, None), scale), scaled(b, falling, alpha * scale))
+
+
+@rule("edge.leaky_relu", quantized=Quantized.TABLE)
+def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self where positive, else negative_slope·self."""
+    value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)
+    return b.node(xnnpack.LeakyReluOp, [value], b.shape(value), {"negative_slope": slope})
+
+
+@rule("edge.prelu")
+def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self where positive, else weight·self; one weight for all, or one for each channel (dimension 1)."""
+    value, weight = operand(op, "self"), operand(op, "weight")
+    count = prod(b.shape(weight))
+    shape = (count, *(1 for _ in range(rank_of(value) - 2))) if count > 1 else ()
+    if not is_static(weight):
+        return b.binary("prelu", value, b.reshape(weight, shape))
+    return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
+
+
+@rule("edge.softplus", quantized=Quantized.TABLE)
+def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
+    beta, threshold = float(op.value("beta")), float(op.value("threshold"))
+    if threshold < 0:
+        raise RefusalError(f"its threshold {threshold:g} cuts off negative numbers")
+    value = scaled(b, operand(op, "self"), beta)
+    if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
+        # One reader of each value: XNNPACK makes a table of it.
+        return scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta)
+    rest = soft_rest(b, value)
+    if threshold < INVISIBLE_THRESHOLD:
+        rest = b.binary("subtract", rest, b.binary("multiply", rest, is_positive(b, plus(b, value, -threshold))))
+    return scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta)
+
+
+def is_within(op: edge.EdgeOp, b: NodeBuilder, limit: float) -> bool:
+    """Whether an op stands between integers that stand for numbers up to `limit`, of either sign."""
+    around = integers_around(operand(op, "self"), op.results[0], b.ctx)
+    if around is None:
+        return False
+    low, high = range_of(around[0])
+    return max(high - around[0].zero_point, around[0].zero_point - low) * around[0].scale <= limit
+
+
+def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """log(1 + e^−|x|), what softplus is more than max(x, 0); the exponential never overflows."""
+    return logarithm_of_one_plus(b, b.unary("exp", b.unary("negate", b.unary("abs", value))))
+
+
+@rule("edge.mish", quantized=Quantized.TABLE)
+def mish(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self · tanh(log(1 + e^self)), which is self · w / (w + 2) with n = e^self and w = n·(n + 2).
+
+    From e^10 on the quotient is 1. Between integers it is 1 − 2 / ((1 + n)² + 1), which XNNPACK makes a table of up to
+    the product with `self`; like SiLU's sigmoid it is rounded to 8 bits in between.
+    """
+    value = argument(op, b, "self")
+    if is_within(op, b, LARGEST_EXPONENT / 2):
+        square = b.unary("square", plus(b, b.unary("exp", value), 1.0))
+        two, one = b.scalar(2.0, value), b.scalar(1.0, value)
+        gate = b.binary("subtract", one, b.binary("divide", two, plus(b, square, 1.0)))
+        return b.binary("multiply", value, b.dequantise(b.quantise(gate, BELOW_ONE)))
+    number = b.unary("exp", b.clamp(value, None, 10.0))
+    weight = b.binary("multiply", number, plus(b, number, 2.0))
+    return returned(op, b, b.binary("multiply", value, b.binary("divide", weight, plus(b, weight, 2.0))))

@@ -1,0 +1,162 @@
+"""Convolutions and batch normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import rank_of, u32s
+from xir.ir.context import XirContext
+from xir.transforms.analysis.static_tensor import StaticTensor, is_static
+from xir.transforms.xnnpack.legalizations.rule import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    operand,
+    rule,
+    static_array,
+)
+from xir.transforms.xnnpack.legalizations.slicing import pad_with
+
+
+@rule(
+    "edge.convolution",
+    "edge.conv1d",
+    "edge.conv2d",
+    "edge.conv_transpose1d",
+    "edge.conv_transpose2d.input",
+    quantized=Quantized.WEIGHTED,
+)
+def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A convolution of any kind over one or two dimensions; one is an image of height 1.
+
+    input [N, C, (H,) W], or without N; weight [O, C / groups, (kH,) kW], transposed [C, O / groups, (kH,) kW].
+    """
+    value, bias = operand(op, "input"), op.tensor("bias")
+    filter_, groups = operand(op, "weight"), op.value("groups")
+    weight = b.weight(filter_, "weight")
+    if weight.ndim not in (3, 4):
+        raise RefusalError(f"it convolves {weight.ndim - 2} dimensions; XNNPACK convolves two at most")
+    dims = weight.ndim - 2
+    image = b.reshape(value, image_shape(b, value, dims))
+    weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
+
+    pad_height, pad_width = window(op.value("padding"), dims, 0)
+    padding, stride = (pad_height, pad_width, pad_height, pad_width), window(op.value("stride"), dims, 1)
+    adjustment = (0, 0)
+    if is_transposed(op):
+        image, padding, adjustment = with_smaller_adjustment(
+            b, image, padding, window(op.value("output_padding"), dims, 0), stride
+        )
+    properties: dict[str, Attribute] = {
+        "padding": u32s(padding),
+        "stride": u32s(stride),
+        "dilation": u32s(window(op.value("dilation"), dims, 1)),
+        "groups": IntegerAttr(groups, i32),
+    }
+    if is_transposed(op):
+        op_class, filter_array = xnnpack.Deconv2dOp, deconv_filter(weight, groups)
+        properties["adjustment"] = u32s(adjustment)
+    elif groups > 1 and groups == b.shape(image)[1]:
+        op_class, filter_array = xnnpack.DepthwiseConv2dOp, weight.transpose(1, 2, 3, 0)
+    else:
+        op_class, filter_array = xnnpack.Conv2dOp, weight.transpose(0, 2, 3, 1)
+    operands = [b.transpose(image, NCHW_TO_NHWC), b.static(filter_array)]
+    if bias is not None and is_static(bias):
+        operands.append(b.bias(bias))
+    batch, channels, height, width = image_shape(b, op.results[0], dims)
+    result = b.node(op_class, operands, (batch, height, width, channels), properties)
+    if bias is not None and len(operands) == 2:
+        result = b.binary("add", result, bias)
+    return b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))
+
+
+def with_smaller_adjustment(
+    b: NodeBuilder,
+    image: SSAValue,
+    padding: tuple[int, int, int, int],
+    adjustment: tuple[int, int],
+    stride: tuple[int, int],
+) -> tuple[SSAValue, tuple[int, int, int, int], tuple[int, int]]:
+    """The same transposed convolution with adjustments below the strides, which is all that XNNPACK takes.
+
+    An adjustment makes the result longer. So does cutting less off its end, or a zero behind the image.
+    """
+    ends, zeros, kept = [padding[2], padding[1]], [0, 0], list(adjustment)
+    for axis in (0, 1):
+        if adjustment[axis] >= stride[axis]:
+            longer = ends[axis] - adjustment[axis]
+            zeros[axis] = max(-(longer // stride[axis]), 0)
+            ends[axis], kept[axis] = longer + zeros[axis] * stride[axis], 0
+    image = pad_with(b, image, (0, 0, 0, 0), (0, 0, *zeros), 0.0)
+    return image, (padding[0], ends[1], ends[0], padding[3]), (kept[0], kept[1])
+
+
+def is_transposed(op: edge.EdgeOp) -> bool:
+    """Whether a convolution op spreads instead of gathering."""
+    return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))
+
+
+def image_shape(b: NodeBuilder, value: SSAValue, dims: int) -> tuple[int, int, int, int]:
+    """The NCHW shape of an activation with `dims` spatial dimensions, which may lack the batch."""
+    shape = b.shape(value)
+    batch, channels = shape[-dims - 2] if len(shape) > dims + 1 else 1, shape[-dims - 1]
+    return batch, channels, 1 if dims == 1 else shape[-2], shape[-1]
+
+
+def window(values: Sequence[int], dims: int, neutral: int) -> tuple[int, int]:
+    """(height, width) of a window property of a 1-D or 2-D op; ATen lets one number stand for both."""
+    if dims == 1:
+        return neutral, values[0]
+    return (values[0], values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+def deconv_filter(weight: StaticTensor, groups: int) -> StaticTensor:
+    """[I, O / groups, kH, kW] as [O, kH, kW, I / groups]."""
+    in_channels, group_out, height, width = weight.shape
+    grouped = weight.reshape(groups, in_channels // groups, group_out, height, width)
+    return grouped.transpose(0, 2, 3, 4, 1).reshape(groups * group_out, height, width, in_channels // groups)
+
+
+@rule("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
+def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """self·scale + shift by channel; what `fold-batch-norm` could not fold into a convolution."""
+    return [by_running_statistics(op, b)]
+
+
+def by_running_statistics(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The normalisation by static mean and variance: a product and a sum by channel."""
+    scale, shift = batch_norm_affine(op, b.ctx)
+    value = operand(op, "input")
+    shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
+    product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
+    return b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))
+
+
+def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
+    """(scale, shift), fp32 by channel, of a batch norm in inference; computed in double.
+
+    RefusalError if its statistics are used or missing, or its parameters are not static.
+    """
+    if any(result.first_use is not None for result in op.results[1:]):
+        raise RefusalError("its saved statistics are used")
+    mean, variance, weight, bias = (
+        None if value is None else static_array(value, what, ctx).astype(np.float64)
+        for what in ("running_mean", "running_var", "weight", "bias")
+        for value in (op.tensor(what),)
+    )
+    if mean is None or variance is None:
+        raise RefusalError("it keeps no running statistics")
+    scale = 1.0 / np.sqrt(variance + op.value("eps"))
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale
+    if bias is not None:
+        shift = shift + bias
+    return scale.astype(np.float32), shift.astype(np.float32)

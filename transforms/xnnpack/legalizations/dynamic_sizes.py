@@ -1,0 +1,97 @@
+"""Tensors as long as a dynamic dimension: XNNPACK makes one out of a tensor that has the dimension, its *donor*.
+
+The donor's elements, which may be anything, never get into the result: they are cut off again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.analysis.static_tensor import StaticTensor
+from xir.transforms.xnnpack.legalizations.reshaping import concatenate
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, RefusalError, rule
+from xir.transforms.xnnpack.legalizations.slicing import box, pad_with, run
+
+EXACT = 2**24
+"""Positions up to this one are exact in fp32."""
+
+
+def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+    """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so products with ones spread it."""
+    before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
+    spreading = b.reshape(value, before)
+    copies = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
+    static = [1 if isinstance(size, OpenSize) else size for size in copies]
+    if prod(static) > 1:
+        spreading = b.binary("multiply", spreading, b.constant(np.ones(static, np.float32), value, "ones"))
+    for axis, size in enumerate(copies):
+        if isinstance(size, OpenSize):
+            spreading = b.binary("multiply", spreading, ones(b, size, element_type(value), axis, len(shape)))
+    return spreading
+
+
+@rule("edge.full", "edge.full_like", symbolic=True)
+def full(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """One number everywhere, where `fold-constants` made no constant of it: the padding around that number."""
+    result, value = op.results[0], op.value("fill_value")
+    shape = b.shape(result)
+    corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
+    padding = [0 if isinstance(size, OpenSize) else size - 1 for size in shape]
+    if shape == b.shape(corner):
+        raise RefusalError("it is a single number, and nothing to compute")
+    return spread(b, pad_with(b, corner, [0] * len(shape), padding, float(value)), shape)
+
+
+def ones(b: NodeBuilder, size: OpenSize, element: Attribute, axis: int, rank: int) -> SSAValue:
+    """Ones along `axis`; the other `rank` − 1 dimensions are of size 1."""
+    padded = pad_with(b, column(b, size, element), (0, 1), (0, 0), 1.0)
+    return b.reshape(run(b, padded, 1, 0, 1), [size if d == axis else 1 for d in range(rank)])
+
+
+def minus_infinity(
+    b: NodeBuilder, shape: Sequence[int], diagonal: int, element: Attribute, *, above: bool = True
+) -> SSAValue:
+    """A matrix with −∞ where column − row is more than `diagonal`, or less (`above=False`), and 0 elsewhere.
+
+    Twice the distance times the largest number is −∞ for each distance from 1 on.
+    """
+    rows, columns = shape
+    row, column = positions(b, rows), b.reshape(positions(b, columns), (1, columns))
+    start, end = (row, column) if above else (column, row)
+    distance = b.binary(
+        "subtract", b.binary("subtract", end, start), b.scalar(diagonal if above else -diagonal, row), 0.0
+    )
+    distance = b.binary("add", distance, distance)
+    return b.convert(b.binary("multiply", distance, b.scalar(-float(np.finfo(np.float32).max), row)), element)
+
+
+def positions(b: NodeBuilder, size: int) -> SSAValue:
+    """0, 1, 2, … in fp32, as [size, 1].
+
+    For a dynamic size: behind the donor's elements stand the positions up to the dimension's bound, ascending; the last
+    `size` of them, less the first of these.
+    """
+    if not isinstance(size, OpenSize):
+        return b.static(StaticTensor(np.arange(size, dtype=np.float32)[:, np.newaxis], f32, "positions"))
+    if not 0 < (bound := b.sizes.limits.get(int(size), 0)) <= EXACT:
+        raise RefusalError(f"it counts along a dynamic dimension, whose bound is {bound or 'unknown'}")
+    counted = positions(b, bound)
+    last = run(b, concatenate(b, [column(b, size, f32), counted], 0), 0, bound, size)
+    return b.binary("subtract", last, run(b, last, 0, 0, 1))
+
+
+def column(b: NodeBuilder, size: OpenSize, element: Attribute) -> SSAValue:
+    """Elements of a donor as [size, 1], converted to a floating-point type."""
+    if (found := b.sizes.donor(size, element, b.op)) is None:
+        raise RefusalError("it is as long as a dynamic dimension says that no floating-point value before it has")
+    value, dim = found
+    row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
+    return b.convert(b.reshape(row, (size, 1)), element)

@@ -1,0 +1,69 @@
+"""Choices between values by a mask that is known at compile time.
+
+XNNPACK has neither booleans nor a choice. Under a static mask it takes none: clamping to [v, v] makes any number v, and
+clamping to [−∞, ∞] keeps it, infinities included, which a product with zeros and ones would not. (A NaN that the mask
+covers may show.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import FLOATS, element_type
+from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import minus_infinity
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, operand, rule
+
+
+@rule("edge.where.self")
+def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self where the condition holds, else other."""
+    mask = b.numbers(operand(op, "condition"), "condition")
+    value, other = operand(op, "self"), operand(op, "other")
+    if isinstance(value.owner, edge.ConstantOp):
+        return filled(b, other, mask, b.numbers(value, "self"))
+    if isinstance(other.owner, edge.ConstantOp):
+        return filled(b, value, ~mask, b.numbers(other, "other"))
+    zero = np.asarray(0)
+    return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
+
+
+@rule("edge.masked_fill.Scalar")
+def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A number where the mask holds, else self."""
+    mask = b.numbers(operand(op, "mask"), "mask")
+    return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
+
+
+@rule("edge.masked_fill.Tensor")
+def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A number where the mask holds, else self."""
+    mask = b.numbers(operand(op, "mask"), "mask")
+    return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
+
+
+@rule("edge.tril", "edge.triu")
+def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self below or above a diagonal, else 0."""
+    value = operand(op, "self")
+    rows, columns = b.shape(value)[-2:]
+    upper, diagonal = op.name == "edge.triu", op.value("diagonal")
+    if isinstance(rows, OpenSize) or isinstance(columns, OpenSize):
+        kept = minus_infinity(b, (rows, columns), diagonal + (-1 if upper else 1), element_type(value), above=upper)
+        return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
+    lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
+    return filled(b, value, ~lower if op.name == "edge.tril" else lower, np.zeros(()))
+
+
+def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:
+    """`numbers` where the mask holds, else `value`; all three broadcast."""
+    lowest, highest = (-np.inf, np.inf) if element_type(value) in FLOATS else (-(2**31), 2**31 - 1)
+    low, high = np.where(mask, numbers, lowest), np.where(mask, numbers, highest)
+    has_low, has_high = bool((low > lowest).any()), bool((high < highest).any())
+    if has_low:
+        value = b.binary("maximum", value, b.constant(low, value, "mask"))
+    if has_high or not has_low:
+        value = b.binary("minimum", value, b.constant(high, value, "mask"))
+    return value

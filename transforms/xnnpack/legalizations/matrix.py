@@ -1,0 +1,201 @@
+"""Matrix products and softmax."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr, bf16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.analysis.static_tensor import is_static
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import minus_infinity
+from xir.transforms.xnnpack.legalizations.rule import (
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    broadcast,
+    fixed,
+    operand,
+    rule,
+    static_name,
+)
+from xir.transforms.xnnpack.legalizations.special_functions import scaled
+
+
+@rule("edge.linear", quantized=Quantized.WEIGHTED)
+def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """input [..., I] times weight [O, I] transposed, plus bias [O]; a weight [I] is one row, which leaves no O."""
+    value, weight, bias = operand(op, "input"), operand(op, "weight"), op.tensor("bias")
+    if rank_of(weight) == 1:
+        row = b.reshape(weight, (1, *b.shape(weight)))
+        product = b.node(xnnpack.FullyConnectedOp, [value, row], (*b.shape(op.results[0]), 1))
+        product = b.reshape(product, b.shape(op.results[0]))
+    elif bias is not None and is_static(bias):
+        return fully_connected(op, b, value, weight, bias, transpose=False)
+    else:
+        product = fully_connected(op, b, value, weight, None, transpose=False)
+    return product if bias is None else b.binary("add", product, bias)
+
+
+@rule("edge.addmm", quantized=Quantized.WEIGHTED)
+def addmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """beta·self + alpha·(mat1 × mat2): one node when `self` is a static bias by column."""
+    value, weight, bias = operand(op, "mat1"), operand(op, "mat2"), operand(op, "self")
+    if is_static(weight) and op.value("beta") == op.value("alpha") == 1:
+        by_column = column_bias(b, bias, b.shape(op.results[0])[-1])
+        if by_column is not None:
+            return fully_connected(op, b, value, weight, by_column, transpose=True)
+    return accumulated(op, b, bias, matrix_product(op, b, value, weight))
+
+
+def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None:
+    """A static bias that is the same for all rows, as [columns]; None for any other."""
+    if not isinstance(bias.owner, edge.ConstantOp) or any(size != 1 for size in b.shape(bias)[:-1]):
+        return None
+    if b.shape(bias) == (columns,):
+        return bias
+    return b.constant(np.broadcast_to(b.numbers(bias, "bias").reshape(-1), columns), bias, static_name(bias))
+
+
+def accumulated(op: edge.EdgeOp, b: NodeBuilder, addend: SSAValue, product: SSAValue) -> SSAValue:
+    """beta·addend + alpha·product; ATen does not look at the addend where beta is 0."""
+    product = scaled(b, product, op.value("alpha"))
+    return b.binary("add", product, scaled(b, addend, op.value("beta"))) if op.value("beta") != 0 else product
+
+
+@rule("edge.mm")
+def mm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self × mat2: a fully connected node when `mat2` is static."""
+    return matrix_product(op, b, operand(op, "self"), operand(op, "mat2"))
+
+
+def matrix_product(op: edge.EdgeOp, b: NodeBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """lhs [..., K] × rhs [K, N]: a fully connected node when `rhs` is static."""
+    if is_static(rhs):
+        return fully_connected(op, b, lhs, rhs, None, transpose=True)
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], b.shape(op.results[0]))
+
+
+@rule("edge.bmm", quantized=Quantized.MATRICES)
+def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """self × mat2, a batch of matrices each."""
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], b.shape(op.results[0]))
+
+
+@rule("edge.baddbmm")
+def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """beta·self + alpha·(batch1 × batch2)."""
+    batches = [operand(op, "batch1"), operand(op, "batch2")]
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, batches, b.shape(op.results[0]))
+    return accumulated(op, b, operand(op, "self"), product)
+
+
+@rule("edge.matmul")
+def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The product of matrices or vectors of any ranks, batches broadcast."""
+    lhs, rhs = operand(op, "self"), operand(op, "other")
+    if rank_of(rhs) == 2 and is_static(rhs) and rank_of(lhs) > 0:
+        return fully_connected(op, b, lhs, rhs, None, transpose=True)
+    if rank_of(lhs) == 1:
+        lhs = b.reshape(lhs, (1, *b.shape(lhs)))
+    if rank_of(rhs) == 1:
+        rhs = b.reshape(rhs, (*b.shape(rhs), 1))
+    batch = broadcast(b.shape(lhs)[:-2], b.shape(rhs)[:-2])
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], (*batch, b.shape(lhs)[-2], b.shape(rhs)[-1]))
+    result = b.shape(op.results[0])
+    return product if b.shape(product) == result else b.reshape(product, b.shape(op.results[0]))
+
+
+def fully_connected(
+    op: edge.EdgeOp, b: NodeBuilder, value: SSAValue, weight: SSAValue, bias: SSAValue | None, *, transpose: bool
+) -> SSAValue:
+    """A fully connected node; `transpose` says that `weight` is [I, O]. XNNPACK packs a computed weight at each run.
+
+    Of bf16 operands XNNPACK makes an fp32 result, to which it adds an fp32 bias; so the weights of a file stay short.
+    """
+    element = element_type(value)
+    if element == bf16 and not is_static(weight):
+        # Which XNNPACK packs in fp32 only.
+        value, weight = b.convert(value, f32), b.convert(weight, f32)
+    if is_static(weight):
+        stored = b.weight(weight, "weight").narrowed()
+        if transpose and isinstance(stored.element, UniformType):
+            # XNNPACK transposes floating-point filters only.
+            stored, transpose = stored.transpose(1, 0), False
+        weight = b.static(stored)
+    operands = [value, weight]
+    if bias is not None:
+        operands.append(b.convert(bias, f32) if element == bf16 else b.bias(bias) if is_static(bias) else bias)
+    properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
+    computed = f32 if element == bf16 else element
+    product = b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties, computed)
+    return b.convert(product, element)
+
+
+@rule("edge.scaled_dot_product_attention")
+def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
+
+    Where groups of query heads share a head of keys and values, a group is one long head: [..., H, L, E] has the
+    order of [..., H / G, G·L, E].
+    """
+    if op.value("dropout_p"):
+        raise RefusalError("it drops elements at random", "export the module in eval() mode")
+    query, key, value = operand(op, "query"), operand(op, "key"), operand(op, "value")
+    *batch, length, features = b.shape(query)
+    keys, scale, result_shape = b.shape(key)[-2], op.value("scale"), b.shape(op.results[0])
+    query = scaled(b, query, 1 / math.sqrt(fixed(features, "scale")) if scale is None else scale)
+    if op.value("enable_gqa"):
+        heads = fixed(b.shape(key)[-3], "groups")
+        query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads * length, features))
+    shape = (*broadcast(b.shape(query)[:-2], b.shape(key)[:-2]), b.shape(query)[-2], keys)
+    scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], shape, {"transpose_b": UnitAttr()})
+    mask, rows = attention_mask(op, b)
+    if mask is not None and op.value("enable_gqa"):
+        scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), shape)
+    elif mask is not None:
+        scores = b.binary("add", scores, mask)
+    weights = b.node(xnnpack.SoftmaxOp, [scores], shape)
+    grouped_shape = (*shape[:-1], result_shape[-1]) if op.value("enable_gqa") else result_shape
+    result = b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], grouped_shape), result_shape)
+    return result if rows is None else b.binary("multiply", result, rows)
+
+
+def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SSAValue | None]:
+    """What to add to the scores, and a factor for the rows of the result, which a static mask may leave nothing to see.
+
+    Booleans become 0 where True and −∞ elsewhere. ATen gives zeros for a row of −∞, whose softmax is NaN: such a row
+    is not masked, and its result is multiplied by 0.
+    """
+    query, mask = operand(op, "query"), op.tensor("attn_mask")
+    if op.value("is_causal"):
+        length, keys = (b.shape(operand(op, name))[-2] for name in ("query", "key"))
+        if isinstance(length, OpenSize) or isinstance(keys, OpenSize):
+            return minus_infinity(b, (length, keys), 0, element_type(query)), None
+        above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
+        return b.constant(above, query, "causal_mask"), None
+    if mask is None:
+        return None, None
+    if element_type(mask) == element_type(query) and not isinstance(mask.owner, edge.ConstantOp):
+        return mask, None
+    numbers = b.numbers(mask, "boolean mask")
+    added = np.where(numbers, 0.0, -np.inf) if numbers.dtype == np.bool_ else numbers
+    hidden = np.isneginf(added).all(axis=-1, keepdims=True)
+    rows = b.constant(np.where(hidden, 0.0, 1.0), query, "rows") if hidden.any() else None
+    return b.constant(np.where(hidden, 0.0, added), query, "mask"), rows
+
+
+@rule("edge._softmax")
+def softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Softmax over `dim`, which is moved to the end where it is not."""
+    value = operand(op, "self")
+    rank, dim = rank_of(value), op.value("dim") % max(rank_of(value), 1)
+    perm = (*(d for d in range(rank) if d != dim), dim)
+    moved = b.transpose(value, perm)
+    result = b.node(xnnpack.SoftmaxOp, [moved], b.shape(moved))
+    return b.transpose(result, [perm.index(d) for d in range(rank)])

@@ -1,0 +1,202 @@
+"""Pooling over windows, in one or two dimensions; one is an image of height 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import u32s
+from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.xnnpack.legalizations.convolution import image_shape, window
+from xir.transforms.xnnpack.legalizations.reduction import image_mean, max_over
+from xir.transforms.xnnpack.legalizations.resampling import resampled
+from xir.transforms.xnnpack.legalizations.reshaping import joined
+from xir.transforms.xnnpack.legalizations.rule import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    NodeBuilder,
+    Quantized,
+    RefusalError,
+    fixed,
+    operand,
+    rule,
+)
+from xir.transforms.xnnpack.legalizations.shape import every
+from xir.transforms.xnnpack.legalizations.slicing import pad_with, run
+from xir.transforms.xnnpack.legalizations.special_functions import scaled
+
+CEIL_MODE_HINT = "pool with ceil_mode=False"
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """A pooling op over an NCHW image: all pairs are (height, width)."""
+
+    image: SSAValue
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    size: tuple[int, int]
+    """The size of the image."""
+    result: tuple[int, int]
+    """The size of the result."""
+    ceil_mode: bool
+
+    @property
+    def padding_after(self) -> tuple[int, int]:
+        """The padding below and to the right with which windows, rounded down, give exactly the result's size.
+
+        With `ceil_mode` the last window may start inside and end outside, so this can be more than `padding`.
+        """
+
+        def after(axis: int) -> int:
+            if isinstance(self.size[axis], OpenSize):
+                if self.ceil_mode:
+                    raise RefusalError("how far its last window reaches depends on a dynamic dimension", CEIL_MODE_HINT)
+                return self.padding[axis]
+            reach = (self.result[axis] - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
+            return max(self.padding[axis], reach - self.size[axis] - self.padding[axis])
+
+        return after(0), after(1)
+
+
+def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
+    """The arguments of an op that pools `dims` dimensions."""
+    value = operand(op, "self")
+    kernel, shape = window(op.value("kernel_size"), dims, 1), image_shape(b, value, dims)
+    return Pooling(
+        image=b.reshape(value, shape),
+        kernel=kernel,
+        stride=window(op.value("stride"), dims, 1) if op.value("stride") else kernel,
+        padding=window(op.value("padding"), dims, 0),
+        dilation=window(op.value("dilation"), dims, 1) if "dilation" in op.schema.values else (1, 1),
+        size=shape[2:],
+        result=image_shape(b, op.results[0], dims)[2:],
+        ceil_mode=op.value("ceil_mode"),
+    )
+
+
+@rule("edge.max_pool1d", "edge.max_pool2d", "edge.max_pool2d_with_indices", quantized=Quantized.MOVES)
+def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """The largest element of each window."""
+    if any(result.first_use is not None for result in op.results[1:]):
+        raise RefusalError("its indices are used")
+    pool = pooling(op, b, 1 if op.name == "edge.max_pool1d" else 2)
+    if pool.kernel == (1, 1):
+        return [b.reshape(strided(b, pool), b.shape(op.results[0]))]
+    (top, left), (bottom, right) = pool.padding, pool.padding_after
+    properties = {
+        "kernel": u32s(pool.kernel),
+        "stride": u32s(pool.stride),
+        "dilation": u32s(pool.dilation),
+        "padding": u32s((top, right, bottom, left)),
+    }
+    batch, channels = b.shape(pool.image)[:2]
+    image = b.transpose(pool.image, NCHW_TO_NHWC)
+    result = b.node(xnnpack.MaxPooling2dOp, [image], (batch, *pool.result, channels), {**properties})
+    return [b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))]
+
+
+def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
+    """The elements that a window of one element meets; it has no padding."""
+    image = pool.image
+    for dim, step in zip((2, 3), pool.stride, strict=True):
+        image = every(b, image, dim, 0, b.shape(image)[dim], step)
+    return image
+
+
+@rule("edge.avg_pool1d", "edge.avg_pool2d")
+def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each window.
+
+    XNNPACK divides by the elements that are not padding. To count the padding, zeros are put around the image first;
+    what lies beyond them (`ceil_mode`) never counts. A `divisor_override` divides the sum, whatever the window meets:
+    then zeros are put everywhere, and it is a factor on the mean.
+    """
+    pool = pooling(op, b, 1 if op.name == "edge.avg_pool1d" else 2)
+    divisor = op.value("divisor_override") if op.name == "edge.avg_pool2d" else None
+    image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
+    if divisor is not None:
+        image = pad_with(b, image, (0, 0, top, left), (0, 0, bottom, right), 0.0)
+        top, right, bottom, left = 0, 0, 0, 0
+    elif op.value("count_include_pad"):
+        image = pad_with(b, image, (0, 0, top, left), (0, 0, top, left), 0.0)
+        top, right, bottom, left = 0, right - left, bottom - top, 0
+    if pool.kernel == (1, 1):
+        result = strided(b, pool)
+    else:
+        result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
+    if divisor is not None:
+        result = scaled(b, result, prod(pool.kernel) / divisor)
+    return b.reshape(result, b.shape(op.results[0]))
+
+
+def average(
+    b: NodeBuilder,
+    image: SSAValue,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int, int, int],
+    size: tuple[int, int],
+) -> SSAValue:
+    """An average pooling node on an NCHW image; `padding` is (top, right, bottom, left)."""
+    batch, channels = b.shape(image)[:2]
+    result = b.node(
+        xnnpack.AveragePooling2dOp,
+        [b.transpose(image, NCHW_TO_NHWC)],
+        (batch, *size, channels),
+        {"kernel": u32s(kernel), "stride": u32s(stride), "padding": u32s(padding)},
+    )
+    return b.transpose(result, NHWC_TO_NCHW)
+
+
+@rule("edge.adaptive_avg_pool1d", "edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d", quantized=Quantized.OPERANDS)
+def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each cell of a grid: one mean, a pooling where the grid is even, else a matrix on either side."""
+    dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2
+    value = operand(op, "self")
+    image = b.reshape(value, image_shape(b, value, dims))
+    size, out = b.shape(image)[2:], image_shape(b, op.results[0], dims)[2:]
+    if out == (1, 1):
+        result = image_mean(b, image, keepdim=True)
+    elif size == out:
+        result = image
+    elif size[0] % out[0] == 0 and size[1] % out[1] == 0:
+        kernel = (size[0] // out[0], size[1] // out[1])
+        result = average(b, image, kernel, kernel, (0, 0, 0, 0), out)
+    else:
+        result = resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
+    return b.reshape(result, b.shape(op.results[0]))
+
+
+@rule("edge.adaptive_max_pool2d")
+def adaptive_max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """The largest element of each cell of a grid, one dimension after the other."""
+    if op.results[1].first_use is not None:
+        raise RefusalError("its indices are used")
+    value, result = operand(op, "self"), b.shape(op.results[0])
+    shape = b.shape(value)
+    for dim in (len(shape) - 2, len(shape) - 1):
+        fixed(shape[dim], "grid")
+        bounds = cell_bounds(shape[dim], result[dim])
+        largest = [max_over(b, run(b, value, dim, start, end - start), [dim], keepdim=True) for start, end in bounds]
+        value = joined(b, largest, dim)
+    return [value]
+
+
+def cell_bounds(size: int, out: int) -> list[tuple[int, int]]:
+    """(start, end) of each of the `out` cells that ATen cuts `size` elements into; they may overlap."""
+    return [(floor(cell * size / out), ceil((cell + 1) * size / out)) for cell in range(out)]
+
+
+def cells(size: int, out: int) -> np.ndarray:
+    """The matrix [out, size] that averages `size` elements over `out` cells."""
+    matrix = np.zeros((out, size), dtype=np.float32)
+    for cell, (start, end) in enumerate(cell_bounds(size, out)):
+        matrix[cell, start:end] = 1.0 / (end - start)
+    return matrix

@@ -1,0 +1,343 @@
+"""What a legalisation rule is, and what it builds with.
+
+A rule takes one edge op and returns the values that replace its results, having built xnnpack ops for them; or it
+raises `RefusalError` and says why XNNPACK cannot compute the op. Rules build over the edge op's own operands, so the
+types they see and return are the edge types: NCHW, with an explicit transpose on either side of a node that wants
+NHWC. `propagate-layout` removes the transposes that meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    IntegerType,
+    TensorType,
+    UnrealizedConversionCastOp,
+    bf16,
+    f16,
+    f32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType, storage_limits
+from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+from xir.transforms.analysis.sizes import OpenSize, OpenSizes
+from xir.transforms.analysis.static_tensor import StaticTensor, static_tensor, stored_as
+from xir.transforms.xnnpack.legalizations.reshaping import composed_reshape
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+class Quantized(Enum):
+    """How an edge op takes part in static quantisation: which of its tensors have quantisation parameters of their own.
+
+    What is said here is what `fold-qdq` makes of the op between dequantised operands and a quantised result: nodes on
+    integers. A quantizer annotates by it, so that both agree; an op without an entry computes in floating point.
+    """
+
+    WEIGHTED = "weighted"
+    """Input and result: by tensor. Constant weight: by output channel or by tensor, symmetric. Bias: int32 with the
+    scale input · weight."""
+    OPERANDS = "operands"
+    """Each operand and the result: by tensor."""
+    MATRICES = "matrices"
+    """As OPERANDS, the second operand symmetric (zero point 0)."""
+    TABLE = "table"
+    """One operand and the result: by tensor. XNNPACK computes any function as a look-up in 256 entries."""
+    MOVES = "moves"
+    """The result has the parameters of the operands, which all have the same."""
+
+
+NCHW_TO_NHWC = (0, 2, 3, 1)
+NHWC_TO_NCHW = (0, 3, 1, 2)
+
+
+class RefusalError(Exception):
+    """XNNPACK cannot compute the op. `reason` completes "not delegated: …"; `hint` is the change that would help."""
+
+    def __init__(self, reason: str, hint: str | None = None):
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class NodeBuilder:
+    """Collects the ops that a rule builds, each with the location of the op it comes from."""
+
+    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, sizes: OpenSizes):
+        self.ctx = ctx
+        self.target = target
+        self.op = op
+        self.location = op.location
+        self.sizes = sizes
+        self.ops: list[Operation] = []
+
+    def shape(self, value: SSAValue) -> Shape:
+        """The shape of a value, an `OpenSize` for each dynamic dimension."""
+        return self.sizes.shape(value)
+
+    def number(self, value: int | SSAValue) -> int:
+        """An argument that may be a size which the program computes: that as `OpenSize`."""
+        return self.sizes.number(value) if isinstance(value, SSAValue) else value
+
+    def insert(self, op: OpT) -> OpT:
+        """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
+        if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
+            op.erase()
+            raise RefusalError("stock ExecuTorch has no node for it", 'compile for target "xir"')
+        op.location = self.location
+        self.ops.append(op)
+        return op
+
+    def node(
+        self,
+        op_class: type[xnnpack.NodeOp],
+        operands: Sequence[SSAValue],
+        shape: Sequence[int],
+        properties: dict[str, Attribute] | None = None,
+        element: Attribute | None = None,
+    ) -> SSAValue:
+        """Build a node with one result of `shape`; an absent bias is left out.
+
+        The result has the element type `element`, by default that of the first operand that is no constant.
+
+        Where XNNPACK has no kernel for a 16-bit floating-point type, the node computes in fp32 between conversions.
+        For bf16 XNNPACK would do the same by itself, at each node anew; `propagate-converts` removes those that meet.
+        """
+        if element is None:
+            computed = (value for value in operands if not isinstance(value.owner, xnnpack.ConstantOp))
+            element = element_type(next(computed, operands[0]))
+        sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
+        op = op_class.create(operands=operands, result_types=[tensor_type(element, sizes)], properties=properties or {})
+        if computes_in_fp32(op, element):
+            op.erase()
+            wide = self.node(op_class, [self.convert(value, f32) for value in operands], shape, properties)
+            return self.convert(wide, element)
+        self.insert(op)
+        if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in shape:
+            self.sizes.shapes[op.results[0]] = tuple(map(int, shape))
+        return op.results[0]
+
+    def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` with the elements converted to type `element`, at compile time if it is static."""
+        if element_type(value) == element:
+            return value
+        if isinstance(value.owner, edge.ConstantOp):
+            return self.static(StaticTensor(self.numbers(value, "operand"), element, static_name(value)))
+        if isinstance(value.owner, xnnpack.ConstantOp):
+            return self.static(StaticTensor(constant_array(value.owner.value, self.ctx), element, "constant"))
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
+
+    def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
+        """Permute dimensions; nothing is built for the identity."""
+        if list(perm) == list(range(len(perm))):
+            return value
+        shape = self.shape(value)
+        return self.node(xnnpack.StaticTransposeOp, [value], [shape[p] for p in perm], {"perm": u32s(perm)})
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """Give the elements another `shape`; nothing is built when it is the shape already.
+
+        XNNPACK infers one dynamic dimension of the result; where there are more, other nodes do it, if they can.
+        """
+        if tuple(shape) == self.shape(value):
+            return value
+        new_shape = [0 if isinstance(size, OpenSize) else size for size in shape]
+        if new_shape.count(0) > 1:
+            if (composed := composed_reshape(self, value, tuple(shape))) is None:
+                raise RefusalError("it splits or merges one of several dynamic dimensions; XNNPACK infers one size")
+            return composed
+        return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(new_shape)})
+
+    def unary(self, kind: str, value: SSAValue) -> SSAValue:
+        """Apply an elementwise operator."""
+        return self.node(xnnpack.UnaryOp, [value], self.shape(value), {"kind": xnnpack.UnaryKindAttr(kind)})
+
+    def binary(
+        self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
+    ) -> SSAValue:
+        """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
+        shape = broadcast(self.shape(lhs), self.shape(rhs))
+        properties = {"kind": xnnpack.BinaryKindAttr(kind), **bounds(low, high)}
+        return self.node(xnnpack.BinaryOp, [lhs, rhs], shape, properties)
+
+    def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
+        """Clamp to [low, high], an absent bound being infinite."""
+        return self.node(xnnpack.ClampOp, [value], self.shape(value), bounds(low, high))
+
+    def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
+        """A static tensor with the element type of `like`, to which numbers of another type are rounded.
+
+        Numbers to compute with beside a bf16 value are not rounded, since such a node computes in fp32; bf16 bit
+        patterns stay what they are. `array` may be a strided view: its bytes are laid out when the file is written.
+        """
+        element = element_type(like)
+        return self.static(StaticTensor(array, f32 if element == bf16 and array.dtype.kind == "f" else element, name))
+
+    def scalar(self, value: float, like: SSAValue) -> SSAValue:
+        """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
+        element = element_type(like)
+        if element not in FLOATS and not (value == int(value) and has_number(element, int(value))):
+            raise RefusalError(f"{value:g} is no {element}")
+        return self.constant(np.array(value, dtype=np.float64), like, "scalar")
+
+    def weight(self, value: SSAValue, what: str) -> StaticTensor:
+        """A static operand, to move its elements, quantised or not; RefusalError if it is computed at run time."""
+        return static_operand(value, what, self.ctx)
+
+    def static(self, tensor: StaticTensor) -> SSAValue:
+        """A static tensor in floating point; a quantised one is dequantised by a node, for `fold-qdq` to fold away."""
+        element = tensor.element
+        if not isinstance(element, UniformType):
+            return self.insert(xnnpack.ConstantOp(make_dense(tensor.array, self.ctx, tensor.name, element))).output
+        integers = make_dense(tensor.array, self.ctx, tensor.name, element.storage)
+        result = TensorType(stored_as(element, element.storage), tensor.shape)
+        return self.dequantise(self.insert(xnnpack.ConstantOp(integers, result)).output)
+
+    def bias(self, value: SSAValue) -> SSAValue:
+        """A static bias in floating point; RefusalError if it is computed at run time."""
+        tensor = self.weight(value, "bias")
+        if isinstance(tensor.element, UniformType):
+            tensor = StaticTensor(tensor.numbers(), f32, tensor.name)
+        return self.static(tensor)
+
+    def dequantise(self, value: SSAValue) -> SSAValue:
+        """What quantised numbers are in fp32; of constants also, for `fold-qdq` to fold away."""
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=f32)
+
+    def quantise(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` rounded to integers of a quantised type."""
+        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` with integers read as quantised numbers, or the other way; `partition-xnnpack` resolves it."""
+        assert isinstance(value.type, TensorType)
+        result = TensorType(element, value.type.get_shape())
+        cast = self.insert(UnrealizedConversionCastOp.create(operands=[value], result_types=[result])).results[0]
+        if not result.has_static_shape():
+            self.sizes.shapes[cast] = self.shape(value)
+        return cast
+
+    def numbers(self, value: SSAValue, what: str) -> np.ndarray:
+        """The elements of a static operand to compute with; RefusalError if it is computed at run time."""
+        return static_array(value, what, self.ctx)
+
+
+def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
+    """Whether a node whose result has the 16-bit type `element` is built in fp32, between conversions."""
+    if not op.accepts(op.element_types()):
+        return element in (f16, bf16)
+    return element == bf16 and not op.MOVES and not isinstance(op, xnnpack.ConvertOp)
+
+
+def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
+    """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
+    tensor = static_tensor(value, ctx)
+    if tensor is None:
+        raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
+    return tensor
+
+
+def has_number(element: Attribute, value: int) -> bool:
+    """Whether a whole number is one of an element type's; what is no integer type rounds it."""
+    if not isinstance(element, IntegerType):
+        return True
+    low, high = storage_limits(element)
+    return low <= value <= high
+
+
+def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
+    """The numbers of a static value, bf16 widened; RefusalError, naming it as `what`, if computed at run time."""
+    return static_operand(value, what, ctx).numbers()
+
+
+def static_name(value: SSAValue) -> str:
+    """The name of a static value, to derive the names of its rewritten forms from."""
+    return (isinstance(value.owner, edge.ConstantOp) and value.owner.resource) or "constant"
+
+
+Rule = Callable[[edge.EdgeOp, NodeBuilder], SSAValue | Sequence[SSAValue]]
+
+RULES: dict[str, Rule] = {}
+"""Edge op name -> its rule."""
+
+
+SYMBOLIC: set[str] = set()
+"""The edge ops whose rules take sizes among the arguments that only the run time knows."""
+
+QUANTIZED: dict[str, Quantized] = {}
+"""Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
+
+
+def rule(*names: str, quantized: Quantized | None = None, symbolic: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule for the edge ops of these names, and how they take part in static quantisation.
+
+    `symbolic` says that it also takes sizes among the arguments that only the run time knows.
+    """
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            if name in RULES or name not in edge.OPS:
+                raise ValueError(f"{name} is not an edge op, or has a rule already")
+            RULES[name] = function
+            if symbolic:
+                SYMBOLIC.add(name)
+            if quantized is not None:
+                QUANTIZED[name] = quantized
+        return function
+
+    return register
+
+
+def operand(op: edge.EdgeOp, name: str) -> SSAValue:
+    """A tensor argument that the schema requires."""
+    return op.required(name)
+
+
+def promoted(op: edge.EdgeOp, b: NodeBuilder, name: str) -> SSAValue:
+    """A tensor argument in the result's element type, in which ATen computes an elementwise op."""
+    return b.convert(operand(op, name), element_type(op.results[0]))
+
+
+def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
+    """The properties of an output clamped to [low, high]; an absent or infinite bound adds none."""
+    properties: dict[str, Attribute] = {}
+    if low is not None and low != float("-inf"):
+        properties["output_min"] = FloatAttr(low, f32)
+    if high is not None and high != float("inf"):
+        properties["output_max"] = FloatAttr(high, f32)
+    return properties
+
+
+def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
+    """The common shape of two operands; dynamic sizes that may differ are taken to be the same, as XNNPACK checks."""
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b), strict=True)
+    shape: list[int] = []
+    for x, y in pairs:
+        if x == y or y == 1:
+            shape.append(x)
+        elif x == 1 or isinstance(x, OpenSize):
+            shape.append(y)
+        elif isinstance(y, OpenSize):
+            shape.append(x)
+        else:
+            raise VerifyException(f"shapes {shape_text(a)} and {shape_text(b)} do not broadcast")
+    return tuple(shape)
+
+
+def fixed(size: int, what: str) -> int:
+    """A size that has to be known at compile time; RefusalError, naming it as `what`, if it is a dynamic one."""
+    if isinstance(size, OpenSize):
+        raise RefusalError(f"its {what} depends on a dynamic dimension")
+    return size

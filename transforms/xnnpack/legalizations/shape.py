@@ -1,0 +1,382 @@
+"""Ops that move data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
+from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import spread
+from xir.transforms.xnnpack.legalizations.elementwise import truncated
+from xir.transforms.xnnpack.legalizations.reshaping import joined
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
+from xir.transforms.xnnpack.legalizations.slicing import box, pad_with, run
+
+MAX_RUNS = 256
+"""The most slices that one op becomes: each is a node with its own cost."""
+
+END = 2**31
+"""From here on an index means the end; ATen's is 2^63 − 1."""
+
+
+@rule(
+    "edge.view",
+    "edge._unsafe_view",
+    "edge.squeeze",
+    "edge.squeeze.dim",
+    "edge.squeeze.dims",
+    "edge.unsqueeze",
+    quantized=Quantized.MOVES,
+    symbolic=True,
+)
+def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The same elements in another shape, which the result's type gives."""
+    return b.reshape(op.operands[0], b.shape(op.results[0]))
+
+
+@rule("edge.expand", symbolic=True)
+def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Repeat dimensions of size 1."""
+    return spread(b, operand(op, "self"), b.shape(op.results[0]))
+
+
+@rule("edge.copy")
+def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Src in the shape and element type of self."""
+    source = cast(b, operand(op, "src"), element_type(op.results[0]))
+    return spread(b, source, b.shape(op.results[0]))
+
+
+@rule("edge._to_copy")
+def to_copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self converted to another element type."""
+    return cast(b, operand(op, "self"), element_type(op.results[0]))
+
+
+def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` converted as ATen does it: to integers towards zero, where XNNPACK takes the nearest."""
+    if element == i32 and element_type(value) in FLOATS:
+        value = truncated(b, value)
+    return b.convert(value, element)
+
+
+@rule("edge.permute", quantized=Quantized.MOVES)
+def permute(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Permute dimensions."""
+    value = operand(op, "self")
+    return b.transpose(value, [d % rank_of(value) for d in op.value("dims")])
+
+
+@rule("edge.transpose.int", quantized=Quantized.MOVES)
+def transpose(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Exchange two dimensions."""
+    value = operand(op, "self")
+    return b.transpose(value, exchanged(rank_of(value), op.value("dim0"), op.value("dim1")))
+
+
+@rule("edge.t", quantized=Quantized.MOVES)
+def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """A matrix's transpose."""
+    value = operand(op, "self")
+    return b.transpose(value, exchanged(rank_of(value), 0, -1)) if rank_of(value) == 2 else value
+
+
+def exchanged(rank: int, first: int, second: int) -> list[int]:
+    """The permutation that exchanges two dimensions."""
+    perm = list(range(rank))
+    perm[first], perm[second] = perm[second], perm[first]
+    return perm
+
+
+@rule("edge.cat", quantized=Quantized.MOVES)
+def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Join tensors along `dim`; those without elements add nothing."""
+    values = [value for value in op.tensors("tensors") if value is not None and 0 not in b.shape(value)]
+    return joined(b, values, op.value("dim") % rank_of(values[0]))
+
+
+@rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True)
+def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements `start` to `end` of one dimension, each or every `step`th."""
+    value = operand(op, "self")
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+
+    def index(name: str, default: int) -> int:
+        number = default if (given := op.value(name)) is None else b.number(given)
+        return clamp_index(number if isinstance(shape[dim], OpenSize) else fixed(number, "run"), shape[dim])
+
+    start, end, step = index("start", 0), index("end", shape[dim]), b.number(op.value("step"))
+    return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
+
+
+def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step: int) -> SSAValue:
+    """Every `step`th element from `start` to `end`: the first of each row, once `step` neighbours are a row."""
+    shape = b.shape(value)
+    count = -(-(end - start) // step)
+    stop = start + count * step
+    value = run(b, value, dim, start, min(stop, shape[dim]) - start)
+    missing = [max(stop - shape[dim], 0) if d == dim else 0 for d in range(len(shape))]
+    value = pad_with(b, value, [0] * len(shape), missing, 0.0)
+    rows = b.reshape(value, (prod(shape[:dim]), count, step, prod(shape[dim + 1 :])))
+    return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
+
+
+@rule("edge.select_scatter")
+def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self with one index of one dimension replaced by src, which lacks that dimension."""
+    value, source = operand(op, "self"), operand(op, "src")
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    widened = b.reshape(source, (*shape[:dim], 1, *shape[dim + 1 :]))
+    return replaced(b, value, widened, dim, wrap_index(op.value("index"), shape[dim]))
+
+
+@rule("edge.slice_scatter")
+def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
+    value, source = operand(op, "self"), operand(op, "src")
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    if b.shape(source)[dim] == 0:
+        return value
+    start, step = clamp_index(op.value("start") or 0, shape[dim]), op.value("step")
+    if step > 1:
+        source = spread_out(b, value, source, dim, start, step)
+    return replaced(b, value, source, dim, start)
+
+
+def spread_out(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int, step: int) -> SSAValue:
+    """The elements of `source` along a dimension, between them those of `value` from `start` on that they skip."""
+    shape, count = b.shape(value), b.shape(source)[dim]
+    size = (count - 1) * step + 1
+    padded = [step - 1 if d == dim else 0 for d in range(len(shape))]
+    kept = pad_with(b, run(b, value, dim, start, size), [0] * len(shape), padded, 0.0)
+    outer, inner = prod(shape[:dim]), prod(shape[dim + 1 :])
+    rows = b.reshape(kept, (outer, count, step, inner))
+    rows = joined(b, [b.reshape(source, (outer, count, 1, inner)), run(b, rows, 2, 1, step - 1)], 2)
+    return run(b, b.reshape(rows, (*shape[:dim], count * step, *shape[dim + 1 :])), dim, 0, size)
+
+
+def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int) -> SSAValue:
+    """`value` with the elements from `start` on, as many as `source` has, replaced along a dimension."""
+    end, size = start + b.shape(source)[dim], b.shape(value)[dim]
+    before = [run(b, value, dim, 0, start)] if start else []
+    behind = [run(b, value, dim, end, size - end)] if end < size else []
+    return joined(b, [*before, source, *behind], dim)
+
+
+@rule("edge.flip", quantized=Quantized.MOVES)
+def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Reverse dimensions, one slice for each element of them."""
+    value = operand(op, "self")
+    shape = b.shape(value)
+    for axis in op.value("dims"):
+        dim = axis % len(shape)
+        value = taken(b, value, dim, range(fixed(shape[dim], "order") - 1, -1, -1))
+    return value
+
+
+@rule("edge.index_select", quantized=Quantized.MOVES)
+def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements of one dimension by a static index, one slice for each run of neighbours."""
+    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index").reshape(-1)
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    if index.min() < 0 or index.max() >= shape[dim]:
+        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+    return taken(b, value, dim, [int(i) for i in index])
+
+
+@rule("edge.index.Tensor")
+def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements by static indices of neighbouring dimensions, which are first made one."""
+    value, indices = operand(op, "self"), op.tensors("indices")
+    shape = b.shape(value)
+    places = {dim: index for dim, index in enumerate(indices) if index is not None}
+    first, last = min(places), max(places)
+    if len(places) != last - first + 1:
+        raise RefusalError("it indexes dimensions that are not neighbours")
+    arrays = [b.numbers(index, "index") for index in places.values()]
+    if any(array.dtype == np.bool_ for array in arrays):
+        raise RefusalError("it indexes by a mask", "index by numbers")
+    sizes = shape[first : last + 1]
+    if any(
+        array.size and not -size <= array.min() <= array.max() < size for array, size in zip(arrays, sizes, strict=True)
+    ):
+        raise RefusalError(f"its index leaves the dimensions of sizes {list(sizes)}")
+    wrapped = [array % size for array, size in zip(arrays, sizes, strict=True)]
+    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*wrapped)), sizes)
+    merged = b.reshape(value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
+    return b.reshape(taken(b, merged, first, flat.reshape(-1).tolist()), b.shape(op.results[0]))
+
+
+@rule("edge.gather")
+def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Elements by a static index, one for each element of the result."""
+    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index")
+    shape, dim = b.shape(value), op.value("dim") % max(rank_of(value), 1)
+    if index.ndim == 0:
+        return value
+    if index.min() < 0 or index.max() >= shape[dim]:
+        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+    places = list(np.indices(index.shape))
+    places[dim] = index
+    flat = np.ravel_multi_index(tuple(places), shape)
+    elements = taken(b, b.reshape(value, (prod(shape),)), 0, flat.reshape(-1).tolist())
+    return b.reshape(elements, index.shape)
+
+
+@rule("edge.diagonal")
+def diagonal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """The diagonal of two dimensions, as the last one: with both made one, its elements have one distance."""
+    value, offset = operand(op, "self"), op.value("offset")
+    rank = rank_of(value)
+    pair = (op.value("dim1") % rank, op.value("dim2") % rank)
+    value = b.transpose(value, (*(d for d in range(rank) if d not in pair), *pair))
+    *rest, _, columns = b.shape(value)
+    result = b.shape(op.results[0])
+    start, step = (offset if offset >= 0 else -offset * columns), columns + 1
+    flat = b.reshape(value, (*rest, prod(b.shape(value)[-2:])))
+    return every(b, flat, rank - 2, start, start + (result[-1] - 1) * step + 1, step)
+
+
+def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SSAValue:
+    """The elements of `index` along a dimension."""
+    runs: list[list[int]] = []
+    for i in index:
+        if runs and i == sum(runs[-1]):
+            runs[-1][1] += 1
+        else:
+            runs.append([i, 1])
+    if len(runs) > MAX_RUNS:
+        raise RefusalError(f"it takes {len(runs)} separate runs of elements; {MAX_RUNS} are sensible")
+    return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
+
+
+@rule("edge.select.int", quantized=Quantized.MOVES)
+def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """One index of one dimension, which goes away."""
+    value = operand(op, "self")
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    offsets, sizes = [0] * len(shape), list(shape)
+    offsets[dim], sizes[dim] = wrap_index(op.value("index"), shape[dim]), 1
+    return b.reshape(box(b, value, offsets, sizes), (*shape[:dim], *shape[dim + 1 :]))
+
+
+def wrap_index(index: int, size: int) -> int:
+    """An index counted from 0: a negative one counts from the end."""
+    return index + size if index < 0 else index
+
+
+def clamp_index(index: int, size: int) -> int:
+    """An index as Python's slices read it: negative from the end, cut to the dimension."""
+    if not isinstance(index, OpenSize) and index >= END:
+        return size
+    return min(max(wrap_index(index, size), 0), size)
+
+
+def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[int], list[int]]:
+    """(before, after) for each dimension; ATen lists such pairs from the last dimension on."""
+    pad = op.value(name)
+    before, after = [0] * rank, [0] * rank
+    for i in range(len(pad) // 2):
+        before[-1 - i], after[-1 - i] = pad[2 * i], pad[2 * i + 1]
+    return before, after
+
+
+@rule("edge.constant_pad_nd", quantized=Quantized.MOVES)
+def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Surround with a constant; negative padding cuts."""
+    value = operand(op, "self")
+    shape = b.shape(value)
+    before, after = padding_by_dimension(op, "pad", len(shape))
+    offsets = [max(-p, 0) for p in before]
+    sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
+    if min(sizes) < 1:
+        raise RefusalError("it cuts off or surrounds a tensor without elements")
+    inner = box(b, value, offsets, sizes)
+    return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
+
+
+@rule(
+    *(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)),
+    quantized=Quantized.MOVES,
+)
+def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Surround with the mirrored or repeated border, one slice for each new row and column."""
+    value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
+    before, after = padding_by_dimension(op, "padding", rank_of(value))
+    if min(*before, *after) < 0:
+        raise RefusalError("its padding is negative")
+    for dim in range(rank_of(value)):
+        last = b.shape(value)[dim] - 1
+        first = [i if reflect else 0 for i in range(before[dim], 0, -1)]
+        behind = [last - i if reflect else last for i in range(1, after[dim] + 1)]
+        pieces = [run(b, value, dim, i, 1) for i in first] + [value] + [run(b, value, dim, i, 1) for i in behind]
+        value = joined(b, pieces, dim)
+    return value
+
+
+@rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int", quantized=Quantized.MOVES)
+def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+    """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
+    value = operand(op, "self")
+    dim, start = op.value("dim") % rank_of(value), 0
+    pieces: list[SSAValue] = []
+    for result in op.results:
+        size = 1 if op.name == "edge.unbind.int" else b.shape(result)[dim]
+        pieces.append(b.reshape(run(b, value, dim, start, size), b.shape(result)))
+        start += size
+    return pieces
+
+
+@rule("edge.stack", quantized=Quantized.MOVES)
+def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Join tensors along a new dimension."""
+    shape = b.shape(op.results[0])
+    dim = op.value("dim") % len(shape)
+    widened = (*shape[:dim], 1, *shape[dim + 1 :])
+    return joined(b, [b.reshape(value, widened) for value in op.tensors("tensors") if value is not None], dim)
+
+
+@rule("edge.repeat", quantized=Quantized.MOVES)
+def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Lay copies side by side in each dimension."""
+    value, repeats = operand(op, "self"), op.value("repeats")
+    value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + b.shape(value))
+    for dim, count in enumerate(repeats):
+        value = joined(b, [value] * count, dim)
+    return value
+
+
+@rule("edge.roll", quantized=Quantized.MOVES)
+def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Move elements along dimensions, or all in a row, those that leave coming in on the other side."""
+    value, dims = operand(op, "self"), op.value("dims")
+    shape = result = b.shape(value)
+    if not dims:
+        shape, dims = (prod(shape),), (0,)
+    value = b.reshape(value, shape)
+    for shift, axis in zip(op.value("shifts"), dims, strict=True):
+        dim = axis % len(shape)
+        cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], OpenSize) else -shift % shape[dim]
+        if cut:
+            value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
+    return b.reshape(value, result)
+
+
+@rule("edge.pixel_shuffle", "edge.pixel_unshuffle", quantized=Quantized.MOVES)
+def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Move blocks of channels into space, or back: [..., C·r², H, W] ⇔ [..., C, H·r, W·r]."""
+    value, result = operand(op, "self"), b.shape(op.results[0])
+    shape = b.shape(value)
+    if op.name == "edge.pixel_shuffle":
+        factor, (height, width) = op.value("upscale_factor"), shape[-2:]
+        blocks, perm = (prod(result[:-2]), factor, factor, height, width), (0, 3, 1, 4, 2)
+    else:
+        factor, (height, width) = op.value("downscale_factor"), result[-2:]
+        blocks, perm = (prod(shape[:-2]), height, factor, width, factor), (0, 2, 4, 1, 3)
+    return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)
