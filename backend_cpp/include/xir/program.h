@@ -24,7 +24,7 @@ struct LoadOptions {
   // Worker threads, the caller's among them; 0 is one for each core that this process may use.
   size_t threads = 0;
   // The most memory, in bytes, that a method's arenas, and separately the activations of one
-  // delegate, may take; 0 is the machine's physical memory.
+  // delegate, may take; 0 is the machine's memory, or what control groups leave of it.
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;

@@ -32,21 +32,45 @@ class FileDescriptor {
 
 size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// From here on a buffer is a mapping of its own.
+constexpr size_t kMappedSize = size_t{64} << 10;
+
+// Only XNNPACK, which is not instrumented, may read behind a buffer.
+void PoisonBehind([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t size,
+                  [[maybe_unused]] size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  __asan_poison_memory_region(memory + size, bytes - size);
+#endif
+}
+
+void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
+  if (bytes >= kMappedSize) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    deleter->mapped = bytes;
+    return memory == MAP_FAILED ? nullptr : memory;
+  }
+  void* memory = std::aligned_alloc(kBufferAlignment, bytes);
+  if (memory != nullptr) std::memset(memory, 0, bytes);
+  return memory;
+}
+
 }  // namespace
 
-void FreeDeleter::operator()(void* p) const { std::free(p); }
+void BufferDeleter::operator()(void* p) const {
+  if (mapped == 0) return std::free(p);
+#ifdef __SANITIZE_ADDRESS__
+  __asan_unpoison_memory_region(p, mapped);
+#endif
+  munmap(p, mapped);
+}
 
 AlignedBuffer AllocateBuffer(size_t size) {
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
-  void* memory = std::aligned_alloc(kBufferAlignment, bytes);
-  if (memory != nullptr) std::memset(memory, 0, bytes);
-#ifdef __SANITIZE_ADDRESS__
-  // Only XNNPACK, which is not instrumented, may read there.
-  if (memory != nullptr)
-    __asan_poison_memory_region(static_cast<uint8_t*>(memory) + size, bytes - size);
-#endif
-  return AlignedBuffer(static_cast<uint8_t*>(memory));
+  BufferDeleter deleter;
+  auto* memory = static_cast<uint8_t*>(AllocateZeroed(bytes, &deleter));
+  if (memory != nullptr) PoisonBehind(memory, size, bytes);
+  return AlignedBuffer(memory, deleter);
 }
 
 Result<FileBytes> FileBytes::Map(const std::string& path) {

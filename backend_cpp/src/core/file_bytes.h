@@ -13,12 +13,16 @@ namespace xir {
 inline constexpr size_t kOverreadBytes = 64;
 inline constexpr size_t kBufferAlignment = 64;
 
-struct FreeDeleter {
+struct BufferDeleter {
+  size_t mapped = 0;  // bytes of a mapping; 0 where the memory is the heap's
+
   void operator()(void* p) const;
 };
-using AlignedBuffer = std::unique_ptr<uint8_t, FreeDeleter>;
+using AlignedBuffer = std::unique_ptr<uint8_t, BufferDeleter>;
 
-// Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out.
+// Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out. Pages of a
+// large one are committed when they are first touched: what a file asks for and does not use costs
+// address space alone.
 AlignedBuffer AllocateBuffer(size_t size);
 
 // A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its

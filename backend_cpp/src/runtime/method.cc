@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/registry.h"
+#include "kernels/view.h"
 
 namespace xir {
 namespace {
@@ -29,6 +30,26 @@ bool EndsAtPage(const void* data, size_t nbytes) {
   return left < kOverreadBytes;
 }
 
+Status CopyTensor(const Tensor& from, Tensor* to) {
+  XIR_RETURN_IF_ERROR(to->Resize(from.shape));
+  const size_t nbytes = from.nbytes();
+  if (nbytes == 0) return {};
+  if (from.data == nullptr || to->data == nullptr || to->capacity < nbytes) {
+    return Fail(Code::kInvalidProgram, "a tensor has no memory");
+  }
+  if (!to->writable) return Fail(Code::kInvalidArgument, "it writes to read-only memory");
+  if (from.dim_order == to->dim_order) {
+    std::memmove(to->data, from.data, nbytes);
+    return {};
+  }
+  // The two may overlap.
+  const auto* bytes = from.as<uint8_t>();
+  std::vector<uint8_t> copy(bytes, bytes + nbytes);
+  Tensor source = from;
+  source.data = copy.data();
+  return kernels::CopyView(source, kernels::View(source), *to);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedMethod>> LoadedMethod::Create(
@@ -39,7 +60,9 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::Create(
   method->name_ = plan.name()->str();
   if (plan.inputs() != nullptr) {
     for (const int32_t index : *plan.inputs()) {
-      method->inputs_.emplace_back().value = static_cast<size_t>(index);
+      Input& input = method->inputs_.emplace_back();
+      input.value = static_cast<size_t>(index);
+      if (const auto* tensor = method->memory_[input.value].get<Tensor>()) input.own = *tensor;
     }
   }
   if (plan.outputs() != nullptr) {
@@ -95,8 +118,13 @@ Status LoadedMethod::BindInstructions(const program::ExecutionPlan& plan) {
       }
       case InstructionArguments::MoveCall: {
         const auto& move = *from->instr_args_as_MoveCall();
+        const auto to = static_cast<size_t>(move.move_to());
+        Input* input = nullptr;
+        for (Input& each : inputs_) {
+          if (each.value == to) input = &each;
+        }
         instructions_.emplace_back(
-            Move{static_cast<size_t>(move.move_from()), static_cast<size_t>(move.move_to())});
+            Move{&memory_[static_cast<size_t>(move.move_from())], &memory_[to], input});
         break;
       }
       case InstructionArguments::JumpFalseCall: {
@@ -177,27 +205,64 @@ Status LoadedMethod::SetInput(size_t index, void* data, size_t nbytes, const Sha
     return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[input.value]),
                 ", not a tensor");
   }
-  XIR_RETURN_IF_ERROR(std::move(tensor->Resize(shape)).In(context));
-  if (data == nullptr || tensor->nbytes() > nbytes) {
+  // All checks come first: a call that fails leaves what was given before.
+  Tensor given = *tensor;
+  XIR_RETURN_IF_ERROR(given.Resize(shape).In(context));
+  if (data == nullptr || given.nbytes() > nbytes) {
     return Fail(Code::kInvalidArgument, context, " of shape ", shape.ToString(), " takes ",
-                tensor->nbytes(), " bytes, not ", nbytes);
+                given.nbytes(), " bytes, not ", nbytes);
   }
-  if (reinterpret_cast<uintptr_t>(data) % ElementSize(tensor->dtype) != 0) {
+  if (reinterpret_cast<uintptr_t>(data) % ElementSize(given.dtype) != 0) {
     return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
   }
-  input.given = true;
-  tensor->capacity = nbytes;
-  tensor->writable = writable;
-  tensor->data = data;
-  if (!EndsAtPage(data, nbytes)) return {};
+  given.data = data;
+  given.capacity = nbytes;
+  given.writable = writable;
   // XNNPACK may read past the end, where nothing need be mapped.
-  if (input.copy == nullptr || input.copy_size < nbytes) {
-    input.copy = AllocateBuffer(nbytes);
-    input.copy_size = nbytes;
-    if (input.copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
+  if (EndsAtPage(data, nbytes)) {
+    if (input.copy == nullptr || input.copy_size < nbytes) {
+      AlignedBuffer copy = AllocateBuffer(nbytes);
+      if (copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
+      input.copy = std::move(copy);
+      input.copy_size = nbytes;
+    }
+    std::memcpy(input.copy.get(), data, nbytes);
+    given.data = input.copy.get();
   }
-  std::memcpy(input.copy.get(), data, nbytes);
-  tensor->data = input.copy.get();
+  *tensor = given;
+  input.lent = static_cast<uint8_t*>(data);
+  input.given = true;
+  return {};
+}
+
+bool LoadedMethod::IsOutput(size_t value) const {
+  return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
+}
+
+Status LoadedMethod::GiveBack(Input* input) {
+  auto* tensor = memory_[input->value].get<Tensor>();
+  if (tensor == nullptr || input->lent == nullptr) return {};
+  uint8_t* lent = std::exchange(input->lent, nullptr);
+  const Tensor used = *tensor;
+  tensor->data = input->own.data;
+  tensor->capacity = input->own.capacity;
+  tensor->writable = input->own.writable;
+  const size_t nbytes = used.nbytes();
+  const bool copied = used.data == input->copy.get() && used.data != nullptr;
+  // The model may have written to the copy instead of the caller's memory.
+  if (copied && used.writable && nbytes > 0 && std::memcmp(lent, used.data, nbytes) != 0) {
+    std::memcpy(lent, used.data, nbytes);
+  }
+  if (!IsOutput(input->value) || used.data == tensor->data || nbytes == 0) return {};
+  if (tensor->data == nullptr || !tensor->writable) {
+    if (input->kept == nullptr) {
+      input->kept =
+          AllocateBuffer(static_cast<size_t>(used.bound.numel()) * ElementSize(used.dtype));
+      if (input->kept == nullptr) return Fail(Code::kResource, "out of memory for an output");
+    }
+    tensor->data = input->kept.get();
+  }
+  std::memcpy(tensor->data, used.data, nbytes);
   return {};
 }
 
@@ -210,7 +275,6 @@ Result<Value*> LoadedMethod::ScalarInput(size_t index, std::string_view kind) {
     return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ",
                 kind);
   }
-  inputs_[index].given = true;
   return &value;
 }
 
@@ -295,18 +359,32 @@ Result<std::vector<ProfileEvent>> LoadedMethod::Profile() const {
   return profile_;
 }
 
-Status LoadedMethod::Execute() {
+Status LoadedMethod::CheckInputs() const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const bool is_tensor = memory_[inputs_[i].value].get<Tensor>() != nullptr;
     if (is_tensor && !inputs_[i].given) {
       return Fail(Code::kInvalidArgument, "input ", i, " was not given");
     }
   }
-  // The caller's memory is lent for one execution.
-  for (Input& input : inputs_) input.given = false;
-  const bool profile = program_->options.profile;
+  return {};
+}
+
+Status LoadedMethod::Execute() {
+  XIR_RETURN_IF_ERROR(CheckInputs());
   profile_.clear();
   has_run_ = false;
+  Status status = RunInstructions();
+  // The caller's memory is lent for one execution, whether that succeeds or not.
+  for (Input& input : inputs_) {
+    input.given = false;
+    Status given_back = GiveBack(&input);
+    if (status.ok()) status = std::move(given_back);
+  }
+  has_run_ = status.ok();
+  return status;
+}
+
+Status LoadedMethod::RunInstructions() {
   uint64_t executed = 0;
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {
@@ -314,21 +392,44 @@ Status LoadedMethod::Execute() {
     }
     const size_t current = next++;
     Instruction& instruction = instructions_[current];
-    if (auto* call = std::get_if<Call>(&instruction)) {
-      Status status = profile ? RunProfiled(call) : RunCall(call);
-      if (!status.ok()) {
-        const std::string what = call->delegate != nullptr ? "delegate" : "'" + call->name + "'";
-        return std::move(status).In("instruction " + std::to_string(current) + " (" + what + ")");
-      }
-    } else if (const auto* move = std::get_if<Move>(&instruction)) {
-      memory_[move->to].content = memory_[move->from].content;
-    } else if (const auto* jump = std::get_if<JumpFalse>(&instruction)) {
-      XIR_ASSIGN_OR_RETURN(const bool taken, IsFalse(jump->condition));
-      if (taken) next = jump->destination;
-    }
+    XIR_RETURN_IF_ERROR(Run(&instruction, &next).In(NameOf(instruction, current)));
   }
-  has_run_ = true;
   return {};
+}
+
+std::string LoadedMethod::NameOf(const Instruction& instruction, size_t index) {
+  const std::string name = "instruction " + std::to_string(index);
+  const auto* call = std::get_if<Call>(&instruction);
+  if (call == nullptr) return name;
+  return name + " (" + (call->delegate != nullptr ? "delegate" : "'" + call->name + "'") + ")";
+}
+
+Status LoadedMethod::Run(Instruction* instruction, size_t* next) {
+  if (auto* call = std::get_if<Call>(instruction)) {
+    return program_->options.profile ? RunProfiled(call) : RunCall(call);
+  }
+  if (const auto* move = std::get_if<Move>(instruction)) return RunMove(*move);
+  if (const auto* jump = std::get_if<JumpFalse>(instruction)) {
+    XIR_ASSIGN_OR_RETURN(const bool taken, IsFalse(jump->condition));
+    if (taken) *next = jump->destination;
+  }
+  return {};
+}
+
+Status LoadedMethod::RunMove(const Move& move) {
+  if (move.from == move.to) return {};
+  auto* to = move.to->get<Tensor>();
+  if (to == nullptr) {
+    move.to->content = move.from->content;
+    return {};
+  }
+  // What an input becomes is the method's own: the caller's memory stays as it is.
+  if (move.to_input != nullptr) {
+    to->data = move.to_input->own.data;
+    to->capacity = move.to_input->own.capacity;
+    to->writable = move.to_input->own.writable;
+  }
+  return CopyTensor(*move.from->get<Tensor>(), to);
 }
 
 }  // namespace xir

@@ -36,8 +36,11 @@ class LoadedMethod final : public Method {
   struct Input {
     size_t value = 0;
     bool given = false;
-    AlignedBuffer copy;  // of memory that XNNPACK could not over-read
+    Tensor own;  // what the file gives it: arena memory, or none
+    uint8_t* lent = nullptr;
+    AlignedBuffer copy;  // of lent memory that XNNPACK could not over-read
     size_t copy_size = 0;
+    AlignedBuffer kept;  // what an output shows of an input without memory of its own
   };
   struct Call {
     std::string name;       // of the operator
@@ -50,8 +53,9 @@ class LoadedMethod final : public Method {
     std::vector<Value*> written;  // those that the kernel writes
   };
   struct Move {
-    size_t from = 0;
-    size_t to = 0;
+    Value* from = nullptr;
+    Value* to = nullptr;
+    Input* to_input = nullptr;  // null unless it is one
   };
   struct JumpFalse {
     size_t condition = 0;
@@ -67,9 +71,18 @@ class LoadedMethod final : public Method {
   Result<Call> BindKernel(const program::ExecutionPlan& plan, const program::KernelCall& call);
   Result<Value*> ScalarInput(size_t index, std::string_view kind);
   Kernel Fallback(const std::string& op) const;
+  Status CheckInputs() const;
+  // Runs the instructions from first to last.
+  Status RunInstructions();
+  static std::string NameOf(const Instruction& instruction, size_t index);
+  Status Run(Instruction* instruction, size_t* next);
+  Status RunMove(const Move& move);
   Status RunCall(Call* call);
   Status RunProfiled(Call* call);
   Result<bool> IsFalse(size_t condition) const;
+  // Ends the loan of the caller's memory: no pointer to it is left.
+  Status GiveBack(Input* input);
+  bool IsOutput(size_t value) const;
 
   std::shared_ptr<const LoadedProgram> program_;
   std::string name_;

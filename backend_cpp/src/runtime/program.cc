@@ -1,12 +1,12 @@
 #include "xir/program.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
+#include "core/memory_limit.h"
 #include "runtime/loaded_program.h"
 #include "runtime/method.h"
 #include "verify/verify.h"
@@ -23,19 +23,12 @@ size_t AvailableCores() {
   return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
-uint64_t PhysicalMemory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return UINT64_MAX;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
-}
-
 Result<std::shared_ptr<const LoadedProgram>> Load(FileBytes file, LoadOptions options) {
   constexpr size_t kMaxThreads = 1024;
   if (options.threads > kMaxThreads) {
     return Fail(Code::kInvalidArgument, options.threads, " threads; the most is ", kMaxThreads);
   }
-  if (options.max_memory == 0) options.max_memory = PhysicalMemory();
+  if (options.max_memory == 0) options.max_memory = AvailableMemory();
   const size_t threads = options.threads == 0 ? AvailableCores() : options.threads;
   auto loaded = std::shared_ptr<LoadedProgram>(
       new LoadedProgram{std::move(file), std::move(options), threads, {}, {}});

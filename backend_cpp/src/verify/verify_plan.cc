@@ -1,5 +1,6 @@
 #include "verify/verify_plan.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/checked.h"
@@ -197,20 +198,64 @@ Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_
   return {};
 }
 
-// A move may not change what a slot holds: kernels and delegates were bound to its kind.
-Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
-  const KernelTypes from = KindAt(plan, move.move_from());
-  if (from == KernelTypes::NONE || from != KindAt(plan, move.move_to())) {
-    return Bad("it moves value ", move.move_from(), " to ", move.move_to(), " of another kind");
-  }
-  if (from != KernelTypes::Tensor) return {};
+bool Contains(const flatbuffers::Vector<int32_t>* indices, int32_t index) {
+  return indices != nullptr && std::find(indices->begin(), indices->end(), index) != indices->end();
+}
+
+// ExecuTorch makes one tensor of both slots. Here the bytes are copied, as the memory plan has it:
+// a slot's memory may be another's once it was last read, and an input's is lent.
+Status VerifyTensorMove(const ExecutionPlan& plan, int32_t from_index, int32_t to_index) {
   const auto tensor = [&](int32_t index) {
     return plan.values()->Get(static_cast<uoffset_t>(index))->val_as_Tensor();
   };
-  if (tensor(move.move_from())->scalar_type() != tensor(move.move_to())->scalar_type()) {
-    return Bad("it moves value ", move.move_from(), " to ", move.move_to(), " of another dtype");
+  const program::Tensor& from = *tensor(from_index);
+  const program::Tensor& to = *tensor(to_index);
+  const auto bad = [&](const char* why) {
+    return Bad("it moves value ", from_index, " to ", to_index, why);
+  };
+  if (from.scalar_type() != to.scalar_type()) return bad(" of another dtype");
+  const bool both_static = from.shape_dynamism() == program::TensorShapeDynamism::Static &&
+                           to.shape_dynamism() == program::TensorShapeDynamism::Static;
+  const bool same_sizes =
+      SizeOf(from.sizes()) == SizeOf(to.sizes()) &&
+      (SizeOf(to.sizes()) == 0 ||
+       std::equal(from.sizes()->begin(), from.sizes()->end(), to.sizes()->begin()));
+  if (SizeOf(from.sizes()) != SizeOf(to.sizes()) || (both_static && !same_sizes)) {
+    return bad(" of another shape");
+  }
+  if (to.allocation_info() != nullptr) return {};
+  if (to.data_buffer_idx() != 0) return bad(", which is a constant");
+  // A result may be given memory; nothing else is.
+  if (Contains(plan.inputs(), to_index) || !Contains(plan.outputs(), to_index)) {
+    return bad(", which has no memory of its own");
   }
   return {};
+}
+
+// A move may not change what a slot holds: kernels and delegates were bound to its kind, and to the
+// items of a list.
+Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
+  const KernelTypes kind = KindAt(plan, move.move_from());
+  const auto bad = [&](const char* why) {
+    return Bad("it moves value ", move.move_from(), " to ", move.move_to(), why);
+  };
+  if (kind == KernelTypes::NONE || kind != KindAt(plan, move.move_to())) {
+    return bad(" of another kind");
+  }
+  if (move.move_from() == move.move_to()) return {};
+  switch (kind) {
+    case KernelTypes::Null:
+      return {};
+    case KernelTypes::Int:
+    case KernelTypes::Bool:
+    case KernelTypes::Double:
+      // What was fixed when the model was exported.
+      return Contains(plan.inputs(), move.move_to()) ? bad(", which is an input") : Status();
+    case KernelTypes::Tensor:
+      return VerifyTensorMove(plan, move.move_from(), move.move_to());
+    default:
+      return bad(", which is no number and no tensor");
+  }
 }
 
 Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& instruction,
