@@ -230,4 +230,27 @@ XIR_TEST(kernel_embedding) {
                "index -1");
 }
 
+XIR_TEST(scatters_read_no_more_than_there_is) {
+  // A tensor of rank 0 stands for a vector of one element: longer or shorter ones do not go with
+  // it.
+  for (const char* name : {"aten::scatter.src_out", "aten::scatter_add.out"}) {
+    Owned<float> self({3}, {1, 2, 3}), out({3}, {});
+    Owned<int64_t> place({}, {1}), places({2}, {1, 2});
+    Owned<float> nothing({0}, {}), one({}, {5}), two({2}, {5, 6});
+    Value dim = Of(int64_t{0});
+    EXPECT_ERROR(Run(name, {&self.value, &dim, &place.value, &nothing.value, &out.value}),
+                 "do not fit");
+    EXPECT_ERROR(Run(name, {&self.value, &dim, &places.value, &one.value, &out.value}),
+                 "do not fit");
+    EXPECT_OK(Run(name, {&self.value, &dim, &place.value, &two.value, &out.value}));
+    EXPECT(out.data[1] == (std::string_view(name) == "aten::scatter_add.out" ? 7 : 5));
+  }
+  Owned<float> self({3}, {1, 2, 3}), nothing({0}, {}), out({3}, {});
+  Owned<int64_t> place({}, {1});
+  Value dim = Of(int64_t{0}), sum{std::string("sum")}, include = Of(true);
+  EXPECT_ERROR(Run("aten::scatter_reduce.two_out",
+                   {&self.value, &dim, &place.value, &nothing.value, &sum, &include, &out.value}),
+               "do not fit");
+}
+
 }  // namespace xir::testing

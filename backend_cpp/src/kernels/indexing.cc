@@ -102,14 +102,16 @@ Status ForEachAlong(const Tensor& self, size_t dim, const Tensor& index, const V
   return fits ? Status() : OutOfRange(outside, size);
 }
 
+// A tensor of rank 0 stands for a vector of one element.
+Shape AtLeastVector(const Shape& shape) { return shape.rank == 0 ? MakeShape({1}) : shape; }
+
 // Whether an index, beside the operand that it walks, stays within it but for `dim`.
 Status CheckAlong(const Tensor& self, size_t dim, const Tensor& index) {
   if (!IsIndex(index)) return Unsupported("an index of another dtype");
-  if (std::max<size_t>(self.rank(), 1) != std::max<size_t>(index.rank(), 1)) {
-    return Mismatch(self.shape, index.shape);
-  }
-  for (size_t i = 0; i < std::min(self.rank(), index.rank()); ++i) {
-    if (i != dim && index.shape[i] > self.shape[i]) return Mismatch(self.shape, index.shape);
+  const Shape walked = AtLeastVector(self.shape), by = AtLeastVector(index.shape);
+  if (walked.rank != by.rank) return Mismatch(self.shape, index.shape);
+  for (size_t i = 0; i < walked.rank; ++i) {
+    if (i != dim && by[i] > walked[i]) return Mismatch(self.shape, index.shape);
   }
   return {};
 }

@@ -169,6 +169,9 @@ Status GraphVerifier::VerifyConstant(const graph::XNNTensorValue& tensor, GraphV
 
 Status GraphVerifier::VerifyScales(const flatbuffers::Vector<float>* scales, uint32_t buffer,
                                    uint64_t count, uint64_t buffer_element_size) const {
+  // XNNPACK looks at each, and what is not a buffer of the file's may be converted.
+  XIR_RETURN_IF_ERROR(budget_->Charge(scales));
+  XIR_RETURN_IF_ERROR(budget_->Charge(count * buffer_element_size));
   if (buffer == 0) {
     const uint64_t found = scales == nullptr ? 0 : scales->size();
     return found >= count ? Status() : Bad(found, " scales for ", count, " channels or groups");
@@ -321,11 +324,13 @@ Status GraphVerifier::DynamicOutput(uint32_t id, const Dims& dims) {
   return Write(id, dims, xnn_datatype_qdint8);
 }
 
-Status GraphVerifier::Scratch(uint64_t count, uint64_t bytes_each) const {
-  uint64_t total = 0;
-  if (CheckedMul(count, bytes_each, &total) && total <= max_memory_) return {};
-  return Fail(Code::kResource, "it takes more scratch memory than the limit of ", max_memory_,
-              " bytes");
+Status GraphVerifier::Scratch(std::initializer_list<uint64_t> factors) {
+  uint64_t nbytes = 1;
+  bool fits = true;
+  for (const uint64_t factor : factors) fits = fits && CheckedMul(nbytes, factor, &nbytes);
+  if (fits && CheckedAdd(total_, nbytes, &total_) && total_ <= max_memory_) return {};
+  return Fail(Code::kResource, "the graph up to here takes more than the limit of ", max_memory_,
+              " bytes with its scratch memory");
 }
 
 }  // namespace xir

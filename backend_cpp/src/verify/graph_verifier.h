@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <unordered_map>
 
 #include "verify/program_view.h"
+#include "verify/work_budget.h"
 #include "xir/status.h"
 #include "xnnpack/api.h"
 
@@ -41,8 +43,8 @@ struct GraphValue {
 
 class GraphVerifier {
  public:
-  GraphVerifier(const GraphView& view, uint64_t max_memory)
-      : view_(view), max_memory_(max_memory) {}
+  GraphVerifier(const GraphView& view, uint64_t max_memory, WorkBudget* budget)
+      : view_(view), max_memory_(max_memory), budget_(budget) {}
 
   Status Run();
 
@@ -64,8 +66,10 @@ class GraphVerifier {
   // As Output, for a value quantised at run time.
   Status DynamicOutput(uint32_t id, const Dims& dims);
 
-  // Scratch memory that XNNPACK will take for a node.
-  Status Scratch(uint64_t count, uint64_t bytes_each) const;
+  // Memory that XNNPACK will take for a node beside its values: packed weights, tables of pointers,
+  // partial sums. The product of `factors` is its bytes, which count towards the limit together
+  // with the values'.
+  Status Scratch(std::initializer_list<uint64_t> factors);
 
   const GraphValue* Find(uint32_t id) const;
 
@@ -81,7 +85,8 @@ class GraphVerifier {
 
   const GraphView& view_;
   const uint64_t max_memory_;
-  uint64_t total_ = 0;  // bytes of all values that are not constants
+  WorkBudget* const budget_;
+  uint64_t total_ = 0;  // bytes of all values that are not constants, and of the nodes' scratch
   std::unordered_map<uint32_t, GraphValue> values_;
   std::array<bool, 4096> external_used_{};
 };

@@ -18,7 +18,8 @@ struct GraphView {
   const graph::XNNGraph* graph = nullptr;
   std::vector<Bytes> constants;
   std::unordered_map<uint32_t, const graph::XValue*> values;
-  uint32_t num_args = 0;  // one more than the largest external id
+  std::vector<const graph::XNNTensorValue*> externals;  // the values that have an external id
+  uint32_t num_args = 0;                                // one more than the largest external id
 };
 
 struct PlanView {

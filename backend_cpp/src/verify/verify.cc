@@ -7,6 +7,7 @@
 #include "verify/container.h"
 #include "verify/verify_graph.h"
 #include "verify/verify_plan.h"
+#include "verify/work_budget.h"
 
 namespace xir {
 namespace {
@@ -59,10 +60,12 @@ Result<std::vector<Bytes>> Subsegments(const program::SubsegmentOffsets* table,
   return parts;
 }
 
-Status ReadNamedData(const program::Program& program, Bytes segments, ProgramView* view) {
+Status ReadNamedData(const program::Program& program, Bytes segments, ProgramView* view,
+                     WorkBudget* budget) {
   if (program.named_data() == nullptr) return {};
   for (const program::NamedData* entry : *program.named_data()) {
     if (entry->key() == nullptr) return Fail(Code::kInvalidProgram, "named data has no key");
+    XIR_RETURN_IF_ERROR(budget->Charge(entry->key()));
     XIR_ASSIGN_OR_RETURN(const Bytes data, Segment(program, segments, entry->segment_index()));
     if (!view->named_data.emplace(View(entry->key()), data).second) {
       return Fail(Code::kInvalidProgram, "two pieces of data are named '", View(entry->key()), "'");
@@ -89,7 +92,8 @@ Result<Bytes> DelegateBytes(const program::Program& program, Bytes segments,
 bool IsXnnpack(std::string_view id) { return id == "XnnpackBackend" || id == "XirXnnpackBackend"; }
 
 Status VerifyDelegate(const program::Program& program, Bytes segments, size_t index,
-                      const VerifyLimits& limits, const ProgramView& view, PlanView* plan) {
+                      const VerifyLimits& limits, const ProgramView& view, PlanView* plan,
+                      WorkBudget* budget) {
   const auto* delegate = plan->plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));
   if (delegate->id() == nullptr || delegate->processed() == nullptr) {
     return Fail(Code::kInvalidProgram, "it has no id or no data");
@@ -99,8 +103,7 @@ Status VerifyDelegate(const program::Program& program, Bytes segments, size_t in
                 "'; this runtime has only XNNPACK");
   }
   XIR_ASSIGN_OR_RETURN(const Bytes blob, DelegateBytes(program, segments, *delegate->processed()));
-  XIR_ASSIGN_OR_RETURN(GraphView graph, VerifyGraph(blob, view, limits));
-  XIR_RETURN_IF_ERROR(VerifyDelegateCalls(*plan->plan, index, graph));
+  XIR_ASSIGN_OR_RETURN(GraphView graph, VerifyGraph(blob, view, limits, budget));
   plan->delegates.push_back(std::move(graph));
   return {};
 }
@@ -109,6 +112,7 @@ Status VerifyDelegate(const program::Program& program, Bytes segments, size_t in
 
 Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits) {
   XIR_ASSIGN_OR_RETURN(const Container container, ReadContainer(file));
+  WorkBudget budget(file.size());
   // At most one table for each 4 bytes, whatever a hostile file's sharing of tables makes of it.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(container.program.size() / 4);
   flatbuffers::Verifier verifier(container.program.data(), container.program.size(),
@@ -135,22 +139,25 @@ Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits) {
                          Subsegments(program.mutable_data_segments()->Get(0), program,
                                      container.segments, /*reserve_first=*/false));
   }
-  XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view));
+  XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view, &budget));
 
   std::unordered_set<std::string_view> names;
   for (const program::ExecutionPlan* plan : *program.execution_plan()) {
+    XIR_RETURN_IF_ERROR(budget.Charge(plan->name()));
     if (plan->name() == nullptr || !names.insert(View(plan->name())).second) {
       return Fail(Code::kInvalidProgram, "a method has no name, or its name is not unique");
     }
     const std::string context = "method '" + plan->name()->str() + "'";
     PlanView& plan_view = view.plans.emplace_back();
     plan_view.plan = plan;
-    XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits).In(context));
+    XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits, &budget).In(context));
     const size_t num_delegates = plan->delegates() == nullptr ? 0 : plan->delegates()->size();
     for (size_t i = 0; i < num_delegates; ++i) {
-      XIR_RETURN_IF_ERROR(VerifyDelegate(program, container.segments, i, limits, view, &plan_view)
-                              .In(context + ": delegate " + std::to_string(i)));
+      XIR_RETURN_IF_ERROR(
+          VerifyDelegate(program, container.segments, i, limits, view, &plan_view, &budget)
+              .In(context + ": delegate " + std::to_string(i)));
     }
+    XIR_RETURN_IF_ERROR(VerifyDelegateCalls(plan_view).In(context));
   }
   return view;
 }

@@ -15,8 +15,9 @@ constexpr int kMaxFlatbufferDepth = 64;
 constexpr size_t kFlatbufferAlignment = 16;
 
 Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region,
-                            const ProgramView& view) {
+                            const ProgramView& view, WorkBudget* budget) {
   if (entry.named_key() != nullptr) {
+    XIR_RETURN_IF_ERROR(budget->Charge(entry.named_key()));
     const auto found = view.named_data.find(View(entry.named_key()));
     if (found == view.named_data.end()) {
       return Fail(Code::kInvalidProgram, "the file has no data named '", View(entry.named_key()),
@@ -33,12 +34,12 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
 
 // Entry 0 means "no data" and is not looked at.
 Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes region,
-                                         const ProgramView& view) {
+                                         const ProgramView& view, WorkBudget* budget) {
   std::vector<Bytes> constants;
   if (const auto* entries = graph.constant_data(); entries != nullptr && entries->size() > 0) {
     constants.resize(entries->size());
     for (flatbuffers::uoffset_t i = 1; i < entries->size(); ++i) {
-      auto bytes = ConstantBytes(*entries->Get(i), region, view);
+      auto bytes = ConstantBytes(*entries->Get(i), region, view, budget);
       if (!bytes.ok()) return std::move(bytes).status().In("constant " + std::to_string(i));
       constants[i] = bytes.value();
     }
@@ -57,13 +58,15 @@ Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes reg
 
 }  // namespace
 
-Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits) {
+Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits,
+                              WorkBudget* budget) {
   XIR_ASSIGN_OR_RETURN(const DelegateBlob parts, ReadDelegateBlob(blob));
-  return VerifyGraph(parts, view, limits);
+  return VerifyGraph(parts, view, limits, budget);
 }
 
 Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view,
-                              const VerifyLimits& limits) {
+                              const VerifyLimits& limits, WorkBudget* budget) {
+  XIR_RETURN_IF_ERROR(budget->Charge(parts.graph.size()));
   if (reinterpret_cast<uintptr_t>(parts.graph.data()) % kFlatbufferAlignment != 0) {
     return Fail(Code::kInvalidProgram, "the graph is not 16-byte aligned in the file");
   }
@@ -88,12 +91,14 @@ Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view
     return Fail(Code::kInvalidProgram, "the graph claims ", result.graph->num_externs(),
                 " external values");
   }
-  XIR_ASSIGN_OR_RETURN(result.constants, ReadConstants(*result.graph, parts.constant_data, view));
-  XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory).Run());
+  XIR_ASSIGN_OR_RETURN(result.constants,
+                       ReadConstants(*result.graph, parts.constant_data, view, budget));
+  XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory, budget).Run());
   for (const graph::XValue* value : *result.graph->xvalues()) {
     result.values.emplace(TensorOf(*value)->id_out(), value);
     const uint32_t external = TensorOf(*value)->external_id();
     if (external != XNN_INVALID_VALUE_ID) {
+      result.externals.push_back(TensorOf(*value));
       result.num_args = std::max(result.num_args, external + 1);
     }
   }

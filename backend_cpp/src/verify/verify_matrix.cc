@@ -11,10 +11,9 @@ Status Bad(const Parts&... parts) {
 }
 
 // XNNPACK packs a matrix that is not constant anew in each run, in tiles of at most 64 columns.
-Status PackedScratch(uint64_t batch, uint64_t inner, uint64_t columns, const GraphVerifier& g) {
+Status PackedScratch(uint64_t batch, uint64_t inner, uint64_t columns, GraphVerifier* g) {
   const uint64_t tiled = (columns + 63) / 64 * 64;
-  XIR_RETURN_IF_ERROR(g.Scratch(tiled, inner + 2));
-  return g.Scratch(tiled * (inner + 2), batch * sizeof(float));
+  return g->Scratch({batch, tiled, inner + 2, sizeof(float)});
 }
 
 }  // namespace
@@ -37,7 +36,12 @@ Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier*
   XIR_RETURN_IF_ERROR(g->Bias(node.bias_id(), channels, /*must_be_constant=*/false));
   const GraphValue* bias = g->Find(node.bias_id());
   if (!filter->constant || (bias != nullptr && !bias->constant)) {
-    XIR_RETURN_IF_ERROR(PackedScratch(1, inner, channels, *g));
+    // XNNPACK takes filter and bias to be of the input's type (fully-connected.c).
+    if (input->datatype != filter->datatype ||
+        (bias != nullptr && bias->datatype != filter->datatype)) {
+      return Fail(Code::kUnsupported, "a filter or bias that is no constant and of another type");
+    }
+    XIR_RETURN_IF_ERROR(PackedScratch(1, inner, channels, g));
   }
   Dims dims = input->dims;
   dims[dims.rank - 1] = channels;
@@ -49,6 +53,9 @@ Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g
   XIR_ASSIGN_OR_RETURN(const GraphValue* a, g->MatrixInput(node.input1_id(), /*row_rank=*/1));
   XIR_ASSIGN_OR_RETURN(const GraphValue* b, g->Filter(node.input2_id(), false));
   if (a->dims.rank < 2 || b->dims.rank < 2) return Bad("an operand has rank below 2");
+  // Of an operand quantised by channel XNNPACK reads a scale for each column of each matrix,
+  // whatever its channel dimension (batch-matrix-multiply-nc.c); no writer makes such a node.
+  if (a->datatype != b->datatype) return Fail(Code::kUnsupported, "operands of different types");
   const bool transposed = (node.flags() & XNN_FLAG_TRANSPOSE_B) != 0;
   const uint64_t inner = b->dims[b->dims.rank - (transposed ? 1 : 2)];
   const uint64_t columns = b->dims[b->dims.rank - (transposed ? 2 : 1)];
@@ -69,7 +76,7 @@ Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g
   }
   dims[dims.rank - 2] = a->dims[a->dims.rank - 2];
   dims[dims.rank - 1] = columns;
-  XIR_RETURN_IF_ERROR(PackedScratch(batch_b, inner, columns, *g));
+  XIR_RETURN_IF_ERROR(PackedScratch(batch_b, inner, columns, g));
   return g->Output(node.output_id(), dims);
 }
 

@@ -98,7 +98,7 @@ Status VerifyData(const std::vector<Bytes>& data, const program::Tensor& tensor,
 }
 
 Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
-                    const program::Tensor& tensor) {
+                    const program::Tensor& tensor, WorkBudget* budget) {
   uint64_t nbytes = 0;
   XIR_RETURN_IF_ERROR(VerifyTensorShape(tensor, &nbytes));
   if (const auto* extra = tensor.extra_tensor_info()) {
@@ -114,7 +114,10 @@ Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
   }
   if (tensor.allocation_info() != nullptr) {
     XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
-    return tensor.data_buffer_idx() == 0 ? Status() : VerifyData(view.mutable_data, tensor, nbytes);
+    if (tensor.data_buffer_idx() == 0) return {};
+    // The content is copied into the arena.
+    XIR_RETURN_IF_ERROR(budget->Charge(nbytes));
+    return VerifyData(view.mutable_data, tensor, nbytes);
   }
   return tensor.data_buffer_idx() == 0 ? Status() : VerifyData(view.constants, tensor, nbytes);
 }
@@ -128,8 +131,10 @@ KernelTypes KindAt(const ExecutionPlan& plan, int64_t index) {
 }
 
 template <typename List>
-Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind, bool optional) {
+Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind, bool optional,
+                   WorkBudget* budget) {
   if (list.items() == nullptr) return {};
+  XIR_RETURN_IF_ERROR(budget->Charge(list.items()));
   XIR_RETURN_IF_ERROR(CheckAligned(list.items()));
   for (const auto index : *list.items()) {
     const KernelTypes found = KindAt(plan, index);
@@ -141,8 +146,8 @@ Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind
   return {};
 }
 
-Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan,
-                   const program::EValue& value) {
+Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan, const program::EValue& value,
+                   WorkBudget* budget) {
   if (value.val() == nullptr) return Bad("it is empty");
   switch (value.val_type()) {
     case KernelTypes::Null:
@@ -151,26 +156,30 @@ Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan,
     case KernelTypes::Double:
       return {};
     case KernelTypes::Tensor:
-      return VerifyTensor(view, plan, *value.val_as_Tensor());
-    case KernelTypes::String:
-      return value.val_as_String()->string_val() != nullptr ? Status()
-                                                            : Bad("a string without text");
+      return VerifyTensor(view, plan, *value.val_as_Tensor(), budget);
+    case KernelTypes::String: {
+      const flatbuffers::String* text = value.val_as_String()->string_val();
+      return text != nullptr ? budget->Charge(text) : Bad("a string without text");
+    }
     case KernelTypes::IntList:
-      return VerifyItems(plan, *value.val_as_IntList(), KernelTypes::Int, false);
+      return VerifyItems(plan, *value.val_as_IntList(), KernelTypes::Int, false, budget);
     case KernelTypes::DoubleList:
+      XIR_RETURN_IF_ERROR(budget->Charge(value.val_as_DoubleList()->items()));
       return CheckAligned(value.val_as_DoubleList()->items());
     case KernelTypes::BoolList:
-      return {};
+      return budget->Charge(value.val_as_BoolList()->items());
     case KernelTypes::TensorList:
-      return VerifyItems(plan, *value.val_as_TensorList(), KernelTypes::Tensor, false);
+      return VerifyItems(plan, *value.val_as_TensorList(), KernelTypes::Tensor, false, budget);
     case KernelTypes::OptionalTensorList:
-      return VerifyItems(plan, *value.val_as_OptionalTensorList(), KernelTypes::Tensor, true);
+      return VerifyItems(plan, *value.val_as_OptionalTensorList(), KernelTypes::Tensor, true,
+                         budget);
     default:
       return Bad("kind ", static_cast<int>(value.val_type()), " is unknown");
   }
 }
 
-Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits) {
+Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits, WorkBudget* budget) {
+  XIR_RETURN_IF_ERROR(budget->Charge(plan.non_const_buffer_sizes()));
   XIR_RETURN_IF_ERROR(CheckAligned(plan.non_const_buffer_sizes()));
   uint64_t total = 0;
   for (uoffset_t i = 0; i < SizeOf(plan.non_const_buffer_sizes()); ++i) {
@@ -190,8 +199,10 @@ Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits) {
   return {};
 }
 
-Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* indices) {
+Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* indices,
+                     WorkBudget* budget) {
   if (indices == nullptr) return {};
+  XIR_RETURN_IF_ERROR(budget->Charge(indices));
   for (const int32_t index : *indices) {
     if (KindAt(plan, index) == KernelTypes::NONE) return Bad("value ", index, " does not exist");
   }
@@ -259,7 +270,7 @@ Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
 }
 
 Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& instruction,
-                         size_t num_instructions) {
+                         size_t num_instructions, WorkBudget* budget) {
   using program::InstructionArguments;
   if (instruction.instr_args() == nullptr) return Bad("it is empty");
   switch (instruction.instr_args_type()) {
@@ -269,7 +280,11 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
           static_cast<size_t>(call->op_index()) >= SizeOf(plan.operators())) {
         return Bad("operator ", call->op_index(), " does not exist");
       }
-      return VerifyIndices(plan, call->args());
+      // Each call has its operator's name to itself.
+      const auto& op = *plan.operators()->Get(static_cast<uoffset_t>(call->op_index()));
+      XIR_RETURN_IF_ERROR(budget->Charge(op.name()));
+      XIR_RETURN_IF_ERROR(budget->Charge(op.overload()));
+      return VerifyIndices(plan, call->args(), budget);
     }
     case InstructionArguments::DelegateCall: {
       const auto* call = instruction.instr_args_as_DelegateCall();
@@ -277,7 +292,8 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
           static_cast<size_t>(call->delegate_index()) >= SizeOf(plan.delegates())) {
         return Bad("delegate ", call->delegate_index(), " does not exist");
       }
-      return VerifyIndices(plan, call->args());
+      if (call->args() == nullptr) return Bad("it has no arguments");
+      return VerifyIndices(plan, call->args(), budget);
     }
     case InstructionArguments::MoveCall:
       return VerifyMove(plan, *instruction.instr_args_as_MoveCall());
@@ -359,14 +375,15 @@ Status VerifyDelegateArg(const ExecutionPlan& plan, const program::DelegateCall&
 
 }  // namespace
 
-Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const VerifyLimits& limits) {
-  XIR_RETURN_IF_ERROR(VerifyArenas(plan, limits));
+Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const VerifyLimits& limits,
+                  WorkBudget* budget) {
+  XIR_RETURN_IF_ERROR(VerifyArenas(plan, limits, budget));
   for (uoffset_t i = 0; i < SizeOf(plan.values()); ++i) {
     XIR_RETURN_IF_ERROR(
-        VerifyValue(view, plan, *plan.values()->Get(i)).In("value " + std::to_string(i)));
+        VerifyValue(view, plan, *plan.values()->Get(i), budget).In("value " + std::to_string(i)));
   }
-  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.inputs()).In("inputs"));
-  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.outputs()).In("outputs"));
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.inputs(), budget).In("inputs"));
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.outputs(), budget).In("outputs"));
   for (uoffset_t i = 0; i < SizeOf(plan.operators()); ++i) {
     if (plan.operators()->Get(i)->name() == nullptr) return Bad("operator ", i, " has no name");
   }
@@ -374,23 +391,23 @@ Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const Veri
   if (SizeOf(plan.chains()) == 0) return {};
   const auto* instructions = plan.chains()->Get(0)->instructions();
   for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
-    XIR_RETURN_IF_ERROR(VerifyInstruction(plan, *instructions->Get(i), instructions->size())
+    XIR_RETURN_IF_ERROR(VerifyInstruction(plan, *instructions->Get(i), instructions->size(), budget)
                             .In("instruction " + std::to_string(i)));
   }
   return {};
 }
 
-Status VerifyDelegateCalls(const ExecutionPlan& plan, size_t index, const GraphView& graph) {
+Status VerifyDelegateCalls(const PlanView& view) {
+  const ExecutionPlan& plan = *view.plan;
   if (SizeOf(plan.chains()) == 0) return {};
   const auto* instructions = plan.chains()->Get(0)->instructions();
   for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
     const auto* call = instructions->Get(i)->instr_args_as_DelegateCall();
-    if (call == nullptr || static_cast<size_t>(call->delegate_index()) != index) continue;
-    for (const graph::XValue* value : *graph.graph->xvalues()) {
-      const graph::XNNTensorValue& tensor = *TensorOf(*value);
-      if (tensor.external_id() == XNN_INVALID_VALUE_ID) continue;
+    if (call == nullptr) continue;
+    const GraphView& graph = view.delegates[static_cast<size_t>(call->delegate_index())];
+    for (const graph::XNNTensorValue* external : graph.externals) {
       XIR_RETURN_IF_ERROR(
-          VerifyDelegateArg(plan, *call, tensor).In("instruction " + std::to_string(i)));
+          VerifyDelegateArg(plan, *call, *external).In("instruction " + std::to_string(i)));
     }
   }
   return {};

@@ -44,10 +44,8 @@ Status CheckImage(const GraphValue& value) {
 
 // XNNPACK keeps a pointer for each element of each window.
 Status IndirectionScratch(uint64_t height, uint64_t width, uint64_t kernel_height,
-                          uint64_t kernel_width, const GraphVerifier& g) {
-  XIR_RETURN_IF_ERROR(g.Scratch(height, width));
-  XIR_RETURN_IF_ERROR(g.Scratch(kernel_height, kernel_width));
-  return g.Scratch(height * width, kernel_height * kernel_width * sizeof(void*));
+                          uint64_t kernel_width, GraphVerifier* g) {
+  return g->Scratch({height, width, kernel_height, kernel_width, sizeof(void*)});
 }
 
 Window Rows(const graph::XNNNodeConv& n) {
@@ -101,14 +99,14 @@ Status FinishConv(const graph::XNNNodeConv& node, const GraphValue& input, Chann
   XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(Rows(node), input.dims[1], same));
   XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(Columns(node), input.dims[2], same));
   XIR_RETURN_IF_ERROR(
-      IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), *g));
+      IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), g));
   return g->Output(node.output_id(), Image(input.dims[0], height, width, channels.out));
 }
 
 Result<const GraphValue*> ConvInput(const graph::XNNNodeConv& node, uint32_t flags,
-                                    const GraphVerifier& g) {
+                                    GraphVerifier* g) {
   XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), flags));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g.MatrixInput(node.input1_id(), /*row_rank=*/3));
+  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->MatrixInput(node.input1_id(), /*row_rank=*/3));
   XIR_RETURN_IF_ERROR(CheckImage(*input));
   return input;
 }
@@ -117,7 +115,7 @@ Result<const GraphValue*> ConvInput(const graph::XNNNodeConv& node, uint32_t fla
 
 Status VerifyConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
   XIR_ASSIGN_OR_RETURN(const GraphValue* input,
-                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, *g));
+                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, g));
   XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
   XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
   XIR_RETURN_IF_ERROR(CheckFilter(*filter, channels.out, node.kernel_height(), node.kernel_width(),
@@ -127,7 +125,7 @@ Status VerifyConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
 
 Status VerifyDepthwiseConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
   XIR_ASSIGN_OR_RETURN(const GraphValue* input,
-                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, *g));
+                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, g));
   XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
   XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
   if (node.group_input_channels() != 1) {
@@ -140,7 +138,7 @@ Status VerifyDepthwiseConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
 }
 
 Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, ConvInput(node, 0, *g));
+  XIR_ASSIGN_OR_RETURN(const GraphValue* input, ConvInput(node, 0, g));
   XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
   XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
   XIR_RETURN_IF_ERROR(CheckFilter(*filter, channels.out, node.kernel_height(), node.kernel_width(),
@@ -158,7 +156,7 @@ Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
   XIR_ASSIGN_OR_RETURN(const uint64_t width,
                        spread(Columns(node), input->dims[2], node.adjustment_width()));
   XIR_RETURN_IF_ERROR(
-      IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), *g));
+      IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), g));
   return g->Output(node.output_id(), Image(input->dims[0], height, width, channels.out));
 }
 
@@ -176,7 +174,7 @@ Status VerifyPooling(const graph::XNNPooling2D& n, GraphVerifier* g, Window rows
       std::max(columns.pad_before, columns.pad_after) >= columns.extent()) {
     return Bad("its padding is as large as its window");
   }
-  XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, *g));
+  XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, g));
   return g->OutputLike(n.output_id(), Image(input->dims[0], height, width, input->dims[3]), *input);
 }
 
@@ -213,7 +211,7 @@ Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, GraphVerifier* 
       std::max(columns.pad_before, columns.pad_after) >= columns.extent()) {
     return Bad("its padding is as large as its window");
   }
-  XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, *g));
+  XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, g));
   const Dims dims = Image(input->dims[0], height, width, input->dims[3]);
   XIR_RETURN_IF_ERROR(g->OutputLike(n.output_value_id(), dims, *input));
   if (const GraphValue* index = g->Find(n.output_index_id());
@@ -241,7 +239,7 @@ Status VerifyReduce(const graph::XNNStaticReduce& n, GraphVerifier* g) {
   // Sums of types other than fp32 are kept in fp32 or int32 until the last one is added.
   uint64_t count = 1;
   for (size_t i = 0; i < dims.rank; ++i) count *= dims[i];
-  XIR_RETURN_IF_ERROR(g->Scratch(count, sizeof(float)));
+  XIR_RETURN_IF_ERROR(g->Scratch({count, sizeof(float)}));
   return g->OutputLike(n.output_id(), dims, *input);
 }
 
@@ -266,7 +264,7 @@ Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& n, G
   XIR_RETURN_IF_ERROR(CheckImage(*input));
   if (n.new_height() == 0 || n.new_width() == 0) return Bad("a new size of zero");
   // Four pointers and two weights for each pixel.
-  XIR_RETURN_IF_ERROR(IndirectionScratch(n.new_height(), n.new_width(), 2, 3, *g));
+  XIR_RETURN_IF_ERROR(IndirectionScratch(n.new_height(), n.new_width(), 2, 3, g));
   return g->OutputLike(
       n.output_id(), Image(input->dims[0], n.new_height(), n.new_width(), input->dims[3]), *input);
 }

@@ -98,7 +98,9 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
   if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);
   ProgramView program;
   program.named_data = graph.named_data;
-  auto view = VerifyGraph(DelegateBlob{flatbuffer.bytes(), zeros.bytes()}, program, {UINT64_MAX});
+  WorkBudget budget(flatbuffer.bytes().size());
+  auto view =
+      VerifyGraph(DelegateBlob{flatbuffer.bytes(), zeros.bytes()}, program, {UINT64_MAX}, &budget);
   using Refusal = std::optional<GraphRefusal>;
   if (!view.ok()) return Refusal(RefusalOf(std::move(view).status()));
   SubgraphBuilder builder(view.value());
