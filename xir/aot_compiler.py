@@ -78,6 +78,11 @@ def _argument_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="run the file, and tell how far its outputs are from PyTorch's on the example inputs",
     )
+    parser.add_argument(
+        "--strip-debug",
+        action="store_true",
+        help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
+    )
     _add_quantization(parser)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
@@ -208,7 +213,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
             program, quality = _quantize(options, program)
         with step(f"Lowering {name}"):
             edge = _lower(program, partitioner)
-            executorch = edge.to_executorch()
+            executorch = edge.to_executorch(debug_info=not options.strip_debug)
         variant = "xnnpack" if options.delegate else "portable"
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"

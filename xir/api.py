@@ -130,11 +130,15 @@ class EdgeProgram:
             else:
                 return EdgeProgram(module, ctx, (*self.remarks, *remarks))
 
-    def to_executorch(self) -> ExecutorchProgram:
-        """Lower to kernel and delegate calls, and plan memory."""
+    def to_executorch(self, *, debug_info: bool = True) -> ExecutorchProgram:
+        """Lower to kernel and delegate calls, and plan memory.
+
+        With `debug_info` the file tells the source line, module and ATen op of each node and kernel call, for profiles
+        and errors. It takes some bytes a node, and names the model's source files.
+        """
         passes = parse_pipeline("emit", PASSES, PIPELINES)
         module, ctx, remarks = _transform(self.module, self.ctx, passes)
-        return ExecutorchProgram(module, ctx, remarks)
+        return ExecutorchProgram(module, ctx, remarks, debug_info)
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,8 @@ class ExecutorchProgram:
     ctx: XirContext
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as that ExecuTorch lacks a kernel."""
+    debug_info: bool = True
+    """Whether the file tells where its parts come from."""
 
     @property
     def kernel_names(self) -> list[str]:
@@ -165,7 +171,7 @@ class ExecutorchProgram:
         """Write the file's bytes, weights straight from where they are."""
         from xir.emitter import emit
 
-        emit(self.module, self.ctx, file)
+        emit(self.module, self.ctx, file, debug_info=self.debug_info)
 
 
 def _transform(

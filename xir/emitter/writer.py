@@ -28,6 +28,7 @@ from xir.dialects.pte import (
 from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
 from xir.emitter.data import Data, constant_data
+from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
@@ -36,10 +37,12 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
 
-def emit(module: ModuleOp, ctx: XirContext, stream: Sink) -> None:
+def emit(module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = False) -> None:
     """Write the one `pte.program` of a verified module to `stream` as a `.pte` file.
 
-    Constants go from the context's blob store to the stream piece by piece. The same module gives the same bytes.
+    With `debug_info` the file tells what its instructions and nodes come from, as their locations have it; debug
+    information that the program was read with stays as it is. Constants go from the context's blob store to the stream
+    piece by piece. The same module gives the same bytes.
     DiagnosticError, before anything is written, if there is no program, memory is not planned, a resource has no data,
     or something does not fit the format.
     """
@@ -48,7 +51,7 @@ def emit(module: ModuleOp, ctx: XirContext, stream: Sink) -> None:
         hint = "" if programs else "; lower it with --lower-to-pte --plan-memory"
         raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
     try:
-        _Emitter(programs[0], ctx).emit(stream)
+        _Emitter(programs[0], ctx, debug_info).emit(stream)
     except FormatError as error:
         raise DiagnosticError(programs[0], f"the program does not fit its format: {error}") from None
 
@@ -83,10 +86,12 @@ class _Pool:
 
 
 class _Emitter:
-    def __init__(self, program: ProgramOp, ctx: XirContext):
+    def __init__(self, program: ProgramOp, ctx: XirContext, debug_info: bool):
         self.program = program
         self.ctx = ctx
         self.schema = load_schema("program")
+        has_own = any(op.key.data == DEBUG_INFO_KEY for op in program.named_data)
+        self.debug_info = DebugInfoWriter() if debug_info and not has_own else None
         self.constants = _Pool(TENSOR_ALIGNMENT)
         self.constant_indices: dict[bytes, int] = {}
         # Initial contents are copied into an arena, so they need no alignment; each tensor has its own.
@@ -129,7 +134,7 @@ class _Emitter:
         """The reference to a delegate's bytes, which get a segment unless an equal delegate has one."""
         if op.subgraph is not None:
             ids = None if op.value_ids is None else [int(id) for id in op.value_ids.get_values()]
-            blob = write_blob(op.subgraph, self.ctx, ids)
+            blob = write_blob(op.subgraph, self.ctx, ids, self.debug_info)
             self.named_data |= blob.named_data
             content = Data.of(blob.content)
         else:
@@ -158,7 +163,10 @@ class _Emitter:
         """The entries of `Program.named_data`, each with a segment; equal bytes share one."""
         # What a delegate brings along keeps its place among the delegates' data, also if it is listed once more.
         listed = [op for op in self.program.named_data if op.key.data not in self.named_data]
-        data = {op.key.data: self.opaque_data(op.data, op) for op in listed} | self.named_data
+        data = {op.key.data: self.opaque_data(op.data, op) for op in listed}
+        if self.debug_info is not None and (content := self.debug_info.encode()):
+            data[DEBUG_INFO_KEY] = Data.of(content)
+        data |= self.named_data
         places: dict[bytes, int] = {}
         for entry in data.values():
             if entry.digest not in places:
@@ -183,6 +191,9 @@ class _PlanWriter:
     def write(self) -> Tree:
         plan = self.plan
         self.delegates = {op.sym_name.data: index for index, op in enumerate(plan.delegates)}
+        if self.emitter.debug_info is not None:
+            first = next(plan.chains, None)
+            self.emitter.debug_info.add_plan([op.location for op in first.instructions] if first is not None else [])
         tree: Tree = {
             "name": plan.sym_name.data,
             "values": self.values,
@@ -287,9 +298,19 @@ class _PlanWriter:
             "outputs": self.indices_of(chain.outputs),
             "instructions": [{"instr_args": Tagged(op.MEMBER, self.instruction(op))} for op in instructions],
         }
-        if any(op.frames is not None for op in instructions):
-            tree["stacktrace"] = [{"items": [_frame(frame) for frame in op.frames or ()]} for op in instructions]
+        frames = [self.frames(op) for op in instructions]
+        if any(each is not None for each in frames):
+            tree["stacktrace"] = [{"items": each or []} for each in frames]
         return tree
+
+    def frames(self, op: InstructionOp) -> list[Tree] | None:
+        """The frames that an instruction has, or those that its location tells; the nodes of a delegate have their own
+        origins."""
+        if op.frames is not None:
+            return [_frame(frame) for frame in op.frames]
+        if self.emitter.debug_info is None or isinstance(op, DelegateCallOp):
+            return None
+        return self.emitter.debug_info.frames(op.location) or None
 
     def instruction(self, op: InstructionOp) -> Tree:
         tree = self.fields(op)

@@ -38,6 +38,7 @@ from xir.dialects.xnnpack.wire import (
 from xir.emitter import nibbles
 from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
+from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.fbs import load_schema
 from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, NO_HANDLE, pack_blob
 from xir.emitter.xnn_types import datatype_name, quant_params
@@ -65,14 +66,20 @@ class UnweightedGraph:
     """Quantisation scales, which are what they are."""
 
 
-def write_blob(subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None = None) -> Blob:
+def write_blob(
+    subgraph: SubgraphOp,
+    ctx: XirContext,
+    value_ids: Sequence[int] | None = None,
+    debug_info: DebugInfoWriter | None = None,
+) -> Blob:
     """The bytes of a verified subgraph.
 
     Values are numbered from 0: the block's arguments, then the results of its ops in order. `value_ids` are other
-    numbers to give them in that order; they are used if they are one distinct number for each value.
+    numbers to give them in that order; they are used if they are one distinct number for each value. Nodes without a
+    debug handle get those of their locations in `debug_info`.
     DiagnosticError for what the format cannot hold: a dynamic shape, a type without a code, a missing resource.
     """
-    writer = _GraphWriter(subgraph, ctx, value_ids)
+    writer = _GraphWriter(subgraph, ctx, value_ids, debug_info)
     return Blob(pack_blob(writer.flatbuffer()), writer.named_data)
 
 
@@ -81,14 +88,21 @@ def write_unweighted(subgraph: SubgraphOp, ctx: XirContext) -> UnweightedGraph:
 
     DiagnosticError for what the format cannot hold, as `write_blob`.
     """
-    writer = _UnweightedWriter(subgraph, ctx, None)
+    writer = _UnweightedWriter(subgraph, ctx, None, None)
     return UnweightedGraph(writer.flatbuffer(), writer.largest, writer.named_data)
 
 
 class _GraphWriter:
-    def __init__(self, subgraph: SubgraphOp, ctx: XirContext, value_ids: Sequence[int] | None):
+    def __init__(
+        self,
+        subgraph: SubgraphOp,
+        ctx: XirContext,
+        value_ids: Sequence[int] | None,
+        debug_info: DebugInfoWriter | None,
+    ):
         self.subgraph = subgraph
         self.ctx = ctx
+        self.debug_info = debug_info
         block = subgraph.body.block
         self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
         count = len(self.values)
@@ -167,13 +181,18 @@ class _GraphWriter:
             fields[slot.name] = self.slot(op, slot)
         tree: Tree = {
             "xnode_union": Tagged(op.member().name, fields),
-            "debug_handle": NO_HANDLE if op.debug_handle is None else op.debug_handle.value.data,
+            "debug_handle": self.debug_handle(op),
         }
         low, high = op.properties.get("output_min"), op.properties.get("output_max")
         if op.WIRE.bounds == "required" or low is not None or high is not None:
             # Both fields default to 0, so an infinite bound has to be written.
             tree["output_min_max"] = {"output_min": _bound(low, -math.inf), "output_max": _bound(high, math.inf)}
         return tree
+
+    def debug_handle(self, op: NodeOp) -> int:
+        if op.debug_handle is not None:
+            return op.debug_handle.value.data
+        return NO_HANDLE if self.debug_info is None else self.debug_info.handle(op.location)
 
     def slot(self, op: NodeOp, slot: Slot) -> Any:
         match slot:

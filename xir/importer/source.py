@@ -1,13 +1,17 @@
 """Where in the user's Python an fx node comes from."""
 
+# pyright: reportPrivateUsage=false
+# torch's names for an operator's type and schema begin with an underscore.
+
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
-from xir.ir.location import file_location, name_location
+from xir.ir.location import call_location, file_location, name_location
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
@@ -28,6 +32,20 @@ def _source_line(stack_trace: str) -> LocationAttr:
     return file_location(filename, int(line))
 
 
+def _operator_name(target: object) -> str:
+    """`aten::add.Tensor`; "" for what is no operator."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return ""
+    return target._schema.name + (f".{target._schema.overload_name}" if target._schema.overload_name else "")
+
+
+def _module_path(node: torch.fx.Node) -> str:
+    """The innermost module instance that called the node's operator, "" for the outermost module itself."""
+    stack: Mapping[str, tuple[str, object]] = node.meta.get("nn_module_stack") or {}
+    return list(stack.values())[-1][0] if stack else ""
+
+
 def node_location(node: torch.fx.Node) -> LocationAttr:
-    """The fx node's name around its source line."""
-    return name_location(node.name, _source_line(node.meta.get("stack_trace") or ""))
+    """The fx node's name around its operator, its source line and its module."""
+    line = _source_line(node.meta.get("stack_trace") or "")
+    return name_location(node.name, call_location(line, _operator_name(node.target), _module_path(node)))

@@ -1,12 +1,15 @@
 """Source locations: building them cheaply, reading them, and writing them for a human.
 
 The attributes are MLIR's own (`loc(unknown)`, `loc("f":1:2)`, `loc("name"(...))`, `loc(callsite(a at b))`,
-`loc(fused[...])`). An fx node's name travels as a `NameLoc` around the line of the user's Python, because SSA name
-hints are free to change.
+`loc(fused[...])`). An imported op's location names the fx node, because SSA name hints are free to change, the ATen
+operator, the line of the user's Python, and the module instance that was called there:
+
+    loc("relu"(callsite("aten::relu"("model.py":41:0) at "features.0.2")))
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -27,6 +30,21 @@ Locatable = LocationAttr | Operation | SSAValue | Block | Region | None
 """What a diagnostic can point at: a location, or IR that has one."""
 
 
+@dataclass(frozen=True)
+class Origin:
+    """One place in the model that an op comes from; "" and line 0 are unknown."""
+
+    file: str = ""
+    line: int = 0
+    """Counted from 1."""
+    module: str = ""
+    """The path of the module instance, as in `named_modules()`."""
+    op: str = ""
+    """The ATen operator, such as `aten::add.Tensor`."""
+    name: str = ""
+    """Of the node in the exported graph."""
+
+
 def file_location(filename: str | StringAttr, line: int, column: int = 0) -> FileLineColLoc:
     """`loc("filename":line:column)`. Lines and columns count from 1; column 0 means "the line, no column known"."""
     # Every parsed op gets one. Its fields are right by construction, and verifying them costs ten times the rest.
@@ -40,6 +58,12 @@ def file_location(filename: str | StringAttr, line: int, column: int = 0) -> Fil
 def name_location(name: str, child: LocationAttr | None = None) -> NameLoc:
     """`loc("name"(child))`, the form every imported op carries: the fx node's name around its source line."""
     return NameLoc(StringAttr(name), NoneAttr() if child is None else child)
+
+
+def call_location(line: LocationAttr, op: str, module: str) -> LocationAttr:
+    """A call of an operator at a line, in a module instance; `op` and `module` may be empty."""
+    call = name_location(op, line) if op else line
+    return CallSiteLoc(call, name_location(module)) if module else call
 
 
 def fused_location(*locations: LocationAttr) -> LocationAttr:
@@ -108,3 +132,37 @@ def format_location(location: LocationAttr) -> str:
     if (name := find_name(location)) is not None:
         return f'loc("{name}")'
     return "loc(unknown)"
+
+
+def origins_of(location: LocationAttr) -> tuple[Origin, ...]:
+    """The places in the model that a location names, each once, in its order.
+
+    Parts that are no more than a name, such as a weight's, are left out where others say more.
+    """
+    origins = dict.fromkeys(_origin(part) for part in parts_of(location))
+    told = [origin for origin in origins if origin.file or origin.op or origin.module]
+    return tuple(told or (origin for origin in origins if origin.name))
+
+
+def _origin(location: LocationAttr) -> Origin:
+    """The origin that one part of a location tells."""
+    names: list[str] = []
+    module = ""
+    inner: Attribute = location
+    while not isinstance(inner, FileLineColLoc):
+        match inner:
+            case NameLoc(desc=desc, location=child):
+                names.append(desc.data)
+                inner = child
+            case CallSiteLoc(callee=callee, caller=caller):
+                module = find_name(caller) or module
+                inner = callee
+            case FusedLoc(locations=ArrayAttr(data=parts)) if parts:
+                inner = parts[0]
+            case _:
+                break
+    op = next((name for name in names if "::" in name), "")
+    name = next((name for name in names if "::" not in name), "")
+    if isinstance(inner, FileLineColLoc):
+        return Origin(inner.filename.data, inner.line.data, module, op, name)
+    return Origin("", 0, module, op, name)

@@ -89,6 +89,9 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--print-resources", action="store_true", help="print the data of resources (default: only keys)"
     )
+    parser.add_argument(
+        "--debug-info", action="store_true", help="write into a .pte file what its parts come from, as locations say"
+    )
     parser.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
     parser.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
     return parser
@@ -128,7 +131,7 @@ def _mlir_to_pte(options: argparse.Namespace) -> None:
         module = parse_module(ctx, text, _shown(options.input))
         verify(module)
         with _output(options.output) as stream:
-            emit(module, ctx, stream)
+            emit(module, ctx, stream, debug_info=options.debug_info)
 
 
 def _pte_to_mlir(options: argparse.Namespace) -> None:
