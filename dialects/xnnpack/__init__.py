@@ -5,7 +5,7 @@ Ops mirror XNNPACK's own API (`include/xnnpack.h`); each class carries its form 
 
 from xdsl.ir import Dialect
 
-from xir.dialects.xnnpack.base import MAX_RANK, BoundedOp, NodeOp
+from xir.dialects.xnnpack.base import MAX_RANK, BoundedOp, NodeOp, WeightedOp
 from xir.dialects.xnnpack.convolution import Conv2dOp, ConvolutionOp, Deconv2dOp, DepthwiseConv2dOp
 from xir.dialects.xnnpack.elementwise import (
     BinaryKindAttr,
@@ -108,6 +108,7 @@ __all__ = [
     "SubgraphOp",
     "UnaryKindAttr",
     "UnaryOp",
+    "WeightedOp",
     "Xnnpack",
     "YieldOp",
 ]

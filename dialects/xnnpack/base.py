@@ -20,7 +20,16 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, base, opt_prop_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    base,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -66,9 +75,6 @@ class NodeOp(IRDLOperation, ABC):
     """The element types, quantised ones apart, that XNNPACK computes the node on: one for all operands and results."""
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
     """Further forms: the element types of the operands that are there, then of the results."""
-    MOVES: ClassVar[bool] = False
-    """Whether the node only copies elements, whatever they are."""
-
     debug_handle = opt_prop_def(IntegerAttr.constr(i32))
     """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
 
@@ -144,6 +150,11 @@ class BoundedOp(NodeOp, ABC):
     output_max = opt_prop_def(FloatAttr.constr(f32))
 
     @property
+    def can_clamp(self) -> bool:
+        """Whether the node takes bounds as it is."""
+        return True
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """(min, max) of the output, infinite where absent."""
         low = float("-inf") if self.output_min is None else self.output_min.value.data
@@ -159,6 +170,22 @@ class BoundedOp(NodeOp, ABC):
         if not low < high:
             raise VerifyException(f"output_min {low} must be less than output_max {high}")
         super().verify_()
+
+
+class WeightedOp(BoundedOp, ABC):
+    """A node that sums products of its input with a filter, and adds a bias."""
+
+    input = operand_def(Tensor)
+    filter = operand_def(Tensor)
+    bias = opt_operand_def(Tensor)
+    output = result_def(Tensor)
+
+    assembly_format = "$input `,` $filter (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
+
+    @property
+    @abstractmethod
+    def channel_axis(self) -> int:
+        """The filter's dimension of output channels."""
 
 
 def shape_of(value: SSAValue) -> Shape:

@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, f16, f32, i32
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, prop_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
     HALF_WEIGHTED,
-    BoundedOp,
     Shape,
-    Tensor,
+    WeightedOp,
     element_type,
     expect_at_least,
     expect_length,
@@ -27,6 +26,7 @@ from xir.dialects.xnnpack.base import (
     u32s,
     window_output,
 )
+from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.quantization import is_quantised, verify_weighted
 from xir.dialects.xnnpack.wire import ConstSlot, DerivedSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
@@ -56,15 +56,12 @@ def conv_slots(adjustment: tuple[Slot, Slot]) -> tuple[Slot, ...]:
 NO_ADJUSTMENT = (ConstSlot("adjustment_height", 0), ConstSlot("adjustment_width", 0))
 
 
-class ConvolutionOp(BoundedOp, ABC):
+class ConvolutionOp(WeightedOp, ABC):
     """What the three convolutions share."""
 
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = HALF_WEIGHTED
 
-    input = operand_def(Tensor)
-    filter = operand_def(Tensor)
-    bias = opt_operand_def(Tensor)
-    output = result_def(Tensor)
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
     padding = prop_def(DenseArrayBase.constr(i32), default_value=u32s((0, 0, 0, 0)))
     """Zeros around the input: top, right, bottom, left."""
@@ -72,7 +69,9 @@ class ConvolutionOp(BoundedOp, ABC):
     dilation = prop_def(DenseArrayBase.constr(i32), default_value=u32s((1, 1)))
     groups = prop_def(IntegerAttr.constr(i32), default_value=IntegerAttr(1, i32))
 
-    assembly_format = "$input `,` $filter (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
+    @property
+    def channel_axis(self) -> int:
+        return 0
 
     @property
     def kernel_height(self) -> int:
@@ -90,14 +89,11 @@ class ConvolutionOp(BoundedOp, ABC):
     def group_output_channels(self) -> int:
         return shape_of(self.filter)[0] // self.groups.value.data
 
-    CHANNEL_AXIS: ClassVar[int] = 0
-    """The filter's dimension of output channels."""
-
     def verify_quantised(self) -> None:
         if not is_quantised(element_type(self.input)):
             raise VerifyException("XNNPACK convolves a floating-point input with a floating-point filter only")
         verify_weighted(
-            self.input, self.filter, self.bias, self.output, axis=self.CHANNEL_AXIS, row_rank=3, widths=(8,)
+            self.input, self.filter, self.bias, self.output, axis=self.channel_axis, row_rank=3, widths=(8,)
         )
         if is_quantised(element_type(self.output)):
             self.verify_bounds()
@@ -178,7 +174,9 @@ class DepthwiseConv2dOp(ConvolutionOp):
         "XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional"
     )
 
-    CHANNEL_AXIS: ClassVar[int] = 3
+    @property
+    def channel_axis(self) -> int:
+        return 3
 
     @property
     def group_input_channels(self) -> int:

@@ -11,7 +11,6 @@ from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.quant import UniformType
@@ -26,7 +25,9 @@ from xir.dialects.xnnpack.base import (
     element_type,
     rank_of,
 )
+from xir.dialects.xnnpack.boxes import of_elementwise
 from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
+from xir.dialects.xnnpack.interfaces import AnyLayout, Movement, decide
 from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, QUANTIZED_BINARY, UNARY, Kind
 from xir.dialects.xnnpack.quantization import (
     PRODUCT,
@@ -108,6 +109,8 @@ class SameShapeOp(NodeOp):
 class TableOp(SameShapeOp):
     """A function of one number, which XNNPACK looks up in a table of 256 entries where input and output are 8-bit."""
 
+    traits = traits_def(*decide(movement=None, layout=AnyLayout(), elementwise=True, boxes=of_elementwise))
+
     def verify_quantised(self) -> None:
         expect_same_storage(quantised_by_tensor(self.input, "input"), quantised_by_tensor(self.output, "result"))
 
@@ -151,7 +154,7 @@ class ClampOp(TableOp, BoundedOp):
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
 
-    traits = traits_def(Pure(), ClampPatterns())
+    traits = traits_def(ClampPatterns())
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNClamp", 6), UNARY_SLOTS, bounds="required")
 
@@ -209,7 +212,10 @@ class ConvertOp(NodeOp):
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(permutations(PLAIN, 2))
 
-    traits = traits_def(Pure(), ConvertPatterns())
+    traits = traits_def(
+        ConvertPatterns(),
+        *decide(movement=None, layout=AnyLayout(), elementwise=True, boxes=of_elementwise),
+    )
 
     input = operand_def(Tensor)
     output = result_def(Tensor)
@@ -242,7 +248,10 @@ class CopyOp(SameShapeOp):
     name = "xnnpack.copy"
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
-    MOVES: ClassVar[bool] = True
+
+    traits = traits_def(
+        *decide(movement=Movement.PERMUTES, layout=AnyLayout(), elementwise=False, boxes=of_elementwise)
+    )
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNCopy", 46), UNARY_SLOTS)
 
@@ -268,6 +277,8 @@ class BinaryOp(BoundedOp):
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
 
+    traits = traits_def(*decide(movement=None, layout=AnyLayout(), elementwise=True, boxes=of_elementwise))
+
     kind = prop_def(BinaryKindAttr)
     lhs = operand_def(Tensor)
     rhs = operand_def(Tensor)
@@ -282,6 +293,10 @@ class BinaryOp(BoundedOp):
 
     def elements(self) -> tuple[Attribute, ...]:
         return BINARY_ELEMENTS[self.kind.data]
+
+    @property
+    def can_clamp(self) -> bool:
+        return self.kind.data in BOUNDED_BINARY
 
     def verify_quantised(self) -> None:
         lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
@@ -299,7 +314,7 @@ class BinaryOp(BoundedOp):
         self.verify_bounds()
 
     def verify_node(self) -> None:
-        if (self.output_min or self.output_max) and self.kind.data not in BOUNDED_BINARY:
+        if (self.output_min or self.output_max) and not self.can_clamp:
             raise VerifyException(f"'{self.kind.data}' does not clamp its output")
         if (self.output_min or self.output_max) and element_type(self.output) == i32:
             # It casts both bounds to integers, an absent one, which is infinite, too.

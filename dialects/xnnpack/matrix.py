@@ -7,16 +7,16 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr, bf16, f32, i8
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.xnnpack import boxes
 from xir.dialects.xnnpack.base import (
     HALF_WEIGHTED,
-    BoundedOp,
     NodeOp,
     Shape,
     Tensor,
+    WeightedOp,
     broadcast,
     element_type,
     expect_rank,
@@ -27,6 +27,7 @@ from xir.dialects.xnnpack.base import (
 )
 from xir.dialects.xnnpack.canonicalization import BatchMatrixMultiplyPatterns
 from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
+from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.quantization import (
     REQUANTISATION,
     expect_product,
@@ -38,7 +39,7 @@ from xir.dialects.xnnpack.wire import FlagsSlot, ValueSlot, Wire, one
 
 
 @irdl_op_definition
-class FullyConnectedOp(BoundedOp):
+class FullyConnectedOp(WeightedOp):
     """Matrix product with a filter over the last dimension (`xnn_define_fully_connected`).
 
     input [..., I], filter [O, I] (or [I, O] with `transpose_weights`), bias [O], output [..., O].
@@ -59,14 +60,13 @@ class FullyConnectedOp(BoundedOp):
         (bf16, bf16, f32, bf16),
     )
 
-    input = operand_def(Tensor)
-    filter = operand_def(Tensor)
-    bias = opt_operand_def(Tensor)
-    output = result_def(Tensor)
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=boxes.of_fully_connected))
 
     transpose_weights = opt_prop_def(UnitAttr)
 
-    assembly_format = "$input `,` $filter (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
+    @property
+    def channel_axis(self) -> int:
+        return 0 if self.transpose_weights is None else 1
 
     WIRE: ClassVar[Wire] = Wire(
         "XNNFullyConnected",
@@ -122,7 +122,10 @@ class BatchMatrixMultiplyOp(NodeOp):
 
     transpose_b = opt_prop_def(UnitAttr)
 
-    traits = traits_def(Pure(), BatchMatrixMultiplyPatterns())
+    traits = traits_def(
+        BatchMatrixMultiplyPatterns(),
+        *decide(movement=None, layout=None, elementwise=False, boxes=boxes.of_matrices),
+    )
 
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
@@ -163,6 +166,8 @@ class SoftmaxOp(SameShapeOp):
     """Softmax over the last dimension (`xnn_define_softmax`)."""
 
     name = "xnnpack.softmax"
+
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=boxes.of_softmax))
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNSoftmax", 3), UNARY_SLOTS)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, f32, i32
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import (
@@ -24,6 +24,7 @@ from xir.dialects.xnnpack.base import (
     u32s,
     window_output,
 )
+from xir.dialects.xnnpack.interfaces import Movement, decide
 from xir.dialects.xnnpack.quantization import expect_same_storage, expect_same_type, quantised_by_tensor
 from xir.dialects.xnnpack.wire import ConstSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
@@ -82,6 +83,8 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
 
     name = "xnnpack.max_pooling2d"
 
+    traits = traits_def(*decide(movement=Movement.PICKS, layout=None, elementwise=False, boxes=None))
+
     stride = prop_def(DenseArrayBase.constr(i32), default_value=u32s((1, 1)))
     dilation = prop_def(DenseArrayBase.constr(i32), default_value=u32s((1, 1)))
     keep_dims = opt_prop_def(UnitAttr)
@@ -123,6 +126,8 @@ class AveragePooling2dOp(WindowOp, BoundedOp):
 
     name = "xnnpack.average_pooling2d"
 
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
+
     stride = prop_def(DenseArrayBase.constr(i32), default_value=u32s((1, 1)))
     keep_dims = opt_prop_def(UnitAttr)
     """A flag that ExecuTorch sets and XNNPACK ignores here; kept so that files read and write back unchanged."""
@@ -154,6 +159,8 @@ class ArgMaxPooling2dOp(WindowOp):
     """
 
     name = "xnnpack.argmax_pooling2d"
+
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = ()
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ((f32, f32, i32),)
@@ -188,6 +195,8 @@ class GlobalAveragePooling2dOp(BoundedOp):
     """
 
     name = "xnnpack.global_average_pooling2d"
+
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
     input = operand_def(Tensor)
     output = result_def(Tensor)

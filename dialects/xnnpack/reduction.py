@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i32
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import (
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import NodeOp, Shape, Tensor, ints, rank_of
 from xir.dialects.xnnpack.elementwise import KindAttr, members_of
+from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.kinds import REDUCE
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, Member, UIntsSlot, ValueSlot, Wire
 
@@ -33,6 +42,8 @@ class StaticReduceOp(NodeOp):
     """
 
     name = "xnnpack.static_reduce"
+
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
     kind = prop_def(ReduceKindAttr)
     input = operand_def(Tensor)

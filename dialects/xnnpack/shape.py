@@ -9,9 +9,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerAttr, UnitAttr, f16, f32, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.xnnpack import boxes
 from xir.dialects.xnnpack.base import (
     FLOATS,
     PLAIN,
@@ -28,6 +28,7 @@ from xir.dialects.xnnpack.base import (
     shape_text,
 )
 from xir.dialects.xnnpack.canonicalization import ReshapePatterns, TransposePatterns
+from xir.dialects.xnnpack.interfaces import AnyLayout, Movement, decide
 from xir.dialects.xnnpack.quantization import expect_same_type
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, FloatSlot, Member, UIntSlot, UIntsSlot, ValueSlot, Wire, one
 
@@ -38,7 +39,6 @@ class MoveOp(NodeOp):
     """One input, one output, elements unchanged."""
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
-    MOVES: ClassVar[bool] = True
 
     input = operand_def(Tensor)
     output = result_def(Tensor)
@@ -62,7 +62,10 @@ class StaticTransposeOp(MoveOp):
 
     perm = prop_def(DenseArrayBase.constr(i32))
 
-    traits = traits_def(Pure(), TransposePatterns())
+    traits = traits_def(
+        TransposePatterns(),
+        *decide(movement=Movement.PERMUTES, layout=None, elementwise=False, boxes=boxes.of_transpose),
+    )
 
     WIRE: ClassVar[Wire] = Wire(
         "XNNStaticTranspose",
@@ -92,7 +95,10 @@ class StaticReshapeOp(MoveOp):
 
     new_shape = prop_def(DenseArrayBase.constr(i32))
 
-    traits = traits_def(Pure(), ReshapePatterns())
+    traits = traits_def(
+        ReshapePatterns(),
+        *decide(movement=Movement.PERMUTES, layout=None, elementwise=False, boxes=boxes.of_reshape),
+    )
 
     WIRE: ClassVar[Wire] = Wire(
         "XNNStaticReshape",
@@ -128,6 +134,10 @@ class StaticSliceOp(MoveOp):
     """
 
     name = "xnnpack.static_slice"
+
+    traits = traits_def(
+        *decide(movement=Movement.TAKES, layout=AnyLayout(("offsets", "sizes")), elementwise=False, boxes=None)
+    )
 
     offsets = prop_def(DenseArrayBase.constr(i32))
     sizes = prop_def(DenseArrayBase.constr(i32))
@@ -174,6 +184,15 @@ class StaticConstantPadOp(MoveOp):
 
     name = "xnnpack.static_constant_pad"
 
+    traits = traits_def(
+        *decide(
+            movement=Movement.JOINS,
+            layout=AnyLayout(("pre_paddings", "post_paddings")),
+            elementwise=False,
+            boxes=None,
+        )
+    )
+
     # Of an integer padding value XNNPACK makes nothing.
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = FLOATS
 
@@ -210,7 +229,8 @@ class StaticResizeBilinear2dOp(MoveOp):
     name = "xnnpack.static_resize_bilinear2d"
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = (f32, f16)
-    MOVES: ClassVar[bool] = False
+
+    traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
     new_height = prop_def(IntegerAttr.constr(i32))
     new_width = prop_def(IntegerAttr.constr(i32))
@@ -251,7 +271,10 @@ class ConcatenateOp(NodeOp):
     name = "xnnpack.concatenate"
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
-    MOVES: ClassVar[bool] = True
+
+    traits = traits_def(
+        *decide(movement=Movement.JOINS, layout=AnyLayout(dimension="axis"), elementwise=False, boxes=None)
+    )
 
     inputs = var_operand_def(Tensor)
     output = result_def(Tensor)

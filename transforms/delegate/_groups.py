@@ -16,17 +16,8 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.interfaces import moves_data
 from xir.transforms.xnnpack.legalizations.quantization import is_looked_through
-
-MOVES = (
-    xnnpack.StaticTransposeOp,
-    xnnpack.StaticReshapeOp,
-    xnnpack.StaticSliceOp,
-    xnnpack.StaticConstantPadOp,
-    xnnpack.ConcatenateOp,
-    xnnpack.CopyOp,
-)
-"""Nodes that compute nothing."""
 
 
 @dataclass
@@ -49,7 +40,7 @@ class Lowered:
     @property
     def only_moves(self) -> bool:
         """Whether nothing is computed."""
-        return all(isinstance(node, MOVES) for node in self.nodes)
+        return all(moves_data(node) for node in self.nodes)
 
 
 def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list[Operation]:

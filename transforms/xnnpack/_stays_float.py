@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
@@ -20,8 +21,6 @@ from xir.transforms.xnnpack.legalizations.rule import RefusalError
 
 ANY = UniformType.per_tensor(i8, f32, 1.0)
 """Some type of integers."""
-WEIGHTED = (xnnpack.ConvolutionOp, xnnpack.FullyConnectedOp)
-"""Nodes with a filter and a bias."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +49,7 @@ def report_floats(block: Block, ctx: XirContext) -> None:
         report_float(group[0], "fold-qdq: {} stays in floating point", why(group).reason, ctx)
 
 
-def report_filter(
-    node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp, value: Attribute, kernel: Attribute, ctx: XirContext
-) -> None:
+def report_filter(node: xnnpack.WeightedOp, value: Attribute, kernel: Attribute, ctx: XirContext) -> None:
     """Emit a remark for a quantised filter of type `kernel` that XNNPACK does not take beside an input of `value`."""
     reason = refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
     report_float(node, "fold-qdq: {} has its filter in floating point", reason, ctx)
@@ -72,7 +69,7 @@ def is_float(value: SSAValue) -> bool:
 
 def computes_in_float(op: xnnpack.NodeOp) -> bool:
     """Whether a node computes fp32 numbers from such."""
-    if op.MOVES or isinstance(op, xnnpack.ConvertOp):
+    if moves_data(op) or isinstance(op, xnnpack.ConvertOp):
         return False
     moving = [value for value in op.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
     return all(is_float(value) for value in (*moving, *op.results))
@@ -94,7 +91,11 @@ def why(nodes: list[xnnpack.NodeOp]) -> RefusalError:
     if len(nodes) > 1:
         return RefusalError(f"it is {len(nodes)} nodes, and the numbers between them have no scale")
     (node,) = nodes
-    if isinstance(node, WEIGHTED) and isinstance(node.filter.owner, xnnpack.ConstantOp) and is_float(node.filter):
+    if (
+        isinstance(node, xnnpack.WeightedOp)
+        and isinstance(node.filter.owner, xnnpack.ConstantOp)
+        and is_float(node.filter)
+    ):
         return RefusalError("its filter is not quantised")
     if not all(is_from_integers(value) for value in node.operands):
         return RefusalError("its operands are not quantised")
@@ -118,7 +119,7 @@ def is_quantised_next(value: SSAValue) -> bool:
 def refused_kind(node: xnnpack.NodeOp) -> str | None:
     """Why XNNPACK has no such node on integers, whatever their scales."""
     operands: list[Attribute] = [ANY for _ in node.operands]
-    if isinstance(node, WEIGHTED) and node.bias is not None:
+    if isinstance(node, xnnpack.WeightedOp) and node.bias is not None:
         operands[-1] = UniformType.per_tensor(i32, f32, 1.0)
     return refusal(node, operands, [ANY for _ in node.results])
 
@@ -127,7 +128,7 @@ def refused_scales(node: xnnpack.NodeOp) -> str | None:
     """Why XNNPACK has no such node on the integers that it stands between."""
     stored = [value.owner.input if isinstance(value.owner, xnnpack.ConvertOp) else value for value in node.operands]
     operands = [ANY if is_float(value) else element_type(value) for value in stored]
-    if isinstance(node, WEIGHTED) and node.bias is not None:
+    if isinstance(node, xnnpack.WeightedOp) and node.bias is not None:
         by_channel = isinstance(operands[1], UniformType) and operands[1].is_per_axis
         ones = [1.0] * shape_of(node.bias)[0]
         operands[-1] = UniformType.per_axis(i32, f32, 0, ones) if by_channel else UniformType.per_tensor(i32, f32, 1.0)

@@ -16,11 +16,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import Elementwise
 
 MAX_NODES = 10
 """XNN_MAX_UNARY_FUSION_NODES."""
-
-UNARY = (xnnpack.UnaryOp, xnnpack.ClampOp, xnnpack.EluOp, xnnpack.LeakyReluOp, xnnpack.ConvertOp)
 
 
 def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
@@ -68,7 +67,9 @@ def is_start(op: Operation) -> bool:
 
 def is_unary(op: Operation, values: set[SSAValue]) -> bool:
     """Whether a node computes a function of one number, or of one of `values`, which are such functions themselves."""
-    if isinstance(op, UNARY):
+    if not op.has_trait(Elementwise):
+        return False
+    if len(op.operands) == 1:
         return not isinstance(op.operands[0].owner, xnnpack.ConstantOp)
     if not isinstance(op, xnnpack.BinaryOp):
         return False

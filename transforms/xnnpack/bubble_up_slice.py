@@ -7,25 +7,22 @@ behind them, each has a single row to compute. The name is that of MLIR's rewrit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, u32s
-from xir.dialects.xnnpack.elementwise import SameShapeOp
+from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
+from xir.dialects.xnnpack.boxes import whole
+from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack._constants import part_of
-
-Box = tuple[tuple[int, int], ...]
-"""(offset, size) in each dimension of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +59,14 @@ class BubbleUpSlice(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.NodeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one op."""
-        boxes_of = boxes_function(op)
-        if boxes_of is None or any(DYNAMIC_INDEX in shape_of(value) for value in (*op.operands, *op.results)):
+        slicing = op.get_trait(SlicesOperands)
+        if slicing is None or any(DYNAMIC_INDEX in shape_of(value) for value in (*op.operands, *op.results)):
             return
         slices = slices_of(op.results[0])
         if not slices or any(box_of(each) != box_of(slices[0]) for each in slices[1:]):
             return
         box = box_of(slices[0])
-        boxes = boxes_of(op, box)
+        boxes = slicing.boxes(op, box)
         if boxes is None or not self.is_worth_it(op, box, boxes):
             return
         operands = [self.sliced(value, part, rewriter) for value, part in zip(op.operands, boxes, strict=True)]
@@ -126,88 +123,3 @@ def slices_of(value: SSAValue) -> list[xnnpack.StaticSliceOp]:
 def box_of(op: xnnpack.StaticSliceOp) -> Box:
     """What a slice takes."""
     return tuple(zip(ints(op.offsets), ints(op.sizes), strict=True))
-
-
-def whole(value: SSAValue) -> Box:
-    """All of a value."""
-    return tuple((0, size) for size in shape_of(value))
-
-
-BoxesFunction = Callable[[Any, Box], "list[Box] | None"]
-"""For an op and a box of its result: the box of each operand that it takes, or None if there is none."""
-
-
-def boxes_function(op: xnnpack.NodeOp) -> BoxesFunction | None:
-    """How the boxes of an op's operands follow from its result's; None for an op that mixes dimensions."""
-    return next((function for kind, function in BOXES if isinstance(op, kind)), None)
-
-
-def aligned(box: Sequence[tuple[int, int]], value: SSAValue, inner: int = 0) -> Box:
-    """A box of a broadcast result as one of an operand, without its `inner` last dimensions."""
-    shape = shape_of(value)[: rank_of(value) - inner]
-    parts = box[len(box) - len(shape) :]
-    return tuple((0, 1) if size == 1 else part for size, part in zip(shape, parts, strict=True))
-
-
-def of_softmax(op: xnnpack.SoftmaxOp, box: Box) -> list[Box] | None:
-    """Each row is normalised as a whole."""
-    return [box] if box[-1] == whole(op.output)[-1] else None
-
-
-def of_elementwise(op: xnnpack.NodeOp, box: Box) -> list[Box]:
-    """The result's box, less the dimensions that an operand lacks, and all of those that it repeats."""
-    return [aligned(box, value) for value in op.operands]
-
-
-def of_fully_connected(op: xnnpack.FullyConnectedOp, box: Box) -> list[Box] | None:
-    """Rows of the input, each with all features, by the whole filter."""
-    if box[-1] != whole(op.output)[-1]:
-        return None
-    return [(*box[:-1], whole(op.input)[-1]), *(whole(value) for value in op.operands[1:])]
-
-
-def of_matrices(op: xnnpack.BatchMatrixMultiplyOp, box: Box) -> list[Box]:
-    """Rows of the left and columns of the right matrices; a dimension of 1 is broadcast to the batch."""
-    *batch, rows, columns = box
-    depth = whole(op.lhs)[-1]
-    right = (depth, columns) if op.transpose_b is None else (columns, depth)
-    return [(*aligned(batch, op.lhs, 2), rows, depth), (*aligned(batch, op.rhs, 2), *right)]
-
-
-def of_transpose(op: xnnpack.StaticTransposeOp, box: Box) -> list[Box]:
-    """The same box, its dimensions in the operand's order."""
-    parts = dict(zip(ints(op.perm), box, strict=True))
-    return [tuple(parts[axis] for axis in range(len(box)))]
-
-
-def of_reshape(op: xnnpack.StaticReshapeOp, box: Box) -> list[Box] | None:
-    """The same box, if each dimension that it cuts is one of the operand's too: as large, with as much before it."""
-    before, after = shape_of(op.input), shape_of(op.output)
-    axes = {outer: axis for axis, (outer, size) in enumerate(zip(outer_sizes(before), before, strict=True)) if size > 1}
-    parts = list(whole(op.input))
-    for outer, size, part in zip(outer_sizes(after), after, box, strict=True):
-        if part == (0, size):
-            continue
-        axis = axes.get(outer)
-        if axis is None or before[axis] != size:
-            return None
-        parts[axis] = part
-    return [tuple(parts)]
-
-
-def outer_sizes(shape: Sequence[int]) -> list[int]:
-    """For each dimension the product of those before it."""
-    return [prod(shape[:axis]) for axis in range(len(shape))]
-
-
-BOXES: tuple[tuple[type[xnnpack.NodeOp], BoxesFunction], ...] = (
-    (xnnpack.SoftmaxOp, of_softmax),
-    (SameShapeOp, of_elementwise),
-    (xnnpack.ConvertOp, of_elementwise),
-    (xnnpack.BinaryOp, of_elementwise),
-    (xnnpack.FullyConnectedOp, of_fully_connected),
-    (xnnpack.BatchMatrixMultiplyOp, of_matrices),
-    (xnnpack.StaticTransposeOp, of_transpose),
-    (xnnpack.StaticReshapeOp, of_reshape),
-)
-"""The first class that an op is of counts: a softmax has its operand's shape but is not elementwise."""

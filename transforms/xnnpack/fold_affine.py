@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
+from xir.dialects.xnnpack.interfaces import Movement, movement_of
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.location import fused_location
@@ -20,9 +21,6 @@ from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack.legalizations.rule import bounds
-
-LinearOp = xnnpack.FullyConnectedOp | xnnpack.ConvolutionOp
-MOVES = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
 
 
 @dataclass(frozen=True)
@@ -83,20 +81,13 @@ def affine_of(op: xnnpack.BinaryOp, ctx: XirContext) -> Affine | None:
     return None
 
 
-def channel_axis(op: LinearOp) -> int:
-    """The axis of the filter that counts output channels."""
-    if isinstance(op, xnnpack.FullyConnectedOp):
-        return 0 if op.transpose_weights is None else 1
-    return 3 if isinstance(op, xnnpack.DepthwiseConv2dOp) else 0
-
-
 class WeightFolder:
     """Writes linear nodes with other weights."""
 
     def __init__(self, ctx: XirContext):
         self.ctx = ctx
 
-    def arrays(self, op: LinearOp) -> tuple[np.ndarray, np.ndarray] | None:
+    def arrays(self, op: xnnpack.WeightedOp) -> tuple[np.ndarray, np.ndarray] | None:
         """(filter, bias) if they are fp32 constants; an absent bias is zero."""
         values = [op.filter] if op.bias is None else [op.filter, op.bias]
         arrays: list[np.ndarray] = []
@@ -105,12 +96,12 @@ class WeightFolder:
                 return None
             arrays.append(storage_array(value.owner.elements, self.ctx, value.owner))
         if op.bias is None:
-            arrays.append(np.zeros(arrays[0].shape[channel_axis(op)], np.float32))
+            arrays.append(np.zeros(arrays[0].shape[op.channel_axis], np.float32))
         return arrays[0], arrays[1]
 
     def rewritten(
         self,
-        op: LinearOp,
+        op: xnnpack.WeightedOp,
         value: SSAValue,
         arrays: Sequence[np.ndarray],
         output: Sequence[float],
@@ -148,13 +139,16 @@ class FoldBehind(WeightFolder, RewritePattern):
         affine = affine_of(op, self.ctx)
         if affine is None:
             return
-        moves: list[xnnpack.StaticTransposeOp | xnnpack.StaticReshapeOp] = []
+        moves: list[Operation] = []
         value = affine.value
-        while isinstance(value.owner, MOVES) and value.has_one_use():
-            moves.append(value.owner)
-            value = value.owner.input
-        linear = value.owner
-        if not isinstance(linear, LinearOp) or not value.has_one_use() or (moves and not affine.is_uniform):
+        while (
+            isinstance(linear := value.owner, Operation)
+            and movement_of(linear) is Movement.PERMUTES
+            and value.has_one_use()
+        ):
+            moves.append(linear)
+            value = linear.operands[0]
+        if not isinstance(linear, xnnpack.WeightedOp) or not value.has_one_use() or (moves and not affine.is_uniform):
             return
         arrays = self.arrays(linear)
         low, high = linear.bounds
@@ -168,7 +162,7 @@ class FoldBehind(WeightFolder, RewritePattern):
         if not output[0] < output[1]:
             return
         by_channel = [1] * arrays[0].ndim
-        by_channel[channel_axis(linear)] = -1
+        by_channel[linear.channel_axis] = -1
         filter_array = arrays[0] * affine.factor.reshape(by_channel if affine.factor.size > 1 else -1)
         bias = arrays[1] * affine.factor + affine.offset
         folded = self.rewritten(linear, linear.input, (filter_array, bias), output, op, rewriter)
@@ -177,13 +171,13 @@ class FoldBehind(WeightFolder, RewritePattern):
     def moved(
         self,
         value: SSAValue,
-        moves: Sequence[xnnpack.StaticTransposeOp | xnnpack.StaticReshapeOp],
+        moves: Sequence[Operation],
         rewriter: PatternRewriter,
     ) -> SSAValue:
         """The moves, last first, applied to another value of the same type."""
         for move in reversed(moves):
             copy = type(move).create(
-                operands=[value], result_types=[move.output.type], properties=dict(move.properties)
+                operands=[value], result_types=list(move.result_types), properties=dict(move.properties)
             )
             copy.location = move.location
             rewriter.insert(copy)

@@ -24,17 +24,16 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import movement_of, rearranges
 from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.transforms.analysis.static_tensor import dequantised, quantised, range_of, with_short_scales
-from xir.transforms.xnnpack._stays_float import WEIGHTED, report_filter, report_floats
+from xir.transforms.xnnpack._stays_float import report_filter, report_floats
 
 OpT = TypeVar("OpT", bound=Operation)
 
-SINKS = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp, xnnpack.StaticSliceOp, xnnpack.CopyOp)
-"""Nodes that only move elements."""
 KNOWN_RANGES = {
     "sigmoid": UniformType.per_tensor(i8, f32, 1 / 256, -128),
     "tanh": UniformType.per_tensor(i8, f32, 1 / 128),
@@ -89,12 +88,12 @@ class Folder:
             if isinstance(op, xnnpack.ConvertOp) and op.parent is not None and is_quantise(op):
                 self.fold_quantise(op)
         for op in list(self.block.ops):
-            if isinstance(op, WEIGHTED):
+            if isinstance(op, xnnpack.WeightedOp):
                 self.fold_dynamic(op)
         self.erase_unused()
         report_floats(self.block, self.ctx)
         for op in list(self.block.ops):
-            if isinstance(op, WEIGHTED):
+            if isinstance(op, xnnpack.WeightedOp):
                 self.fold_weights(op)
         self.erase_unused()
         for op in list(self.block.ops):
@@ -170,13 +169,13 @@ class Folder:
             return None
         operands: list[SSAValue] = []
         for value in node.operands:
-            if isinstance(node, WEIGHTED) and value is node.bias:
+            if isinstance(node, xnnpack.WeightedOp) and value is node.bias:
                 continue
             source = self.integers_of(value, node)
             if source is None:
                 return None
             operands.append(source)
-        if isinstance(node, WEIGHTED) and node.bias is not None:
+        if isinstance(node, xnnpack.WeightedOp) and node.bias is not None:
             bias = self.integer_bias(node.bias, operands[0], operands[1], node)
             if bias is None:
                 return None
@@ -189,7 +188,7 @@ class Folder:
         if source is not None:
             return source
         owner = value.owner
-        if isinstance(node, WEIGHTED) and value is node.filter and isinstance(owner, xnnpack.ConstantOp):
+        if isinstance(node, xnnpack.WeightedOp) and value is node.filter and isinstance(owner, xnnpack.ConstantOp):
             return self.signs_of(owner, node)
         if not isinstance(node, xnnpack.BinaryOp):
             return None
@@ -202,11 +201,9 @@ class Folder:
                 return None if made is None else made.results[0]
         return None
 
-    def signs_of(
-        self, op: xnnpack.ConstantOp, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp
-    ) -> SSAValue | None:
+    def signs_of(self, op: xnnpack.ConstantOp, node: xnnpack.WeightedOp) -> SSAValue | None:
         """A filter that sums or picks elements: the weights of each channel are one number, its negative or 0."""
-        axis = channel_axis(node)
+        axis = node.channel_axis
         numbers = constant_array(op.value, self.ctx, op)
         magnitudes = np.abs(np.moveaxis(numbers, axis, 0).reshape(numbers.shape[axis], -1))
         scales = magnitudes.max(1)
@@ -243,7 +240,7 @@ class Folder:
             element = UniformType.per_axis(i32, f32, 0, scales.astype(np.float64).tolist())
         return self.constant(array, element, bias.owner, node)
 
-    def fold_dynamic(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> None:
+    def fold_dynamic(self, node: xnnpack.WeightedOp) -> None:
         """Give a node whose input is quantised at run time the integers of that, and its filter in integers."""
         kernel = dequantised_from(node.filter)
         source = None if kernel is None else self.quantised_at_run_time(node)
@@ -257,7 +254,7 @@ class Folder:
             report_filter(node, element_type(source), element_type(kernel), self.ctx)
             self.reported.add(node)
 
-    def fold_weights(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> None:
+    def fold_weights(self, node: xnnpack.WeightedOp) -> None:
         """Give a node whose input stays in floating point its filter in integers, and add the bias behind it.
 
         XNNPACK's kernels would multiply the bias by the filter's scales (`src/f32-qc8w-gemm`).
@@ -281,7 +278,7 @@ class Folder:
             product = self.insert(add, node, node).output
         self.replace(node, [product])
 
-    def as_held(self, kernel: SSAValue, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue:
+    def as_held(self, kernel: SSAValue, node: xnnpack.WeightedOp) -> SSAValue:
         """A constant filter with the scales that XNNPACK has where the input's are not known: one for each output
         channel also where one serves all, and those of blocks in bf16."""
         element, owner = element_type(kernel), kernel.owner
@@ -289,7 +286,7 @@ class Folder:
             return kernel
         wanted = element
         if element.is_per_tensor:
-            axis = channel_axis(node)
+            axis = node.channel_axis
             scales = [element.scale] * shape_of(kernel)[axis]
             zero_points = [element.zero_point] * len(scales)
             wanted = UniformType.per_axis(element.storage, f32, axis, scales, zero_points, range_of(element))
@@ -302,13 +299,13 @@ class Folder:
         )
         return self.insert(made, owner, node).results[0]
 
-    def quantised_at_run_time(self, node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> SSAValue | None:
+    def quantised_at_run_time(self, node: xnnpack.WeightedOp) -> SSAValue | None:
         """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""
         moves: list[Operation] = []
         value = node.input
-        while isinstance(value.owner, SINKS):
-            moves.append(value.owner)
-            value = value.owner.operands[0]
+        while isinstance(move := value.owner, Operation) and rearranges(move):
+            moves.append(move)
+            value = move.operands[0]
         source = dequantised_from(value)
         if source is None or not isinstance(element_type(source), xnnpack.DynamicType):
             return None
@@ -415,11 +412,6 @@ def conversion(value: SSAValue) -> xnnpack.ConvertOp:
     return value.owner
 
 
-def channel_axis(node: xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp) -> int:
-    """The dimension of a filter that counts output channels."""
-    return node.CHANNEL_AXIS if isinstance(node, xnnpack.ConvolutionOp) else 0
-
-
 def is_quantise(op: xnnpack.ConvertOp) -> bool:
     """Whether a conversion rounds numbers to integers with a known scale."""
     return isinstance(element_type(op.input), Float32Type) and isinstance(element_type(op.output), UniformType)
@@ -433,7 +425,7 @@ def is_activation(value: SSAValue) -> bool:
 
 def is_move(op: Operation) -> bool:
     """Whether a node gives elements of its operands, or constants, without computing: rounding goes before or after."""
-    return isinstance(op, (*SINKS, xnnpack.ConcatenateOp, xnnpack.StaticConstantPadOp, xnnpack.MaxPooling2dOp))
+    return movement_of(op) is not None
 
 
 def keeps_numbers(op: Operation, element: Attribute) -> bool:

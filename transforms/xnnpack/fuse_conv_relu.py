@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.kinds import BOUNDED_BINARY
+from xir.dialects.xnnpack.interfaces import rearranges
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack.legalizations.rule import bounds
-
-MOVES = (xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp, xnnpack.StaticSliceOp)
-"""Nodes that only move elements: clamping before or after them is the same."""
 
 
 class FuseClamp(RewritePattern):
@@ -43,12 +40,9 @@ def bounded_producer(value: SSAValue) -> xnnpack.BoundedOp | None:
     """The node with output bounds that makes `value`, through nodes that only move data, each with this one use."""
     while value.has_one_use():
         owner = value.owner
-        if isinstance(owner, MOVES):
-            value = owner.input
-        elif isinstance(owner, xnnpack.BinaryOp):
-            return owner if owner.kind.data in BOUNDED_BINARY else None
-        else:
-            return owner if isinstance(owner, xnnpack.BoundedOp) else None
+        if not isinstance(owner, Operation) or not rearranges(owner):
+            return owner if isinstance(owner, xnnpack.BoundedOp) and owner.can_clamp else None
+        value = owner.operands[0]
     return None
 
 

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
@@ -62,7 +63,7 @@ def propagate(block: Block, ctx: XirContext) -> None:
                 block.erase_op(op)
         elif isinstance(op, xnnpack.NodeOp) and any(result in wanted for result in op.results):
             dynamic = [value for value in op.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
-            if op.MOVES and dynamic and all(value in wide for value in dynamic):
+            if moves_data(op) and dynamic and all(value in wide for value in dynamic):
                 move_in_fp32(op, wide, ctx)
     for op in reversed(list(narrowings(block))):
         if op.output.first_use is None:
@@ -76,7 +77,7 @@ def wanted_in_fp32(block: Block) -> set[SSAValue]:
         if isinstance(op, xnnpack.ConvertOp):
             if element_type(op.input) in SHORT and element_type(op.output) == f32:
                 wanted.add(op.input)
-        elif isinstance(op, xnnpack.NodeOp) and op.MOVES and any(result in wanted for result in op.results):
+        elif isinstance(op, xnnpack.NodeOp) and moves_data(op) and any(result in wanted for result in op.results):
             wanted.update(op.operands)
     return wanted
 

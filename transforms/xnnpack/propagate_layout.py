@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, tensor_type, u32s
+from xir.dialects.xnnpack.interfaces import AnyLayout
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.location import location_of
@@ -47,28 +48,11 @@ Layouts = dict[Operation, Layout]
 Move = tuple[SSAValue, Layout]
 """A value and the permutation that it is needed in."""
 
-FLEXIBLE = (
-    xnnpack.UnaryOp,
-    xnnpack.ClampOp,
-    xnnpack.EluOp,
-    xnnpack.LeakyReluOp,
-    xnnpack.ConvertOp,
-    xnnpack.CopyOp,
-    xnnpack.BinaryOp,
-    xnnpack.ConcatenateOp,
-    xnnpack.StaticConstantPadOp,
-    xnnpack.StaticSliceOp,
-)
-"""Nodes that compute the same in any layout, once the properties that name dimensions are permuted along."""
-
 DYNAMIC_SIZE = 64
 """What a dimension of unknown size counts as."""
 
 TILE_BYTES = 32
 """The side of the squares that XNNPACK's transposes work on (`src/configs/transpose-config.c`, AVX2; half on Arm)."""
-
-BY_DIMENSION = ("offsets", "sizes", "pre_paddings", "post_paddings")
-"""Properties with an element for each dimension."""
 
 
 @cache
@@ -408,7 +392,7 @@ def moves(island: Island, layouts: Layouts) -> dict[Move, int]:
 
 def is_flexible(op: Operation) -> bool:
     """Whether the op may run in any layout: all of its operands have the result's rank, or are constants."""
-    if not isinstance(op, FLEXIBLE):
+    if not op.has_trait(AnyLayout):
         return False
     rank = rank_of(op.results[0])
     return all(rank_of(v) == rank or isinstance(v.owner, xnnpack.ConstantOp) for v in op.operands)
@@ -443,13 +427,16 @@ def transpose_cost(shape: Sequence[int], perm: Layout, element: Attribute) -> in
 
 def relaid(op: Operation, layout: Layout) -> Operation:
     """A copy of a flexible op whose operands are in `layout` already."""
-    properties = dict(op.properties)
-    for name in BY_DIMENSION:
-        if (values := properties.get(name)) is not None:
-            assert isinstance(values, DenseArrayBase)
-            properties[name] = u32s([ints(values)[axis] for axis in layout])
-    if isinstance(op, xnnpack.ConcatenateOp):
-        properties["axis"] = IntegerAttr(layout.index(op.axis.value.data), i32)
+    properties, described = dict(op.properties), op.get_trait(AnyLayout)
+    assert described is not None
+    for name in described.by_dimension:
+        values = properties[name]
+        assert isinstance(values, DenseArrayBase)
+        properties[name] = u32s([ints(values)[axis] for axis in layout])
+    if described.dimension is not None:
+        dimension = properties[described.dimension]
+        assert isinstance(dimension, IntegerAttr)
+        properties[described.dimension] = IntegerAttr(layout.index(dimension.value.data), i32)
     result = op.results[0]
     result_type = tensor_type(element_type(result), [shape_of(result)[axis] for axis in layout])
     return type(op).create(operands=list(op.operands), result_types=[result_type], properties=properties)

@@ -28,8 +28,6 @@ from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.analysis.sizes import OpenSizes
 from xir.transforms.xnnpack._constants import part_of
 
-MOVES = (xnnpack.StaticReshapeOp, xnnpack.StaticTransposeOp)
-
 
 @dataclass(eq=False)
 class Part:

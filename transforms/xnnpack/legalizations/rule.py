@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
+from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.transforms.analysis.sizes import OpenSize, OpenSizes
@@ -237,7 +238,7 @@ def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
     """Whether a node whose result has the 16-bit type `element` is built in fp32, between conversions."""
     if not op.accepts(op.element_types()):
         return element in (f16, bf16)
-    return element == bf16 and not op.MOVES and not isinstance(op, xnnpack.ConvertOp)
+    return element == bf16 and not moves_data(op) and not isinstance(op, xnnpack.ConvertOp)
 
 
 def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
