@@ -25,6 +25,18 @@ func.func @fp16_norm(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
 
 // -----
 
+// Nor does e^x have all of fp16's range in fp16 arithmetic, which some processors' kernels compute it in.
+// CHECK-LABEL: func.func @fp16_exp(
+// CHECK:         [[X:%.+]] = xnnpack.convert {{%.+}} : tensor<4xf16> -> tensor<4xf32>
+// CHECK-NEXT:    [[Y:%.+]] = xnnpack.unary exp [[X]] : tensor<4xf32> -> tensor<4xf32>
+// CHECK-NEXT:    xnnpack.convert [[Y]] : tensor<4xf32> -> tensor<4xf16>
+func.func @fp16_exp(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = edge.exp(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  func.return %0 : tensor<4xf16>
+}
+
+// -----
+
 // There are no fp16 filters for transposed convolutions on fp16.
 // CHECK-LABEL: func.func @fp16_deconvolution(
 // CHECK:         xnnpack.deconv2d {{%.+}}, {{%.+}} {stride = array<i32: 2, 2>{{.*}}} : (tensor<1x3x3x2xf32>, tensor<4x2x2x2xf32>) -> tensor<1x6x6x4xf32>

@@ -59,6 +59,16 @@ class Quantized(Enum):
     """The result has the parameters of the operands, which all have the same."""
 
 
+PARTLY_RIGHT_IN_FP16 = frozenset({"cosine", "exp", "log", "reciprocal_square_root", "sine"})
+"""Functions that XNNPACK's kernels in native fp16 arithmetic (Armv8.2, AVX512-FP16) compute for some numbers only.
+
+Found with every finite number on an Arm processor. e^x is off by up to 5 units in the last place, and infinite from
+10.75 on (2^16 has no exponent in fp16); its kernel for processors without such arithmetic has no result below 3e-5.
+log x is off by 34 units above 46,317, where x·√2 overflows, 1/√x by half of itself above 16,384, where its square is
+too small to be kept. sin x and cos x are noise from about 800 on, where fp16 rounds to no multiple of π/2 any more.
+Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501b.
+"""
+
 NCHW_TO_NHWC = (0, 2, 3, 1)
 NHWC_TO_NCHW = (0, 3, 1, 2)
 
@@ -238,6 +248,8 @@ def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
     """Whether a node whose result has the 16-bit type `element` is built in fp32, between conversions."""
     if not op.accepts(op.element_types()):
         return element in (f16, bf16)
+    if element == f16 and isinstance(op, xnnpack.UnaryOp):
+        return op.kind.data in PARTLY_RIGHT_IN_FP16
     return element == bf16 and not moves_data(op) and not isinstance(op, xnnpack.ConvertOp)
 
 

@@ -144,9 +144,15 @@ def sinh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.log1p")
 def log1p(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """log(1 + self), without the loss of digits near 0."""
+    """log(1 + self), without the loss of digits near 0.
+
+    XNNPACK's logarithm of infinity is infinity on some processors only; what infinity is above the largest number is it
+    everywhere.
+    """
     value = argument(op, b, "self")
-    return returned(op, b, b.binary("add", b.unary("log", plus(b, value, 1.0)), lost_by_one(b, finite(b, value))))
+    number = finite(b, value)
+    curve = b.binary("add", b.unary("log", plus(b, number, 1.0)), lost_by_one(b, number))
+    return returned(op, b, b.binary("add", curve, difference(b, value, number)))
 
 
 def logarithm_of_one_plus(b: NodeBuilder, value: SSAValue) -> SSAValue:

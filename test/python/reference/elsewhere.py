@@ -1,0 +1,103 @@
+"""xir's runtime on another processor: the native runner, as a command, behind the interface of `xir.runtime`.
+
+Tests of numbers are written against `Runtime.get()`. With pytest's `--on COMMAND` they get this instead, and compare
+what another processor computes by the same bounds: an emulated one, or a device that COMMAND copies files to.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from xir.runtime import Method, MethodMetadata, Program, Runtime, XirRuntimeError
+
+HOST = Runtime()
+"""Reads a program's metadata; it loads on the host as well."""
+
+BITS = {torch.bfloat16: torch.int16}
+
+
+@dataclass(frozen=True)
+class MethodElsewhere:
+    """A method of a program, loaded anew for each execution."""
+
+    command: Sequence[str]
+    file: bytes
+    threads: int | None
+    host: Method
+
+    @property
+    def metadata(self) -> MethodMetadata:
+        """What the host's runtime says of it."""
+        return self.host.metadata
+
+    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs, as `xir.runtime.Method.execute` gives them."""
+        with TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            (folder / "model.pte").write_bytes(self.file)
+            paths = [self.write(value, folder / f"input_{i}.npy") for i, value in enumerate(inputs)]
+            arguments = ["--model_path", folder / "model.pte", "--method", self.metadata.name, "--output_dir", folder]
+            arguments += ["--warmup", "0", "--iterations", "1", "--threads", str(self.threads or 1)]
+            if paths:
+                arguments += ["--inputs", ",".join(map(str, paths))]
+            done = subprocess.run([*self.command, *arguments], capture_output=True, text=True)
+            if done.returncode:
+                raise XirRuntimeError(f"exit code {done.returncode}: {done.stderr}")
+            as_numpy = any(isinstance(value, np.ndarray) for value in inputs)
+            return [self.read(folder / f"output_{i}.npy", i, as_numpy) for i in range(self.metadata.num_outputs())]
+
+    @staticmethod
+    def write(value: Any, path: Path) -> Path:
+        """Write an input as the runner reads it, in C order."""
+        if isinstance(value, torch.Tensor):
+            value = value.detach().contiguous()
+            value = value.view(BITS[value.dtype]).numpy().view(np.uint16) if value.dtype in BITS else value.numpy()
+        np.save(path, np.ascontiguousarray(value).reshape(np.shape(value)))
+        return path
+
+    def read(self, path: Path, index: int, as_numpy: bool) -> Any:
+        """Read an output; bfloat16 travels as bits."""
+        array: Any = np.load(path)
+        if as_numpy:
+            return array
+        name = self.metadata.outputs[index].dtype
+        return (
+            torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+            if name == "bfloat16"
+            else torch.from_numpy(array)
+        )
+
+
+@dataclass(frozen=True)
+class ProgramElsewhere:
+    """A program whose methods run by the command."""
+
+    command: Sequence[str]
+    file: bytes
+    threads: int | None
+    host: Program
+
+    def load_method(self, name: str = "forward") -> MethodElsewhere:
+        """A method that each call runs in a process of its own."""
+        return MethodElsewhere(self.command, self.file, self.threads, self.host.load_method(name))
+
+
+@dataclass(frozen=True)
+class RunnerElsewhere:
+    """What `Runtime.get()` answers."""
+
+    command: Sequence[str]
+
+    def load_program(self, source: Any, *, threads: int | None = None, **options: Any) -> ProgramElsewhere:
+        """A program from a path or bytes."""
+        file = Path(source).read_bytes() if isinstance(source, str | os.PathLike) else bytes(source)
+        return ProgramElsewhere(self.command, file, threads, HOST.load_program(file, threads=1, **options))
