@@ -40,7 +40,7 @@ from xir.transforms.delegate._groups import (
 from xir.transforms.delegate._op_filter import Selection, op_names
 from xir.transforms.delegate._outline import outline
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
-from xir.transforms.xnnpack.legalizations import RULES, SYMBOLIC, NodeBuilder, RefusalError
+from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder, RefusalError
 from xir.transforms.xnnpack.legalizations.quantization import is_looked_through
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
@@ -191,6 +191,8 @@ class Lowering:
             return RefusalError("a size among its arguments is known only at run time")
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
             return RefusalError("its result has no elements")
+        if op.name not in EMPTY and any(0 in shape_of(value) for value in tensors(op)):
+            return RefusalError("an operand has no elements")
         builder = NodeBuilder(self.ctx, self.target, op, sizes)
         try:
             if (reason := self.ctx.refused.get(op.location)) is not None:
@@ -242,6 +244,11 @@ class Lowering:
         self.ctx.diagnostics.emit(
             NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
         )
+
+
+def tensors(op: edge.EdgeOp) -> Sequence[SSAValue]:
+    """The operands but sizes."""
+    return op.operands[: len(op.operands) - len(op.symbols)]
 
 
 def check_node(op: xnnpack.NodeOp) -> None:

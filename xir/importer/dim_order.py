@@ -14,8 +14,8 @@ def in_memory(value: Any) -> tuple[Any, tuple[int, ...] | None]:
     ExecuTorch's programs take inputs in the order of the sample that the program was exported with. Its runtime takes
     images in channels-last memory and else torch's own order only; a sample that lies otherwise counts as in order.
     """
-    if not isinstance(value, torch.Tensor) or value.ndim != len(CHANNELS_LAST) or value.is_contiguous():
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.ndim != len(CHANNELS_LAST):
         return value, None
-    if not value.is_contiguous(memory_format=torch.channels_last):
+    if value.is_contiguous() or not value.is_contiguous(memory_format=torch.channels_last):
         return value, None
     return value.permute(CHANNELS_LAST), CHANNELS_LAST

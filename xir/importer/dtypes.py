@@ -78,10 +78,13 @@ def is_dynamic(value: object) -> bool:
 def import_type(value: Any, location: LocationAttr) -> Attribute:
     """The type of an fx value: a tensor's with `?` for open sizes, i64 for a size, f64, i1.
 
-    DiagnosticError at `location` if there is none, or if a size depends on data.
+    DiagnosticError at `location` if there is none, as for sparse tensors, or if a size depends on data.
     """
     match value:
         case torch.Tensor():
+            if value.layout is not torch.strided:
+                layout = str(value.layout).removeprefix("torch.")
+                raise DiagnosticError(location, f"a {layout} tensor has no form here: make it dense (x.to_dense())")
             if value.dtype not in ELEMENT_TYPES:
                 raise DiagnosticError(location, f"element type {value.dtype} has no form here")
             shape = tuple(_open_size(size, location) if is_open(size) else size for size in value.shape)

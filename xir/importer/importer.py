@@ -56,6 +56,18 @@ _SYMBOLIC = {
 }
 """Arithmetic on sizes, by the name of ExecuTorch's kernel (`executorch_prim::add.Scalar`)."""
 
+_ASSERTIONS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_assert_async",
+        "_assert_scalar",
+        "_assert_tensor_metadata",
+        "sym_constrain_range",
+        "sym_constrain_range_for_size",
+    )
+)
+"""What a program asserts of its operands, which a compiled one takes for granted."""
+
 
 def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: str = "forward") -> ModuleOp:
     """Import a program as `func.func @entry`, its weights into the context's blob store without copying them.
@@ -201,11 +213,16 @@ class _Importer:
                     raise DiagnosticError(node_location(node), f"a {node.op} of '{node.target}' has no form here")
 
     def _import_python(self, node: Node, location: LocationAttr, values: dict[Node, Any]) -> None:
-        """Results of an operator by index, and arithmetic on sizes."""
+        """Results of an operator by index or as a named tuple, and arithmetic on sizes."""
         if node.target is operator.getitem:
             source, index = node.args
             assert isinstance(source, Node)
             values[node] = values[source][index]
+            return
+        if isinstance(node.target, type) and issubclass(node.target, tuple):
+            # typing.NamedTuple takes its fields one by one, torch.return_types as one sequence.
+            fields = node.args if hasattr(node.target, "_fields") else node.args[0]
+            values[node] = import_value(fields, values)
             return
         name = _SYMBOLIC.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
         if name is None:
@@ -218,13 +235,11 @@ class _Importer:
     def _import_call(self, node: Node) -> None:
         target = node.target
         assert isinstance(target, Operator)
-        if not target._schema.returns:
-            if target._schema.is_mutable:
-                raise self._mutation(node)
-            return  # an assertion about its operands, which export has checked
         if target._schema.is_mutable:
+            if not target._schema.returns:
+                raise self._mutation(node)
             target = self._overwrite(node, target)
-        self._import_operator(node, target, node.meta["val"], node_location(node), self.values)
+        self._import_operator(node, target, node.meta.get("val", ()), node_location(node), self.values)
         if (base := self.renamed.get(node)) is not None:
             for name in (base, *self.names[base]):
                 self.values[name] = self.values[node]
@@ -250,7 +265,12 @@ class _Importer:
     def _import_operator(
         self, node: Node, target: Operator, result: Any, location: LocationAttr, values: dict[Node, Any]
     ) -> None:
-        """Import one call, into `values[node]`; `values` also has its operands."""
+        """Import one call, into `values[node]`; `values` also has its operands.
+
+        `result` is the fake value or values of the result, empty for an operator without any.
+        """
+        if target._schema.name in _ASSERTIONS:
+            return
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
@@ -289,13 +309,9 @@ class _Importer:
                 case "get_attr":
                     inner[step] = self._constant(getattr(graph, str(step.target)), f"{node.name}.{step.target}")
                 case "output":
-                    output = step.args[0]
-                    if isinstance(output, list | tuple):
-                        values[node] = [None if o is None else inner[o] for o in output]
-                    else:
-                        values[node] = inner[output]
+                    values[node] = import_value(step.args[0], inner)
                 case _ if isinstance(step.target, Operator):
-                    self._import_operator(step, step.target, step.meta["val"], location, inner)
+                    self._import_operator(step, step.target, step.meta.get("val", ()), location, inner)
                 case _:
                     self._import_python(step, location, inner)
         return True

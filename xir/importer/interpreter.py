@@ -67,6 +67,8 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
         result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:
         raise DiagnosticError(op, f"{op.schema.qualified_name}: {e}") from e
+    if result is None:
+        return ()
     return result if isinstance(result, list | tuple) else (result,)
 
 

@@ -162,17 +162,17 @@ def pad(self: torch.Tensor, pad: Sequence[int], mode: str = "constant", value: f
 
 @decomposes(aten._pad_circular.default)
 def circular_border(self: torch.Tensor, pad: Sequence[int]) -> torch.Tensor:
-    """What stands at the other end, put before the beginning and behind the end."""
+    """What stands at the other end, put before the beginning and behind the end, once negative padding has cut."""
     value = self
     for i in range(len(pad) // 2):
         dim, before, after = self.dim() - 1 - i, pad[2 * i], pad[2 * i + 1]
-        size = self.shape[dim]
-        inner = value.narrow(dim, max(-before, 0), size + min(before, 0) + min(after, 0))
+        size = self.shape[dim] + min(before, 0) + min(after, 0)
+        inner = value.narrow(dim, max(-before, 0), size)
         parts = [inner]
         if before > 0:
-            parts.insert(0, value.narrow(dim, size - before, before))
+            parts.insert(0, inner.narrow(dim, size - before, before))
         if after > 0:
-            parts.append(value.narrow(dim, 0, after))
+            parts.append(inner.narrow(dim, 0, after))
         value = aten.cat(parts, dim) if len(parts) > 1 else inner
     return value
 

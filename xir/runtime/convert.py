@@ -35,6 +35,8 @@ def physical_from_torch(tensor: torch.Tensor, dim_order: Sequence[int]) -> Array
     tensor = tensor.detach()
     if tensor.device.type != "cpu":
         raise XirRuntimeError(f"a tensor is on device '{tensor.device}'; move it to the CPU")
+    if tensor.layout is not torch.strided:
+        raise XirRuntimeError(f"a tensor's layout is {tensor.layout}; make it dense (x.to_dense())")
     if tuple(dim_order) != tuple(range(len(dim_order))):
         tensor = tensor.permute(*dim_order)
     tensor = tensor.resolve_conj().resolve_neg().contiguous()

@@ -68,9 +68,11 @@ def find_operator(name: str) -> OpOverload | None:
         found = None
     else:
         found = torch_operator(namespace, qualified)
-    if (found is None or fills_list(found)) and name in functional_names():
+    if found is None and name in functional_names():
         namespace, _, qualified = functional_names()[name].partition("::")
         found = torch_operator(namespace, qualified)
+    elif found is not None and fills_list(found):
+        found = functional_form(found)
     if found is None or any(argument.name == "filename" for argument in schema_of(found).arguments):
         return None
     return found
@@ -79,6 +81,19 @@ def find_operator(name: str) -> OpOverload | None:
 def fills_list(op: OpOverload) -> bool:
     """Whether an operator writes to the tensors of a list."""
     return any(argument.is_out and "List" in str(argument.type) for argument in schema_of(op).arguments)
+
+
+def functional_form(op: OpOverload) -> OpOverload | None:
+    """The operator that an out variant is a variant of: the overload that takes its other arguments."""
+    outs = {argument.name for argument in schema_of(op).arguments if argument.is_out}
+    wanted = [(name, type) for name, type in arguments_of(op) if name not in outs]
+    forms = (getattr(op.overloadpacket, name) for name in op.overloadpacket.overloads())
+    return next((form for form in forms if arguments_of(form) == wanted), None)
+
+
+def arguments_of(op: OpOverload) -> list[tuple[str, str]]:
+    """Name and type of each argument."""
+    return [(argument.name, str(argument.type)) for argument in schema_of(op).arguments]
 
 
 def torch_operator(namespace: str, qualified: str) -> OpOverload | None:
@@ -139,7 +154,7 @@ def run(op: OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
         else:
             positional.append(value)
     returned = op(*positional, **keywords)
-    if not written:
+    if not written and returned is not None:
         results = returned if isinstance(returned, tuple | list) else (returned,)
         # A program passes either each result by itself, or the list that they make.
         is_list = isinstance(returned, list) and isinstance(arguments[len(schemas)], list)

@@ -34,6 +34,37 @@ func.func @converted(%x: tensor<3x4xf32>) -> tensor<3xf64> {
 
 // -----
 
+// A scalar, or one element along the dimension, is what it is reduced to, whichever of its dimensions ATen is given.
+// CHECK-LABEL: func.func @of_one(
+// CHECK:         ^bb0(%[[Y:.*]]: tensor<3x1xf32>, %[[X:.*]]: tensor<f32>):
+// CHECK-NEXT:    %[[S:.*]] = xnnpack.static_reshape %[[Y]] {new_shape = array<i32: 3>}
+// CHECK-NEXT:    xnnpack.unary abs %[[X]]
+// CHECK-NEXT:    xnnpack.unary exp %[[X]]
+// CHECK-NEXT:    xnnpack.unary negate %[[X]]
+// CHECK-NEXT:    xnnpack.unary floor %[[X]]
+// CHECK-NEXT:    xnnpack.unary square_root %[[X]]
+// CHECK-NEXT:    xnnpack.unary abs %[[S]]
+// CHECK-NEXT:    xnnpack.yield
+func.func @of_one(%x: tensor<f32>, %y: tensor<3x1xf32>)
+    -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xf32>) {
+  %0 = edge.sum(%x) : (tensor<f32>) -> tensor<f32>
+  %1 = edge.mean.dim(%x) {dim = array<i64: 0>} : (tensor<f32>) -> tensor<f32>
+  %2 = edge.amax(%x) {dim = array<i64: -1>, keepdim = true} : (tensor<f32>) -> tensor<f32>
+  %3 = edge.amin(%x) : (tensor<f32>) -> tensor<f32>
+  %4 = edge.prod.dim_int(%x) {dim = 0 : i64} : (tensor<f32>) -> tensor<f32>
+  %5 = edge.sum.dim_IntList(%y) {dim = array<i64: 1>} : (tensor<3x1xf32>) -> tensor<3xf32>
+  %a = edge.abs(%0) : (tensor<f32>) -> tensor<f32>
+  %b = edge.exp(%1) : (tensor<f32>) -> tensor<f32>
+  %c = edge.neg(%2) : (tensor<f32>) -> tensor<f32>
+  %d = edge.floor(%3) : (tensor<f32>) -> tensor<f32>
+  %e = edge.sqrt(%4) : (tensor<f32>) -> tensor<f32>
+  %f = edge.abs(%5) : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %a, %b, %c, %d, %e, %f
+      : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @variance_of_one(
 // CHECK:         edge.var.dim
 func.func @variance_of_one(%x: tensor<3x1xf32>) -> tensor<3xf32> {

@@ -1,6 +1,7 @@
 """Importing exported programs: what a module means in torch is what its edge form means."""
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,30 @@ def test_custom_operator() -> None:
 def test_opaque_op_names_its_kernel() -> None:
     (op,) = [op for op in imported(torch.erfinv, (X,)).walk() if isinstance(op, edge.OpaqueOp)]
     assert op.out_kernel == "aten::erfinv.out"
+
+
+def test_decompositions_with_named_results() -> None:
+    """torch's decompositions answer structures of their own, of which a result is a field, or a list of results."""
+    assert names(check(torch.aminmax, X)) == ["amin", "amax"]
+    assert names(check(lambda x: tuple(x.aminmax(dim=1)), X)) == ["amin", "amax"]
+    edges = names(imported(lambda x: torch.histogramdd(x, [2, 3, 4]).bin_edges, (X,)))
+    assert edges == ["opaque", "opaque"]
+
+
+def test_checks_of_data_are_kept() -> None:
+    """`linalg.inv` asserts that the matrix has an inverse; what export has checked, the element type, is left out."""
+    ops = [op for op in check(torch.linalg.inv, torch.eye(3) + 1).walk() if isinstance(op, edge.OpaqueOp)]
+    assert [op.schema.qualified_name for op in ops] == ["aten::linalg_inv_ex", "aten::_linalg_check_errors"]
+    assert names(check(lambda x: x.to(torch.float64), X)) == ["_to_copy"]
+
+
+def test_sparse_tensors_are_refused() -> None:
+    for function, x in [
+        (lambda x: x * 2, X.to_sparse()),
+        (lambda x: x * 2, X.to_sparse_csr()),
+        (lambda x: x.to_sparse(), X),
+    ]:
+        assert re.search(r"a sparse_\w+ tensor has no form here: make it dense", str(rejected(function, x)))
 
 
 def test_decomposed_ops_are_traced_once() -> None:

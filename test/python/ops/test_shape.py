@@ -138,3 +138,9 @@ BORDERS = [((2, 1), r(2, 3, 5)), ((2, 1), r(3, 5)), ((1, 2, 3, 0), X), ((1, 2, 0
 @pytest.mark.parametrize(("pad", "x"), BORDERS, ids=lambda value: str(value) if isinstance(value, tuple) else "")
 def test_borders(mode: str, pad: tuple[int, ...], x: torch.Tensor) -> None:
     assert_whole(lambda x: F.pad(x, pad, mode=mode), (x,))
+
+
+@pytest.mark.parametrize(("pad", "x"), [((-1, 1, -2, 1), X), ((1, -1), r(2, 3, 5))])
+def test_circular_borders_of_what_is_left(pad: tuple[int, ...], x: torch.Tensor) -> None:
+    """ATen first cuts what negative padding says."""
+    assert_whole(lambda x: F.pad(x, pad, mode="circular"), (x,))

@@ -73,6 +73,28 @@ def test_what_torch_raises_is_told_in_one_line():
     assert "Traceback" not in str(error.value)
 
 
+def test_a_list_of_results_may_be_resized():
+    x = torch.rand(6, 2)
+    method = load(lambda x: torch.histogramdd(x, [2, 3]), x)
+    expected = torch.histogramdd(x, [2, 3])
+    for out, reference in zip(method.execute([x]), [expected.hist, *expected.bin_edges], strict=True):
+        torch.testing.assert_close(out, reference)
+
+
+def test_operators_without_results_run():
+    method = load(torch.linalg.inv, torch.eye(3))
+    x = torch.eye(3) * 2
+    torch.testing.assert_close(method.execute([x])[0], torch.linalg.inv(x))
+    with pytest.raises(XirRuntimeError, match="singular"):
+        method.execute([torch.zeros(3, 3)])
+
+
+def test_sparse_inputs_are_refused():
+    method = load(lambda x: x + x, torch.eye(3))
+    with pytest.raises(XirRuntimeError, match="make it dense"):
+        method.execute([torch.eye(3).to_sparse()])
+
+
 def test_unknown_operators():
     assert find_kernel("aten::no_such_operator.out") is None
     assert find_kernel("nonsense") is None

@@ -60,8 +60,9 @@ def _product(b: EdgeBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         if len(shape_of(lhs)) == 2:
             return b.call("mm", self=lhs, mat2=rhs)
         # One matrix for all batches: their rows are those of one matrix.
-        rows = b.view(lhs, (-1, b.size(lhs, -1)))
-        return b.view(b.call("mm", self=rows, mat2=rhs), (*b.sizes(lhs)[:-1], b.size(rhs, -1)))
+        *outer, inner = b.sizes(lhs)
+        rows = b.view(lhs, (b.product(outer) if inner == 0 else -1, inner))
+        return b.view(b.call("mm", self=rows, mat2=rhs), (*outer, b.size(rhs, -1)))
     batch = _broadcast(b, lhs, rhs)
     count = b.product(batch)
     matrices = [_batched(b, value, batch, count) for value in (lhs, rhs)]

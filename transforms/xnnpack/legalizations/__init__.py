@@ -15,6 +15,7 @@ from xir.transforms.xnnpack.legalizations import (
     special_functions,
 )
 from xir.transforms.xnnpack.legalizations.rule import (
+    EMPTY,
     QUANTIZED,
     RULES,
     SYMBOLIC,
@@ -25,6 +26,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
 )
 
 __all__ = [
+    "EMPTY",
     "QUANTIZED",
     "RULES",
     "SYMBOLIC",

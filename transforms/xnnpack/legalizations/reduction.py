@@ -48,14 +48,17 @@ EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
 
 
 def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
-    """ATen's dimension list as sorted, non-negative numbers; None and [] are all dimensions."""
-    if dims is None or dims == ():
+    """ATen's dimension list as sorted, non-negative numbers; None and [] are all dimensions.
+
+    A scalar has none, and ATen lets 0 and -1 pass for it.
+    """
+    if dims is None or dims == () or rank == 0:
         return list(range(rank))
     return sorted({d % rank for d in ((dims,) if isinstance(dims, int) else dims)})
 
 
 def as_image(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """`value` as [outer, reduced, 1, inner], the dimensions `dims` in the second place."""
+    """`value` as [outer, reduced, 1, inner], the dimensions `dims`, some at least, in the second place."""
     shape = b.shape(value)
     first, last = dims[0], dims[-1]
     if last - first + 1 != len(dims):
@@ -72,10 +75,15 @@ def kept_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list
     return [size for d, size in enumerate(shape) if d not in dims]
 
 
+def is_single(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
+    """Whether there is one element along `dims`, which is what it is reduced to, as always in a scalar."""
+    return all(b.shape(value)[d] == 1 for d in dims)
+
+
 def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The mean over `dims`, sorted and not empty."""
+    """The mean over `dims`, which are sorted."""
     rank, shape = rank_of(value), b.shape(value)
-    if all(shape[d] == 1 for d in dims):
+    if is_single(b, value, dims):
         return b.reshape(value, kept_shape(shape, dims, keepdim))
     if rank == 4 and list(dims) == [2, 3]:
         return image_mean(b, value, keepdim=keepdim)
@@ -134,10 +142,12 @@ def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
 
 
 def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
-    """The largest element over `dims`, sorted and not empty: without a node, a window as large as the dimension."""
+    """The largest element over `dims`, which are sorted: without a node, a window as large as the dimension."""
+    shape = b.shape(value)
+    if is_single(b, value, dims):
+        return b.reshape(value, kept_shape(shape, dims, keepdim))
     if b.target == "xir":
         return reduce(b, "max", value, dims, keepdim=keepdim)
-    shape = b.shape(value)
     image = as_image(b, value, dims)
     outer, reduced, _, inner = b.shape(image)
     if fixed(reduced, "window") > 1:
@@ -148,6 +158,8 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
 
 def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The smallest element over `dims`: without a node, what is largest of the negatives."""
+    if is_single(b, value, dims):
+        return b.reshape(value, kept_shape(b.shape(value), dims, keepdim))
     if b.target == "xir":
         return reduce(b, "min", value, dims, keepdim=keepdim)
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
@@ -178,6 +190,8 @@ def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The sum over `dims`: the mean times the number of elements, in fp32, where it is no product with ones."""
+    if is_single(b, value, dims):
+        return b.reshape(value, kept_shape(b.shape(value), dims, keepdim))
     if is_dot(b, value, dims):
         return dot(b, value, dims, 1.0, keepdim=keepdim)
     if b.target == "xir":
@@ -192,7 +206,11 @@ def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The product over `dim`, or over everything: of both halves, as long as there are two."""
     value = argument(op, b, "self")
     shape = b.shape(value)
-    dims = normalized_dims(op.value("dim") if op.name == "edge.prod.dim_int" else None, rank_of(value))
+    by_dim = op.name == "edge.prod.dim_int"
+    dims = normalized_dims(op.value("dim") if by_dim else None, rank_of(value))
+    kept = kept_shape(shape, dims, by_dim and op.value("keepdim"))
+    if is_single(b, value, dims):
+        return returned(op, b, b.reshape(value, kept))
     value = as_image(b, value, dims)
     odd: list[SSAValue] = []
     while (size := fixed(b.shape(value)[1], "number of factors")) > 1:
@@ -202,8 +220,7 @@ def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         value = b.binary("multiply", run(b, value, 1, 0, half), run(b, value, 1, half, half))
     for element in odd:
         value = b.binary("multiply", value, element)
-    value = b.reshape(value, kept_shape(shape, dims, op.name == "edge.prod.dim_int" and op.value("keepdim")))
-    return returned(op, b, value)
+    return returned(op, b, b.reshape(value, kept))
 
 
 @rule("edge.linalg_vector_norm")

@@ -288,14 +288,20 @@ RULES: dict[str, Rule] = {}
 SYMBOLIC: set[str] = set()
 """The edge ops whose rules take sizes among the arguments that only the run time knows."""
 
+EMPTY: set[str] = set()
+"""The edge ops whose rules take tensors without elements."""
+
 QUANTIZED: dict[str, Quantized] = {}
 """Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
 
 
-def rule(*names: str, quantized: Quantized | None = None, symbolic: bool = False) -> Callable[[Rule], Rule]:
+def rule(
+    *names: str, quantized: Quantized | None = None, symbolic: bool = False, empty: bool = False
+) -> Callable[[Rule], Rule]:
     """Register a rule for the edge ops of these names, and how they take part in static quantisation.
 
-    `symbolic` says that it also takes sizes among the arguments that only the run time knows.
+    `symbolic` says that it also takes sizes among the arguments that only the run time knows, and `empty` that it takes
+    operands without elements, of which XNNPACK knows nothing.
     """
 
     def register(function: Rule) -> Rule:
@@ -305,6 +311,8 @@ def rule(*names: str, quantized: Quantized | None = None, symbolic: bool = False
             RULES[name] = function
             if symbolic:
                 SYMBOLIC.add(name)
+            if empty:
+                EMPTY.add(name)
             if quantized is not None:
                 QUANTIZED[name] = quantized
         return function

@@ -94,7 +94,7 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
     return perm
 
 
-@rule("edge.cat", quantized=Quantized.MOVES)
+@rule("edge.cat", quantized=Quantized.MOVES, empty=True)
 def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along `dim`; those without elements add nothing."""
     values = [value for value in op.tensors("tensors") if value is not None and 0 not in b.shape(value)]
@@ -136,7 +136,7 @@ def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return replaced(b, value, widened, dim, wrap_index(op.value("index"), shape[dim]))
 
 
-@rule("edge.slice_scatter")
+@rule("edge.slice_scatter", empty=True)
 def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
     value, source = operand(op, "self"), operand(op, "src")
@@ -296,7 +296,7 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
     if min(sizes) < 1:
-        raise RefusalError("it cuts off or surrounds a tensor without elements")
+        raise RefusalError("it surrounds what it has cut off wholly")
     inner = box(b, value, offsets, sizes)
     return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
 

@@ -182,6 +182,17 @@ func.func @dropped(%q: tensor<2x5x16xf32>, %k: tensor<2x7x16xf32>, %v: tensor<2x
 
 // -----
 
+// Without elements the number of rows cannot be inferred.
+// CHECK-LABEL:  func.func @matmul_of_nothing(
+// CHECK-NEXT:     edge.view(%a) {size = array<i64: 10, 0>} : (tensor<5x2x0xf32>) -> tensor<10x0xf32>
+// CHECK-NEXT:     edge.mm({{.*}}) : (tensor<10x0xf32>, tensor<0x4xf32>) -> tensor<10x4xf32>
+func.func @matmul_of_nothing(%a: tensor<5x2x0xf32>, %b: tensor<0x4xf32>) -> tensor<5x2x4xf32> {
+  %0 = edge.matmul(%a, %b) : (tensor<5x2x0xf32>, tensor<0x4xf32>) -> tensor<5x2x4xf32>
+  func.return %0 : tensor<5x2x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL:  func.func @int_mm(
 // CHECK-NEXT:     %[[V0:.*]] = edge._to_copy(%x) {dtype = i32}
 // CHECK-NEXT:     %[[V1:.*]] = edge._to_copy(%w) {dtype = i32}

@@ -71,18 +71,27 @@ func.func @empty_result(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 
 // -----
 
-func.func @empty_operand(%x: tensor<0x4xf32>) -> tensor<1x4xf32> {
-  // expected-remark @+1 {{edge.constant_pad_nd not delegated: it cuts off or surrounds a tensor without elements}}
-  %0 = edge.constant_pad_nd(%x) {pad = array<i64: 0, 0, 1, 0>} : (tensor<0x4xf32>) -> tensor<1x4xf32>
+func.func @empty_inside(%x: tensor<2x4xf32>) -> tensor<1x4xf32> {
+  // expected-remark @+1 {{edge.constant_pad_nd not delegated: it surrounds what it has cut off wholly}}
+  %0 = edge.constant_pad_nd(%x) {pad = array<i64: 0, 0, 1, -2>} : (tensor<2x4xf32>) -> tensor<1x4xf32>
   func.return %0 : tensor<1x4xf32>
 }
 
 // -----
 
-func.func @empty_in_a_node(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
-  // expected-remark @+1 {{edge.mm not delegated: it has a tensor without elements}}
+func.func @empty_operand(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
+  // expected-remark @+1 {{edge.mm not delegated: an operand has no elements}}
   %0 = edge.mm(%x, %y) : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// A mean of nothing would divide by nothing.
+func.func @mean_of_nothing(%x: tensor<0x4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.mean.dim not delegated: an operand has no elements}}
+  %0 = edge.mean.dim(%x) {dim = array<i64: 0>} : (tensor<0x4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
 }
 
 // -----
