@@ -70,6 +70,10 @@ test-zoo: build ## Every model of the zoo without a delegate and in int8, in bot
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
 
+.PHONY: op-database
+op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; half an hour
+	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug \
