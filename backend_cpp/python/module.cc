@@ -99,17 +99,24 @@ std::vector<py::ssize_t> PhysicalSizes(const Tensor& tensor) {
 
 // What a caller needs to know of a value: kind, and for a tensor dtype, largest shape and dimension
 // order.
-py::dict Describe(const Value& value) {
+py::dict Describe(const xir::ValueInfo& value) {
   py::dict info;
-  info["kind"] = std::string(KindName(value));
-  if (const auto* tensor = value.get<Tensor>()) {
-    info["dtype"] = static_cast<int>(tensor->dtype);
-    info["dtype_name"] = std::string(Name(tensor->dtype));
-    info["shape"] = ToTuple(tensor->bound);
-    info["dynamic"] = tensor->resizable;
-    info["dim_order"] = DimOrder(*tensor);
+  info["kind"] = std::string(value.kind);
+  if (value.kind == "tensor") {
+    info["dtype"] = static_cast<int>(value.dtype);
+    info["dtype_name"] = std::string(Name(value.dtype));
+    info["shape"] = ToTuple(value.shape);
+    info["dynamic"] = value.dynamic;
+    info["dim_order"] =
+        py::tuple(py::cast(std::vector<int>(value.dim_order.begin(), value.dim_order.end())));
   }
   return info;
+}
+
+std::vector<py::dict> Describe(const std::vector<xir::ValueInfo>& values) {
+  std::vector<py::dict> infos;
+  for (const xir::ValueInfo& value : values) infos.push_back(Describe(value));
+  return infos;
 }
 
 // A copy of a tensor's elements, in memory order.
@@ -259,19 +266,6 @@ class PyMethod {
   explicit PyMethod(std::unique_ptr<xir::Method> method) : method_(std::move(method)) {}
 
   std::string name() const { return method_->name(); }
-  size_t num_delegates() const { return method_->num_delegates(); }
-  std::vector<std::string> kernel_names() const { return method_->kernel_names(); }
-  std::vector<py::dict> inputs() const {
-    std::vector<py::dict> infos;
-    for (size_t i = 0; i < method_->num_inputs(); ++i) infos.push_back(Describe(method_->input(i)));
-    return infos;
-  }
-  std::vector<py::dict> outputs() const {
-    std::vector<py::dict> infos;
-    for (size_t i = 0; i < method_->num_outputs(); ++i)
-      infos.push_back(Describe(method_->output(i)));
-    return infos;
-  }
 
   // (name, delegate or None, microseconds) of each operator of the last execution.
   py::list Profile() {
@@ -338,6 +332,16 @@ class PyProgram {
 
   std::vector<std::string> method_names() const { return program_->method_names(); }
   size_t threads() const { return program_->threads(); }
+  py::dict Metadata(const std::string& name) const {
+    const xir::MethodMetadata metadata = Take(program_->method_metadata(name));
+    py::dict info;
+    info["name"] = metadata.name;
+    info["inputs"] = Describe(metadata.inputs);
+    info["outputs"] = Describe(metadata.outputs);
+    info["num_delegates"] = metadata.num_delegates;
+    info["kernel_names"] = metadata.kernel_names;
+    return info;
+  }
   std::unique_ptr<PyMethod> LoadMethod(const std::string& name) const {
     const py::gil_scoped_release released;
     return std::make_unique<PyMethod>(Take(program_->LoadMethod(name)));
@@ -408,15 +412,12 @@ PYBIND11_MODULE(_native, m) {
       "xir.runtime";
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
-      .def_property_readonly("num_delegates", &PyMethod::num_delegates)
-      .def_property_readonly("kernel_names", &PyMethod::kernel_names)
-      .def_property_readonly("inputs", &PyMethod::inputs)
-      .def_property_readonly("outputs", &PyMethod::outputs)
       .def("execute", &PyMethod::Execute, py::arg("inputs"))
       .def("profile", &PyMethod::Profile);
   py::class_<PyProgram>(m, "Program")
       .def_property_readonly("method_names", &PyProgram::method_names)
       .def_property_readonly("threads", &PyProgram::threads)
+      .def("metadata", &PyProgram::Metadata, py::arg("name"))
       .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));

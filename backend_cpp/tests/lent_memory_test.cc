@@ -238,6 +238,10 @@ XIR_TEST(failed_inputs_change_nothing) {
   // A first call that fails gives nothing.
   EXPECT_ERROR(forward.SetInput(0, nullptr, 16, shape), "takes 16 bytes");
   EXPECT_ERROR(forward.Execute(), "input 0 was not given");
+  // An empty tensor needs no memory.
+  shape[0] = 0;
+  EXPECT_OK(forward.SetInput(0, nullptr, 0, shape));
+  EXPECT_OK(forward.Execute());
 }
 
 XIR_TEST(writes_reach_inputs_at_the_end_of_a_page) {

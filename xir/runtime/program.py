@@ -65,22 +65,19 @@ class ProfileEvent:
 
 
 class Method:
-    """One loaded method with its memory. Calls from several threads run one after the other."""
+    """An instance of a method, with memory of its own. Calls from several threads run one after the other; threads
+    that are to run at once load an instance each. They share the packed weights.
+    """
 
-    def __init__(self, native: _native.Method):
+    def __init__(self, native: _native.Method, metadata: MethodMetadata, inputs: list[dict[str, Any]]):
         self._native = native
-        self._inputs = native.inputs
+        self._metadata = metadata
+        self._inputs = inputs
 
     @property
     def metadata(self) -> MethodMetadata:
         """What the method takes, answers, and is run by."""
-        return MethodMetadata(
-            self._native.name,
-            tuple(_value_info(info) for info in self._inputs),
-            tuple(_value_info(info) for info in self._native.outputs),
-            self._native.num_delegates,
-            tuple(self._native.kernel_names),
-        )
+        return self._metadata
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """Run the method and answer its outputs, each in memory of its own.
@@ -126,9 +123,20 @@ class Program:
         """How many threads the delegates of this program use."""
         return self._native.threads
 
+    def metadata(self, name: str = "forward") -> MethodMetadata:
+        """What a method takes, answers, and is run by: read from the file alone, without packing weights.
+
+        Raises XirRuntimeError where there is no such method.
+        """
+        return _metadata(self._native.metadata(name))
+
     def load_method(self, name: str = "forward") -> Method:
-        """Pack weights and plan memory for one method. Raises XirRuntimeError where it cannot run here."""
-        return Method(self._native.load_method(name))
+        """Make an instance of a method: plan its memory, and pack its weights unless another instance has.
+
+        Raises XirRuntimeError where it cannot run here.
+        """
+        info = self._native.metadata(name)
+        return Method(self._native.load_method(name), _metadata(info), info["inputs"])
 
 
 class Runtime:
@@ -182,6 +190,16 @@ def manual_seed(seed: int) -> None:
 def portable_kernels() -> frozenset[str]:
     """The kernels that the runtime has itself, in C++, by the names that programs call them by (`aten::add.out`)."""
     return frozenset(_native.portable_kernels())
+
+
+def _metadata(info: dict[str, Any]) -> MethodMetadata:
+    return MethodMetadata(
+        info["name"],
+        tuple(_value_info(value) for value in info["inputs"]),
+        tuple(_value_info(value) for value in info["outputs"]),
+        info["num_delegates"],
+        tuple(info["kernel_names"]),
+    )
 
 
 def _value_info(info: dict[str, Any]) -> ValueInfo:

@@ -32,7 +32,7 @@ struct LoadOptions {
   std::vector<std::string> library_paths;
   // Time each operator, for Method::Profile; costs some microseconds an operator.
   bool profile = false;
-  // Kernels for operators that have no portable one.
+  // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
 
@@ -45,10 +45,32 @@ struct ProfileEvent {
   double microseconds = 0;
 };
 
+// What an input or output is declared as.
+struct ValueInfo {
+  std::string_view kind;  // "tensor", "int", "none", …
+  // A tensor's:
+  DType dtype = DType::kFloat;
+  Shape shape;  // the largest one where it is dynamic
+  bool dynamic = false;
+  std::vector<uint8_t> dim_order;  // dimensions from the outermost in memory to the innermost
+};
+
+// What a method takes and answers, and what runs it.
+struct MethodMetadata {
+  std::string name;
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+  size_t num_delegates = 0;
+  // Names of the operators that run as kernels, each once; there need not be kernels for them.
+  std::vector<std::string> kernel_names;
+};
+
 class Method;
 struct LoadedProgram;
 
-// A verified file. Immutable, and may be used from several threads.
+// A verified file. It may be used from several threads at once. Methods are loaded from it as often
+// as there are threads to run them: each is an instance with memory of its own, and all of them
+// share the packed weights, which the first one packs.
 class Program {
  public:
   // Maps the file. It must not be changed while the program or one of its methods lives.
@@ -60,15 +82,19 @@ class Program {
 
   std::vector<std::string> method_names() const;
   size_t threads() const;
+  // Reads the file alone: no weight is packed, and no kernel looked for.
+  Result<MethodMetadata> method_metadata(std::string_view name) const;
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
+  // Bytes of the weights that are packed by now, for all methods and instances together.
+  size_t packed_bytes() const;
 
  private:
   explicit Program(std::shared_ptr<const LoadedProgram> loaded) : loaded_(std::move(loaded)) {}
   std::shared_ptr<const LoadedProgram> loaded_;
 };
 
-// One method with its memory. Not for use from two threads at once; keeps what it needs of its
-// program alive.
+// An instance of a method, with memory of its own. Not for use from two threads at once; keeps what
+// it needs of its program alive.
 class Method {
  public:
   virtual ~Method() = default;

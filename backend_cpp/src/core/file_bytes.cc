@@ -73,6 +73,15 @@ AlignedBuffer AllocateBuffer(size_t size) {
   return AlignedBuffer(memory, deleter);
 }
 
+void PreferLargePages(uint8_t* memory, size_t size) {
+  constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = RoundUp(begin, kLargePage);
+  const uintptr_t end = (begin + size) / kLargePage * kLargePage;
+  // Advice: there need not be any.
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
 Result<FileBytes> FileBytes::Map(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
@@ -113,6 +122,16 @@ Result<FileBytes> FileBytes::Copy(Bytes bytes) {
   if (!bytes.empty()) std::memcpy(result.copy_.get(), bytes.data(), bytes.size());
   result.bytes_ = Bytes(result.copy_.get(), bytes.size());
   return result;
+}
+
+void FileBytes::GiveBack(Bytes part) const {
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const auto mapped = reinterpret_cast<uintptr_t>(mapping_);
+  if (mapping_ == nullptr || begin < mapped || begin + part.size() > mapped + bytes_.size()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = RoundUp(begin, page);
+  const uintptr_t end = (begin + part.size()) / page * page;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
 FileBytes::FileBytes(FileBytes&& other) noexcept

@@ -25,6 +25,10 @@ using AlignedBuffer = std::unique_ptr<uint8_t, BufferDeleter>;
 // address space alone.
 AlignedBuffer AllocateBuffer(size_t size);
 
+// Asks for large pages, whose memory takes less time to come by, where whole ones lie in
+// [memory, memory + size).
+void PreferLargePages(uint8_t* memory, size_t size);
+
 // A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its
 // end.
 class FileBytes {
@@ -38,6 +42,9 @@ class FileBytes {
   ~FileBytes();
 
   Bytes bytes() const { return bytes_; }
+  // Lets go of the memory behind whole pages of `part` of a mapped file; they are read again should
+  // they be needed. Does nothing for bytes that are not mapped, or not this file's.
+  void GiveBack(Bytes part) const;
 
  private:
   FileBytes() = default;

@@ -28,12 +28,22 @@ Result<MethodMemory> MethodMemory::Create(const ProgramView& program,
       }
     }
   }
-  memory.size_ = plan.values() == nullptr ? 0 : plan.values()->size();
-  memory.values_ = std::make_unique<Value[]>(memory.size_);
-  for (size_t i = 0; i < memory.size_; ++i) {
-    memory.MakeValue(program, *plan.values()->Get(static_cast<uoffset_t>(i)), &memory.values_[i]);
-  }
+  memory.MakeValues(program, plan);
   return memory;
+}
+
+MethodMemory MethodMemory::Declare(const ProgramView& program, const program::ExecutionPlan& plan) {
+  MethodMemory memory;
+  memory.MakeValues(program, plan);
+  return memory;
+}
+
+void MethodMemory::MakeValues(const ProgramView& program, const program::ExecutionPlan& plan) {
+  size_ = plan.values() == nullptr ? 0 : plan.values()->size();
+  values_ = std::make_unique<Value[]>(size_);
+  for (size_t i = 0; i < size_; ++i) {
+    MakeValue(program, *plan.values()->Get(static_cast<uoffset_t>(i)), &values_[i]);
+  }
 }
 
 Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tensor& from) {
@@ -48,7 +58,9 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
   tensor.resizable = from.shape_dynamism() == program::TensorShapeDynamism::DynamicBound;
   const size_t nbytes = tensor.nbytes();
   const uint32_t index = from.data_buffer_idx();
-  if (const auto* place = from.allocation_info()) {
+  if (const auto* place = from.allocation_info(); place != nullptr && arenas_.empty()) {
+    tensor.capacity = nbytes;
+  } else if (place != nullptr) {
     const uint64_t offset =
         static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
     tensor.data = arenas_[place->memory_id()].get() + offset;

@@ -13,6 +13,8 @@ namespace xir {
 // A method's arenas and the values that live in them, in the file's constants, or with the caller.
 class MethodMemory {
  public:
+  // Without arenas: what the file declares the values as.
+  static MethodMemory Declare(const ProgramView& program, const program::ExecutionPlan& plan);
   static Result<MethodMemory> Create(const ProgramView& program,
                                      const program::ExecutionPlan& plan);
 
@@ -22,6 +24,7 @@ class MethodMemory {
 
  private:
   MethodMemory() = default;
+  void MakeValues(const ProgramView& program, const program::ExecutionPlan& plan);
   Tensor MakeTensor(const ProgramView& program, const program::Tensor& tensor);
   void MakeValue(const ProgramView& program, const program::EValue& from, Value* to);
 

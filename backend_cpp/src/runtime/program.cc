@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/memory_limit.h"
+#include "runtime/instance.h"
 #include "runtime/loaded_program.h"
-#include "runtime/method.h"
 #include "verify/verify.h"
 #include "xnnpack/loader.h"
 
@@ -31,9 +31,10 @@ Result<std::shared_ptr<const LoadedProgram>> Load(FileBytes file, LoadOptions op
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
   const size_t threads = options.threads == 0 ? AvailableCores() : options.threads;
   auto loaded = std::shared_ptr<LoadedProgram>(
-      new LoadedProgram{std::move(file), std::move(options), threads, {}, {}});
+      new LoadedProgram{std::move(file), std::move(options), threads, {}, {}, {}});
   XIR_ASSIGN_OR_RETURN(loaded->view,
                        VerifyProgram(loaded->file.bytes(), {loaded->options.max_memory}));
+  loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
   const bool has_delegates =
       std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),
                   [](const PlanView& plan) { return !plan.delegates.empty(); });
@@ -74,16 +75,49 @@ std::vector<std::string> Program::method_names() const {
 
 size_t Program::threads() const { return loaded_->threads; }
 
+Result<MethodMetadata> Program::method_metadata(std::string_view name) const {
+  XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+  return ReadMetadata(loaded_->view, loaded_->view.plans[method]);
+}
+
 Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const {
-  for (const PlanView& plan : loaded_->view.plans) {
-    if (View(plan.plan->name()) != name) continue;
-    auto method = LoadedMethod::Create(loaded_, plan);
-    if (!method.ok()) return std::move(method).status().In("method '" + std::string(name) + "'");
-    return std::unique_ptr<Method>(std::move(method).value());
+  const std::string context = "method '" + std::string(name) + "'";
+  XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+  auto plan = loaded_->PlanOf(method);
+  if (!plan.ok()) return std::move(plan).status().In(context);
+  auto instance = MethodInstance::Create(loaded_, *plan.value());
+  if (!instance.ok()) return std::move(instance).status().In(context);
+  return std::unique_ptr<Method>(std::move(instance).value());
+}
+
+size_t Program::packed_bytes() const {
+  size_t total = 0;
+  for (size_t i = 0; i < loaded_->view.plans.size(); ++i) {
+    LoadedProgram::Slot& slot = loaded_->slots[i];
+    const std::lock_guard<std::mutex> lock(slot.mutex);
+    if (slot.plan == nullptr) continue;
+    for (const auto& graph : slot.plan->weights) total += graph->nbytes();
   }
+  return total;
+}
+
+Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
   std::string known;
-  for (const std::string& each : method_names()) known += (known.empty() ? "" : ", ") + each;
+  for (size_t i = 0; i < view.plans.size(); ++i) {
+    const std::string_view each = View(view.plans[i].plan->name());
+    if (each == name) return i;
+    known += (known.empty() ? "" : ", ") + std::string(each);
+  }
   return Fail(Code::kNotFound, "the program has no method '", name, "'; it has: ", known);
+}
+
+Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {
+  Slot& slot = slots[method];
+  const std::lock_guard<std::mutex> lock(slot.mutex);
+  if (slot.plan == nullptr) {
+    XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(view, view.plans[method], file, options.fallback));
+  }
+  return slot.plan.get();
 }
 
 }  // namespace xir

@@ -21,7 +21,6 @@ using xnn_subgraph_t = struct xnn_subgraph*;
 using xnn_runtime_t = struct xnn_runtime*;
 using xnn_workspace_t = struct xnn_workspace*;
 using xnn_weights_cache_t = struct xnn_weights_cache_provider*;
-struct xnn_weights_cache_look_up_key;
 struct xnn_allocator;
 
 #define XNN_MAX_TENSOR_DIMS 6
@@ -149,6 +148,14 @@ enum xnn_reduce_operator {
   xnn_reduce_mean_squared = 3,
   xnn_reduce_max = 4,
   xnn_reduce_min = 5,
+};
+
+// What packed weights are looked up by.
+struct xnn_weights_cache_look_up_key {
+  uint32_t seed;
+  const void* kernel;
+  const void* bias;
+  uint32_t fingerprint_id;
 };
 
 // Where packed weights are kept; the caller's functions, each called with `context`.

@@ -53,6 +53,7 @@ void Widen(const Tensor& tensor) {
 }  // namespace
 
 Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
+                                                         PackedGraph* weights,
                                                          xnn_workspace_t workspace,
                                                          pthreadpool_t threadpool, bool profile) {
   SubgraphBuilder builder(view);
@@ -60,13 +61,15 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
     if (!builder.refused_node().has_value()) return status;
     return std::move(status).In("node " + std::to_string(*builder.refused_node()));
   }
-  xnn_runtime_t runtime = nullptr;
+  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(weights));
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(builder.subgraph(), /*weights_cache=*/nullptr,
-                                                     workspace, threadpool, flags, &runtime),
-                               "create a runtime"));
-  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate());
-  delegate->runtime_.reset(runtime);
+  XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
+    xnn_runtime_t runtime = nullptr;
+    const xnn_status status =
+        xnn_create_runtime_v4(builder.subgraph(), cache, workspace, threadpool, flags, &runtime);
+    delegate->runtime_.reset(runtime);
+    return CheckXnn(status, "create a runtime");
+  }));
   for (const graph::XValue* value : *view.graph->xvalues()) {
     const graph::XNNTensorValue& tensor = *TensorOf(*value);
     if (tensor.external_id() == XNN_INVALID_VALUE_ID) continue;
@@ -81,7 +84,7 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
   }
   // The declared shapes are the largest ones. Planning for them here keeps it out of the first
   // execution.
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime), "plan memory"));
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(delegate->runtime_.get()), "plan memory"));
   XIR_RETURN_IF_ERROR(delegate->ReadOutputShapes());
   delegate->reshape_needed_ = false;
   return delegate;

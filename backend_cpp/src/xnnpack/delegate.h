@@ -9,6 +9,7 @@
 #include "xir/program.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
+#include "xnnpack/packed_weights.h"
 
 namespace xir {
 
@@ -18,9 +19,10 @@ using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 // One XNNPACK graph, ready to run. The file's constants and the thread pool must outlive it.
 class XnnDelegate {
  public:
-  // Packs the weights and plans memory for the largest shapes. Delegates that never run at the same
-  // time may share `workspace`. `profile` has XNNPACK time each of its operators.
-  static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view,
+  // Packs the weights if nobody has, and plans memory for the largest shapes. Delegates that never
+  // run at the same time may share `workspace`. `profile` has XNNPACK time each of its operators.
+  // `weights` are the graph's, and must outlive the delegate.
+  static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view, PackedGraph* weights,
                                                      xnn_workspace_t workspace,
                                                      pthreadpool_t threadpool, bool profile);
 
@@ -40,7 +42,7 @@ class XnnDelegate {
     PhysicalDims dims{};  // as XNNPACK last had them
   };
 
-  XnnDelegate() = default;
+  explicit XnnDelegate(PackedGraph* weights) : weights_(weights) {}
   Status ReshapeInputs(KernelArgs args);
   Status ReadOutputShapes();
   Status BindTensors(KernelArgs args);
@@ -49,7 +51,8 @@ class XnnDelegate {
   std::vector<xnn_external_value> pointers_;  // parallel to externals_
   bool reshape_needed_ = true;
   bool setup_needed_ = true;
-  XnnRuntime runtime_;
+  WeightsProvider weights_;
+  XnnRuntime runtime_;  // reads weights_
 };
 
 }  // namespace xir

@@ -2,25 +2,29 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/loaded_program.h"
 #include "runtime/memory.h"
+#include "runtime/plan.h"
 #include "xir/program.h"
 #include "xnnpack/delegate.h"
 
 namespace xir {
 
-class LoadedMethod final : public Method {
+// One method's memory and XNNPACK runtimes; all else is its plan's.
+class MethodInstance final : public Method {
  public:
-  static Result<std::unique_ptr<LoadedMethod>> Create(std::shared_ptr<const LoadedProgram> program,
-                                                      const PlanView& plan);
+  // `plan` is one of the program's.
+  static Result<std::unique_ptr<MethodInstance>> Create(
+      std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan);
 
-  const std::string& name() const override { return name_; }
-  size_t num_inputs() const override { return inputs_.size(); }
-  size_t num_outputs() const override { return outputs_.size(); }
-  const Value& input(size_t index) const override { return memory_[inputs_[index].value]; }
-  const Value& output(size_t index) const override { return memory_[outputs_[index]]; }
+  const std::string& name() const override { return plan_.name; }
+  size_t num_inputs() const override { return plan_.inputs.size(); }
+  size_t num_outputs() const override { return plan_.outputs.size(); }
+  const Value& input(size_t index) const override { return memory_[plan_.inputs[index]]; }
+  const Value& output(size_t index) const override { return memory_[plan_.outputs[index]]; }
   size_t num_delegates() const override { return delegates_.size(); }
   std::vector<std::string> kernel_names() const override;
 
@@ -42,53 +46,49 @@ class LoadedMethod final : public Method {
     size_t copy_size = 0;
     AlignedBuffer kept;  // what an output shows of an input without memory of its own
   };
-  struct Call {
-    std::string name;       // of the operator
-    Kernel kernel;          // empty for a delegate
+  struct KernelCall {
+    const MethodPlan::KernelCall* plan = nullptr;
+    Kernel kernel;
     bool portable = false;  // a fallback may replace the kernel
-    XnnDelegate* delegate = nullptr;
-    size_t delegate_index = 0;
     std::vector<Value*> args;
-    std::vector<Value*> tensors;  // among the arguments and in their lists
-    std::vector<Value*> written;  // those that the kernel writes
+  };
+  struct DelegateCall {
+    size_t delegate = 0;
+    std::vector<Value*> args;
   };
   struct Move {
-    Value* from = nullptr;
+    const Value* from = nullptr;
     Value* to = nullptr;
-    Input* to_input = nullptr;  // null unless it is one
+    const Input* to_input = nullptr;  // null unless it is one
   };
-  struct JumpFalse {
-    size_t condition = 0;
-    size_t destination = 0;
-  };
-  struct Free {};
-  using Instruction = std::variant<Call, Move, JumpFalse, Free>;
+  using JumpFalse = MethodPlan::JumpFalse;
+  using Free = MethodPlan::Free;
+  using Instruction = std::variant<KernelCall, DelegateCall, Move, JumpFalse, Free>;
 
-  LoadedMethod(std::shared_ptr<const LoadedProgram> program, MethodMemory memory)
-      : program_(std::move(program)), memory_(std::move(memory)) {}
-  Status CreateDelegates(const PlanView& plan);
-  Status BindInstructions(const program::ExecutionPlan& plan);
-  Result<Call> BindKernel(const program::ExecutionPlan& plan, const program::KernelCall& call);
-  Result<Value*> ScalarInput(size_t index, std::string_view kind);
-  Kernel Fallback(const std::string& op) const;
+  MethodInstance(std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
+                 MethodMemory memory)
+      : program_(std::move(program)), plan_(plan), memory_(std::move(memory)) {}
+  Status CreateDelegates();
+  void BindInputs();
+  void BindInstructions();
+  std::vector<Value*> Values(const std::vector<size_t>& indices);
+  Result<const Value*> ScalarInput(size_t index, std::string_view kind) const;
   Status CheckInputs() const;
   // Runs the instructions from first to last.
   Status RunInstructions();
   static std::string NameOf(const Instruction& instruction, size_t index);
   Status Run(Instruction* instruction, size_t* next);
   Status RunMove(const Move& move);
-  Status RunCall(Call* call);
-  Status RunProfiled(Call* call);
+  Status RunKernel(KernelCall* call);
+  Status RunDelegate(const DelegateCall& call);
   Result<bool> IsFalse(size_t condition) const;
   // Ends the loan of the caller's memory: no pointer to it is left.
   Status GiveBack(Input* input);
-  bool IsOutput(size_t value) const;
 
   std::shared_ptr<const LoadedProgram> program_;
-  std::string name_;
+  const MethodPlan& plan_;
   MethodMemory memory_;
   std::vector<Input> inputs_;
-  std::vector<size_t> outputs_;
   XnnWorkspace workspace_;
   std::vector<std::unique_ptr<XnnDelegate>> delegates_;
   std::vector<Instruction> instructions_;

@@ -1,0 +1,349 @@
+#include "runtime/instance.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "kernels/view.h"
+
+namespace xir {
+namespace {
+
+// Whether reading kOverreadBytes beyond the end could leave the last page.
+bool EndsAtPage(const void* data, size_t nbytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + nbytes;
+  const uintptr_t left = (page - end % page) % page;
+  return left < kOverreadBytes;
+}
+
+Status CopyTensor(const Tensor& from, Tensor* to) {
+  XIR_RETURN_IF_ERROR(to->Resize(from.shape));
+  const size_t nbytes = from.nbytes();
+  if (nbytes == 0) return {};
+  if (from.data == nullptr || to->data == nullptr || to->capacity < nbytes) {
+    return Fail(Code::kInvalidProgram, "a tensor has no memory");
+  }
+  if (!to->writable) return Fail(Code::kInvalidArgument, "it writes to read-only memory");
+  if (from.dim_order == to->dim_order) {
+    std::memmove(to->data, from.data, nbytes);
+    return {};
+  }
+  // The two may overlap.
+  const auto* bytes = from.as<uint8_t>();
+  std::vector<uint8_t> copy(bytes, bytes + nbytes);
+  Tensor source = from;
+  source.data = copy.data();
+  return kernels::CopyView(source, kernels::View(source), *to);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
+    std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan) {
+  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(program->view, *plan.view->plan));
+  std::unique_ptr<MethodInstance> instance(
+      new MethodInstance(std::move(program), plan, std::move(memory)));
+  instance->BindInputs();
+  XIR_RETURN_IF_ERROR(instance->CreateDelegates());
+  instance->BindInstructions();
+  return instance;
+}
+
+void MethodInstance::BindInputs() {
+  for (const size_t value : plan_.inputs) {
+    Input& input = inputs_.emplace_back();
+    input.value = value;
+    if (const auto* tensor = memory_[value].get<Tensor>()) input.own = *tensor;
+  }
+}
+
+Status MethodInstance::CreateDelegates() {
+  if (plan_.weights.empty()) return {};
+  xnn_workspace_t workspace = nullptr;
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
+  workspace_.reset(workspace);
+  for (size_t i = 0; i < plan_.weights.size(); ++i) {
+    auto delegate = XnnDelegate::Create(plan_.view->delegates[i], plan_.weights[i].get(), workspace,
+                                        program_->pool.get(), program_->options.profile);
+    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
+    delegates_.push_back(std::move(delegate).value());
+  }
+  return {};
+}
+
+std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
+  std::vector<Value*> values;
+  for (const size_t index : indices) values.push_back(&memory_[index]);
+  return values;
+}
+
+void MethodInstance::BindInstructions() {
+  for (const MethodPlan::Instruction& from : plan_.instructions) {
+    if (const auto* call = std::get_if<MethodPlan::KernelCall>(&from)) {
+      const bool portable = call->portable != nullptr;
+      instructions_.emplace_back(KernelCall{call,
+                                            portable ? Kernel(call->portable->run) : call->fallback,
+                                            portable, Values(call->args)});
+    } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&from)) {
+      instructions_.emplace_back(DelegateCall{call->delegate, Values(call->args)});
+    } else if (const auto* move = std::get_if<MethodPlan::Move>(&from)) {
+      const Input* input = nullptr;
+      for (const Input& each : inputs_) {
+        if (each.value == move->to) input = &each;
+      }
+      instructions_.emplace_back(Move{&memory_[move->from], &memory_[move->to], input});
+    } else if (const auto* jump = std::get_if<JumpFalse>(&from)) {
+      instructions_.emplace_back(*jump);
+    } else {
+      instructions_.emplace_back(Free{});
+    }
+  }
+}
+
+std::vector<std::string> MethodInstance::kernel_names() const {
+  return ReadMetadata(program_->view, *plan_.view).kernel_names;
+}
+
+Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
+                                bool writable) {
+  const std::string context = "input " + std::to_string(index);
+  if (index >= inputs_.size()) {
+    return Fail(Code::kInvalidArgument, context, " of ", inputs_.size(), " does not exist");
+  }
+  Input& input = inputs_[index];
+  auto* tensor = memory_[input.value].get<Tensor>();
+  if (tensor == nullptr) {
+    return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[input.value]),
+                ", not a tensor");
+  }
+  // All checks come first: a call that fails leaves what was given before.
+  Tensor given = *tensor;
+  XIR_RETURN_IF_ERROR(given.Resize(shape).In(context));
+  // An empty tensor may be nowhere, as an empty vector is.
+  alignas(kBufferAlignment) static uint8_t nothing[kOverreadBytes];
+  if (data == nullptr && given.nbytes() == 0) data = nothing;
+  if (data == nullptr || given.nbytes() > nbytes) {
+    return Fail(Code::kInvalidArgument, context, " of shape ", shape.ToString(), " takes ",
+                given.nbytes(), " bytes, not ", nbytes);
+  }
+  if (reinterpret_cast<uintptr_t>(data) % ElementSize(given.dtype) != 0) {
+    return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
+  }
+  given.data = data;
+  given.capacity = nbytes;
+  given.writable = writable;
+  // XNNPACK may read past the end, where nothing need be mapped.
+  if (EndsAtPage(data, nbytes)) {
+    if (input.copy == nullptr || input.copy_size < nbytes) {
+      AlignedBuffer copy = AllocateBuffer(nbytes);
+      if (copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
+      input.copy = std::move(copy);
+      input.copy_size = nbytes;
+    }
+    std::memcpy(input.copy.get(), data, nbytes);
+    given.data = input.copy.get();
+  }
+  *tensor = given;
+  input.lent = static_cast<uint8_t*>(data);
+  input.given = true;
+  return {};
+}
+
+Status MethodInstance::GiveBack(Input* input) {
+  auto* tensor = memory_[input->value].get<Tensor>();
+  if (tensor == nullptr || input->lent == nullptr) return {};
+  uint8_t* lent = std::exchange(input->lent, nullptr);
+  const Tensor used = *tensor;
+  tensor->data = input->own.data;
+  tensor->capacity = input->own.capacity;
+  tensor->writable = input->own.writable;
+  // A kernel that failed may have left a shape that the memory does not hold.
+  const size_t nbytes = std::min(used.nbytes(), used.capacity);
+  const bool copied = used.data == input->copy.get() && used.data != nullptr;
+  // The model may have written to the copy instead of the caller's memory.
+  if (copied && used.writable && nbytes > 0 && std::memcmp(lent, used.data, nbytes) != 0) {
+    std::memcpy(lent, used.data, nbytes);
+  }
+  if (!plan_.IsOutput(input->value) || used.data == tensor->data || nbytes == 0) return {};
+  if (tensor->data == nullptr || !tensor->writable) {
+    const size_t size = static_cast<size_t>(used.bound.numel()) * ElementSize(used.dtype);
+    if (input->kept == nullptr) input->kept = AllocateBuffer(size);
+    if (input->kept == nullptr) return Fail(Code::kResource, "out of memory for an output");
+    tensor->capacity = size;
+    tensor->data = input->kept.get();
+  }
+  std::memcpy(tensor->data, used.data, nbytes);
+  return {};
+}
+
+Result<const Value*> MethodInstance::ScalarInput(size_t index, std::string_view kind) const {
+  if (index >= inputs_.size()) {
+    return Fail(Code::kInvalidArgument, "input ", index, " of ", inputs_.size(), " does not exist");
+  }
+  const Value& value = memory_[inputs_[index].value];
+  if (KindName(value) == kind) return &value;
+  return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ", kind);
+}
+
+namespace {
+
+template <typename T>
+Status RequireEqual(size_t index, const Value& value, T given) {
+  if (*value.get<T>() == given) return {};
+  return Fail(Code::kInvalidArgument, "input ", index, " was fixed at ", *value.get<T>(),
+              " when the model was exported, and ", given, " was given");
+}
+
+}  // namespace
+
+Status MethodInstance::SetInput(size_t index, int64_t value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "int"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status MethodInstance::SetInput(size_t index, bool value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "bool"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status MethodInstance::SetInput(size_t index, double value) {
+  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "double"));
+  return RequireEqual(index, *slot, value);
+}
+
+Status MethodInstance::RunKernel(KernelCall* call) {
+  for (const size_t index : call->plan->tensors) {
+    const Tensor& tensor = *memory_[index].get<Tensor>();
+    if (tensor.data == nullptr && tensor.numel() > 0) {
+      return Fail(Code::kInvalidProgram, "a tensor has no memory");
+    }
+  }
+  for (const size_t index : call->plan->written) {
+    if (!memory_[index].get<Tensor>()->writable) {
+      return Fail(Code::kInvalidArgument, "it writes to read-only memory");
+    }
+  }
+  Status status = call->kernel(call->args);
+  if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
+  // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked
+  // for only now: to find it may mean to load torch.
+  const KernelProvider& provider = program_->options.fallback;
+  Kernel fallback = provider ? provider(call->plan->name) : Kernel();
+  if (!fallback) return status;
+  call->portable = false;
+  call->kernel = std::move(fallback);
+  return call->kernel(call->args);
+}
+
+Status MethodInstance::RunDelegate(const DelegateCall& call) {
+  return delegates_[call.delegate]->Execute(call.args);
+}
+
+Result<bool> MethodInstance::IsFalse(size_t condition) const {
+  const Value& value = memory_[condition];
+  if (const auto* flag = value.get<bool>()) return !*flag;
+  const Tensor& tensor = *value.get<Tensor>();
+  if (tensor.dtype != DType::kBool || tensor.data == nullptr) {
+    return Fail(Code::kInvalidProgram, "a condition is no bool tensor");
+  }
+  const auto* flags = tensor.as<uint8_t>();
+  return std::any_of(flags, flags + tensor.numel(), [](uint8_t flag) { return flag == 0; });
+}
+
+Result<std::vector<ProfileEvent>> MethodInstance::Profile() const {
+  if (!program_->options.profile) {
+    return Fail(Code::kInvalidArgument, "the program was not loaded for profiling");
+  }
+  if (!has_run_) return Fail(Code::kInvalidArgument, "the method has not run yet");
+  return profile_;
+}
+
+Status MethodInstance::CheckInputs() const {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const bool is_tensor = memory_[inputs_[i].value].get<Tensor>() != nullptr;
+    if (is_tensor && !inputs_[i].given) {
+      return Fail(Code::kInvalidArgument, "input ", i, " was not given");
+    }
+  }
+  return {};
+}
+
+Status MethodInstance::Execute() {
+  XIR_RETURN_IF_ERROR(CheckInputs());
+  profile_.clear();
+  has_run_ = false;
+  Status status = RunInstructions();
+  // The caller's memory is lent for one execution, whether that succeeds or not.
+  for (Input& input : inputs_) {
+    input.given = false;
+    Status given_back = GiveBack(&input);
+    if (status.ok()) status = std::move(given_back);
+  }
+  has_run_ = status.ok();
+  return status;
+}
+
+Status MethodInstance::RunInstructions() {
+  uint64_t executed = 0;
+  for (size_t next = 0; next < instructions_.size();) {
+    if (++executed > program_->options.max_instructions) {
+      return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
+    }
+    const size_t current = next++;
+    Instruction& instruction = instructions_[current];
+    XIR_RETURN_IF_ERROR(Run(&instruction, &next).In(NameOf(instruction, current)));
+  }
+  return {};
+}
+
+std::string MethodInstance::NameOf(const Instruction& instruction, size_t index) {
+  const std::string name = "instruction " + std::to_string(index);
+  if (const auto* call = std::get_if<KernelCall>(&instruction)) {
+    return name + " ('" + call->plan->name + "')";
+  }
+  return std::holds_alternative<DelegateCall>(instruction) ? name + " (delegate)" : name;
+}
+
+Status MethodInstance::Run(Instruction* instruction, size_t* next) {
+  if (const auto* call = std::get_if<DelegateCall>(instruction)) {
+    XIR_RETURN_IF_ERROR(RunDelegate(*call));
+    if (!program_->options.profile) return {};
+    return delegates_[call->delegate]->AppendProfile(call->delegate, &profile_);
+  }
+  if (auto* call = std::get_if<KernelCall>(instruction)) {
+    if (!program_->options.profile) return RunKernel(call);
+    const auto start = std::chrono::steady_clock::now();
+    XIR_RETURN_IF_ERROR(RunKernel(call));
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+    profile_.push_back({call->plan->name, ProfileEvent::kNoDelegate, time.count()});
+    return {};
+  }
+  if (const auto* move = std::get_if<Move>(instruction)) return RunMove(*move);
+  if (const auto* jump = std::get_if<JumpFalse>(instruction)) {
+    XIR_ASSIGN_OR_RETURN(const bool taken, IsFalse(jump->condition));
+    if (taken) *next = jump->destination;
+  }
+  return {};
+}
+
+Status MethodInstance::RunMove(const Move& move) {
+  if (move.from == move.to) return {};
+  auto* to = move.to->get<Tensor>();
+  if (to == nullptr) {
+    move.to->content = move.from->content;
+    return {};
+  }
+  // What an input becomes is the method's own: the caller's memory stays as it is.
+  if (move.to_input != nullptr) {
+    to->data = move.to_input->own.data;
+    to->capacity = move.to_input->own.capacity;
+    to->writable = move.to_input->own.writable;
+  }
+  return CopyTensor(*move.from->get<Tensor>(), to);
+}
+
+}  // namespace xir

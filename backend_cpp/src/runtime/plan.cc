@@ -1,0 +1,177 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/registry.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+// "aten::add.out"
+std::string OperatorName(const program::Operator& op) {
+  std::string name = op.name()->str();
+  if (!View(op.overload()).empty()) name += "." + op.overload()->str();
+  return name;
+}
+
+std::vector<size_t> Indices(const flatbuffers::Vector<int32_t>* from) {
+  if (from == nullptr) return {};
+  return std::vector<size_t>(from->begin(), from->end());
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* InstructionsOf(
+    const program::ExecutionPlan& plan) {
+  if (plan.chains() == nullptr || plan.chains()->size() == 0) return nullptr;
+  return plan.chains()->Get(0)->instructions();
+}
+
+// Binds calls to kernels on values that have no memory.
+class Binder {
+ public:
+  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const KernelProvider& fallback)
+      : values_(std::move(declared)), plan_(plan), fallback_(fallback) {}
+
+  Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
+    using program::InstructionArguments;
+    switch (from.instr_args_type()) {
+      case InstructionArguments::KernelCall:
+        return BindKernel(*from.instr_args_as_KernelCall());
+      case InstructionArguments::DelegateCall: {
+        const auto& call = *from.instr_args_as_DelegateCall();
+        return MethodPlan::Instruction(MethodPlan::DelegateCall{
+            static_cast<size_t>(call.delegate_index()), Indices(call.args())});
+      }
+      case InstructionArguments::MoveCall: {
+        const auto& move = *from.instr_args_as_MoveCall();
+        return MethodPlan::Instruction(MethodPlan::Move{static_cast<size_t>(move.move_from()),
+                                                        static_cast<size_t>(move.move_to())});
+      }
+      case InstructionArguments::JumpFalseCall: {
+        const auto& jump = *from.instr_args_as_JumpFalseCall();
+        return MethodPlan::Instruction(
+            MethodPlan::JumpFalse{static_cast<size_t>(jump.cond_value_index()),
+                                  static_cast<size_t>(jump.destination_instruction())});
+      }
+      default:
+        return MethodPlan::Instruction(MethodPlan::Free{});
+    }
+  }
+
+  // Fails if some operator had no kernel, and names them all.
+  Status CheckMissing() const {
+    if (missing_.empty()) return {};
+    std::string names;
+    for (const std::string& name : missing_) names += (names.empty() ? "'" : ", '") + name + "'";
+    return Fail(Code::kUnsupported, "there is no kernel for ", names,
+                "; compile the model so that XNNPACK takes ", missing_.size() == 1 ? "it" : "them",
+                ", or run it from Python, which has torch's kernels");
+  }
+
+ private:
+  Result<MethodPlan::Instruction> BindKernel(const program::KernelCall& from) {
+    MethodPlan::KernelCall call;
+    call.name = OperatorName(*plan_.operators()->Get(static_cast<uoffset_t>(from.op_index())));
+    call.args = Indices(from.args());
+    std::vector<Value*> args;
+    for (const size_t index : call.args) args.push_back(&values_[index]);
+    for (Value* value : args) {
+      if (value->get<Tensor>() != nullptr) call.tensors.push_back(IndexOf(value));
+      if (const auto* list = value->get<TensorList>()) {
+        for (const Value* item : list->items) {
+          if (item != nullptr && item->get<Tensor>() != nullptr) {
+            call.tensors.push_back(IndexOf(item));
+          }
+        }
+      }
+    }
+    call.portable = FindPortableKernel(call.name);
+    if (call.portable == nullptr) {
+      if (fallback_) call.fallback = fallback_(call.name);
+      if (!call.fallback && !Contains(missing_, call.name)) missing_.push_back(call.name);
+      return MethodPlan::Instruction(std::move(call));
+    }
+    auto written = call.portable->bind(args);
+    if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
+    for (const Value* value : written.value()) call.written.push_back(IndexOf(value));
+    return MethodPlan::Instruction(std::move(call));
+  }
+
+  size_t IndexOf(const Value* value) const { return static_cast<size_t>(value - &values_[0]); }
+
+  MethodMemory values_;
+  const program::ExecutionPlan& plan_;
+  const KernelProvider& fallback_;
+  std::vector<std::string> missing_;
+};
+
+ValueInfo InfoOf(const Value& value) {
+  ValueInfo info;
+  info.kind = KindName(value);
+  if (const auto* tensor = value.get<Tensor>()) {
+    info.dtype = tensor->dtype;
+    info.shape = tensor->bound;
+    info.dynamic = tensor->resizable;
+    info.dim_order.assign(tensor->dim_order.begin(), tensor->dim_order.begin() + tensor->rank());
+  }
+  return info;
+}
+
+}  // namespace
+
+bool MethodPlan::IsOutput(size_t value) const {
+  return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+}
+
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const ProgramView& program, const PlanView& view,
+                                                   const FileBytes& file,
+                                                   const KernelProvider& fallback) {
+  auto plan = std::make_unique<MethodPlan>();
+  plan->view = &view;
+  plan->name = view.plan->name()->str();
+  plan->inputs = Indices(view.plan->inputs());
+  plan->outputs = Indices(view.plan->outputs());
+  Binder binder(MethodMemory::Declare(program, *view.plan), *view.plan, fallback);
+  if (const auto* instructions = InstructionsOf(*view.plan)) {
+    for (const program::Instruction* from : *instructions) {
+      XIR_ASSIGN_OR_RETURN(auto instruction, binder.Bind(*from));
+      plan->instructions.push_back(std::move(instruction));
+    }
+  }
+  XIR_RETURN_IF_ERROR(binder.CheckMissing());
+  for (const GraphView& graph : view.delegates) {
+    plan->weights.push_back(std::make_unique<PackedGraph>(graph, file));
+  }
+  return std::unique_ptr<const MethodPlan>(std::move(plan));
+}
+
+MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
+  const MethodMemory values = MethodMemory::Declare(program, *view.plan);
+  MethodMetadata metadata;
+  metadata.name = view.plan->name()->str();
+  for (const size_t index : Indices(view.plan->inputs())) {
+    metadata.inputs.push_back(InfoOf(values[index]));
+  }
+  for (const size_t index : Indices(view.plan->outputs())) {
+    metadata.outputs.push_back(InfoOf(values[index]));
+  }
+  metadata.num_delegates = view.delegates.size();
+  const auto* instructions = InstructionsOf(*view.plan);
+  if (instructions == nullptr) return metadata;
+  for (const program::Instruction* instruction : *instructions) {
+    const auto* call = instruction->instr_args_as_KernelCall();
+    if (call == nullptr) continue;
+    std::string name =
+        OperatorName(*view.plan->operators()->Get(static_cast<uoffset_t>(call->op_index())));
+    if (!Contains(metadata.kernel_names, name)) metadata.kernel_names.push_back(std::move(name));
+  }
+  return metadata;
+}
+
+}  // namespace xir

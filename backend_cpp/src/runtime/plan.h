@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/file_bytes.h"
+#include "kernels/kernel.h"
+#include "runtime/memory.h"
+#include "verify/program_view.h"
+#include "xir/program.h"
+#include "xnnpack/packed_weights.h"
+
+namespace xir {
+
+// What all instances of a method have in common: its instructions, bound to kernels, and its
+// weights. Immutable but for the weights, which the first instance packs; values are by index.
+struct MethodPlan {
+  struct KernelCall {
+    std::string name;                          // of the operator
+    const PortableKernel* portable = nullptr;  // null where `fallback` is the kernel
+    Kernel fallback;
+    std::vector<size_t> args;
+    std::vector<size_t> tensors;  // among the arguments and in their lists
+    std::vector<size_t> written;  // those that a portable kernel writes
+  };
+  struct DelegateCall {
+    size_t delegate = 0;
+    std::vector<size_t> args;
+  };
+  struct Move {
+    size_t from = 0;
+    size_t to = 0;
+  };
+  struct JumpFalse {
+    size_t condition = 0;
+    size_t destination = 0;
+  };
+  struct Free {};  // memory is planned ahead: there is nothing to free
+  using Instruction = std::variant<KernelCall, DelegateCall, Move, JumpFalse, Free>;
+
+  const PlanView* view = nullptr;
+  std::string name;
+  std::vector<size_t> inputs;
+  std::vector<size_t> outputs;
+  std::vector<Instruction> instructions;
+  std::vector<std::unique_ptr<PackedGraph>> weights;  // by delegate
+
+  bool IsOutput(size_t value) const;
+};
+
+// Binds a verified method. Fails where there is no kernel for an operator, or where one does not
+// take its arguments. `view` and `file` must outlive the plan.
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const ProgramView& program, const PlanView& view,
+                                                   const FileBytes& file,
+                                                   const KernelProvider& fallback);
+
+// What the file says of a method; nothing is bound or packed for it.
+MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view);
+
+}  // namespace xir

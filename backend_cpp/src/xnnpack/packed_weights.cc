@@ -1,0 +1,163 @@
+#include "xnnpack/packed_weights.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace xir {
+namespace {
+
+constexpr size_t kNotFound = SIZE_MAX;  // XNN_CACHE_NOT_FOUND of src/xnnpack/cache.h
+// No processor's packed weights need more (XNN_ALLOCATION_ALIGNMENT of src/xnnpack/common.h).
+constexpr size_t kAlignment = 128;
+constexpr size_t kSmallestChunk = size_t{64} << 10;
+
+// XNNPACK counts in offsets; here they are addresses.
+size_t OffsetOf(const uint8_t* data) { return reinterpret_cast<size_t>(data); }
+
+}  // namespace
+
+PackedGraph::PackedGraph(const GraphView& view, const FileBytes& file) : view_(view), file_(file) {
+  for (size_t i = 1; i < view.constants.size(); ++i) {
+    constants_.emplace(view.constants[i].data(), static_cast<uint32_t>(i));
+  }
+}
+
+size_t PackedGraph::nbytes() const {
+  if (!packed()) return 0;
+  size_t total = 0;
+  for (const PackedWeight& weight : weights_) total += weight.size;
+  return total;
+}
+
+uint32_t PackedGraph::IndexOf(const void* constant) const {
+  const auto found = constants_.find(constant);
+  return found == constants_.end() ? 0 : found->second;
+}
+
+// Packed weights have about the size of their constants, so one chunk is mostly enough. What is not
+// used of it takes no memory.
+uint8_t* PackedGraph::Reserve(size_t size) {
+  if (size > left_ || next_ == nullptr) {
+    size_t total = 0;
+    for (const auto& [data, index] : constants_) total += view_.constants[index].size();
+    const size_t expected = chunks_.empty() ? total + total / 4 : total / 4;
+    const size_t bytes = std::max({size, expected, kSmallestChunk}) + kAlignment;
+    AlignedBuffer chunk = AllocateBuffer(bytes);
+    if (chunk == nullptr) return nullptr;
+    PreferLargePages(chunk.get(), chunks_.empty() ? total : size);
+    const auto address = reinterpret_cast<uintptr_t>(chunk.get());
+    const size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
+    next_ = chunk.get() + skipped;
+    left_ = bytes - skipped;
+    chunks_.push_back(std::move(chunk));
+  }
+  return next_;
+}
+
+WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
+  provider_.context = this;
+  provider_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
+    return Self(self).LookUp(*key);
+  };
+  provider_.reserve_space = [](void* self, size_t size) -> void* {
+    return Self(self).Reserve(size);
+  };
+  provider_.look_up_or_insert = [](void* self, const xnn_weights_cache_look_up_key* key, void* data,
+                                   size_t size) {
+    return Self(self).Insert(*key, static_cast<uint8_t*>(data), size);
+  };
+  provider_.is_finalized = [](void*) { return true; };
+  provider_.offset_to_addr = [](void*, size_t offset) { return reinterpret_cast<void*>(offset); };
+  provider_.delete_cache = [](void*) { return xnn_status_success; };
+  provider_.alias_data = [](void*, void*, void*) { return xnn_status_success; };
+}
+
+Status WeightsProvider::Create(const std::function<Status(xnn_weights_cache_t)>& create) {
+  if (!graph_.packed()) {
+    const std::lock_guard<std::mutex> lock(graph_.packing_);
+    if (!graph_.packed()) return Pack(create);
+  }
+  XIR_RETURN_IF_ERROR(create(&provider_));
+  scratch_.reset();
+  scratch_size_ = 0;
+  if (!failed_ && next_ == graph_.weights_.size()) return {};
+  return Fail(Code::kInternal, "XNNPACK asks for other weights than it has packed");
+}
+
+Status WeightsProvider::Pack(const std::function<Status(xnn_weights_cache_t)>& create) {
+  packing_ = true;
+  Status status = create(&provider_);
+  packing_ = false;
+  if (status.ok() && failed_) status = Fail(Code::kResource, "out of memory for packed weights");
+  graph_.next_ = nullptr;
+  graph_.left_ = 0;
+  if (status.ok()) {
+    graph_.packed_.store(true, std::memory_order_release);
+  } else {
+    graph_.weights_.clear();
+    graph_.chunks_.clear();
+  }
+  return status;
+}
+
+PackedWeight WeightsProvider::Describe(const xnn_weights_cache_look_up_key& key) const {
+  PackedWeight weight;
+  weight.kernel = graph_.IndexOf(key.kernel);
+  weight.bias = graph_.IndexOf(key.bias);
+  weight.seed = key.seed;
+  return weight;
+}
+
+const PackedWeight* WeightsProvider::Next(const xnn_weights_cache_look_up_key& key) {
+  if (failed_ || next_ >= graph_.weights_.size()) return nullptr;
+  const PackedWeight& weight = graph_.weights_[next_];
+  const PackedWeight asked = Describe(key);
+  if (asked.kernel != weight.kernel || asked.bias != weight.bias || asked.seed != weight.seed) {
+    return nullptr;
+  }
+  ++next_;
+  return &weight;
+}
+
+size_t WeightsProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
+  if (packing_) return kNotFound;
+  const PackedWeight* weight = Next(key);
+  if (weight != nullptr) return OffsetOf(weight->data);
+  failed_ = true;
+  return kNotFound;
+}
+
+uint8_t* WeightsProvider::Reserve(size_t size) {
+  if (packing_) {
+    uint8_t* memory = graph_.Reserve(size);
+    if (memory == nullptr) failed_ = true;
+    return memory;
+  }
+  if (size > scratch_size_) {
+    scratch_ = AllocateBuffer(size);
+    scratch_size_ = scratch_ == nullptr ? 0 : size;
+    if (scratch_ == nullptr) failed_ = true;
+  }
+  return scratch_.get();
+}
+
+size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data,
+                               size_t size) {
+  if (!packing_) {
+    // A deconvolution packs before it asks.
+    const PackedWeight* weight = Next(key);
+    if (weight != nullptr && weight->size == size) return OffsetOf(weight->data);
+    failed_ = true;
+    return OffsetOf(data);
+  }
+  PackedWeight& weight = graph_.weights_.emplace_back(Describe(key));
+  weight.data = data;
+  weight.size = size;
+  const size_t used = std::min((size + kAlignment - 1) / kAlignment * kAlignment, graph_.left_);
+  graph_.next_ += used;
+  graph_.left_ -= used;
+  if (weight.kernel != 0) graph_.file_.GiveBack(graph_.view_.constants[weight.kernel]);
+  return OffsetOf(data);
+}
+
+}  // namespace xir

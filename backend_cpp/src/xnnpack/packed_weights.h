@@ -1,0 +1,90 @@
+// Packed weights, which XNNPACK lays out as its microkernels read them. They are packed once for a
+// graph and shared by every runtime that is created from it.
+//
+// XNNPACK asks for weights by their addresses and a seed. Neither says everything that packing
+// depends on: two nodes may read one filter with inputs of different zero points. What identifies
+// weights here is therefore when XNNPACK asks for them, which is the same each time that it creates
+// a runtime from one graph; addresses and seed are checked against what they were then.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/file_bytes.h"
+#include "verify/program_view.h"
+#include "xir/status.h"
+#include "xnnpack/api.h"
+
+namespace xir {
+
+struct PackedWeight {
+  // Which of the graph's constants they were packed from; 0 is none, or memory of XNNPACK's own.
+  uint32_t kernel = 0;
+  uint32_t bias = 0;
+  uint32_t seed = 0;
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+// The packed weights of one graph: none until a runtime has been created, immutable from then on.
+// Runtimes may be created from several threads; the first one packs, and others wait for it.
+class PackedGraph {
+ public:
+  // `file` has the graph's constants, whose pages are given back once they are packed.
+  PackedGraph(const GraphView& view, const FileBytes& file);
+  PackedGraph(const PackedGraph&) = delete;
+
+  bool packed() const { return packed_.load(std::memory_order_acquire); }
+  // Bytes of all packed weights; 0 until they are packed.
+  size_t nbytes() const;
+
+ private:
+  friend class WeightsProvider;
+
+  uint32_t IndexOf(const void* constant) const;
+  uint8_t* Reserve(size_t size);
+
+  const GraphView& view_;
+  const FileBytes& file_;
+  std::unordered_map<const void*, uint32_t> constants_;  // by their first byte
+  std::mutex packing_;
+  std::atomic<bool> packed_ = false;
+  std::vector<PackedWeight> weights_;
+  std::vector<AlignedBuffer> chunks_;
+  uint8_t* next_ = nullptr;  // free memory in the last chunk
+  size_t left_ = 0;
+};
+
+// Hands a graph's packed weights to one runtime, which it must outlive.
+class WeightsProvider {
+ public:
+  explicit WeightsProvider(PackedGraph* graph);
+  WeightsProvider(const WeightsProvider&) = delete;
+
+  // Calls `create`, which creates the runtime with the provider that it is handed.
+  Status Create(const std::function<Status(xnn_weights_cache_t)>& create);
+
+ private:
+  static WeightsProvider& Self(void* context) { return *static_cast<WeightsProvider*>(context); }
+  size_t LookUp(const xnn_weights_cache_look_up_key& key);
+  uint8_t* Reserve(size_t size);
+  size_t Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data, size_t size);
+  // The next of the graph's weights, if it is the one that XNNPACK asks for.
+  const PackedWeight* Next(const xnn_weights_cache_look_up_key& key);
+  PackedWeight Describe(const xnn_weights_cache_look_up_key& key) const;
+  Status Pack(const std::function<Status(xnn_weights_cache_t)>& create);
+
+  PackedGraph& graph_;
+  xnn_weights_cache_provider provider_{};
+  bool packing_ = false;
+  bool failed_ = false;
+  size_t next_ = 0;
+  AlignedBuffer scratch_;  // for what XNNPACK packs although it is there
+  size_t scratch_size_ = 0;
+};
+
+}  // namespace xir
