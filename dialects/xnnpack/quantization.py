@@ -230,13 +230,15 @@ def verify_filter(kernel: Attribute, weight: SSAValue, axis: int, widths: tuple[
     expect_normal(kernel)
     if kernel.zero_point_array().any():
         raise VerifyException("the filter's zero points must be 0")
+    assert isinstance(weight.type, TensorType)
+    if kernel.storage == i4 and weight.type.get_shape()[-1] % 2:
+        raise VerifyException("a filter in 4 bits wants an even number of input channels, XNNPACK miscounts rows else")
     if kernel.is_per_axis and kernel.axis != axis:
         raise VerifyException(f"the filter's scales are along dimension {kernel.axis}, its output channels are {axis}")
     if kernel.is_blockwise:
         blocks = dict(zip(kernel.axes.get_values(), kernel.block_sizes.get_values(), strict=True))
         if kernel.storage != i4 or blocks.keys() != {0, 1} or blocks[0] != 1:
             raise VerifyException("blocks are of 4-bit input channels in one row of the filter")
-        assert isinstance(weight.type, TensorType)
         if blocks[1] % BLOCK_MULTIPLE or weight.type.get_shape()[1] % blocks[1]:
             raise VerifyException(
                 f"blocks of {blocks[1]} do not divide {weight.type.get_shape()[1]} input channels "

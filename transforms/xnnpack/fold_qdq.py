@@ -303,7 +303,7 @@ class Folder:
         """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""
         moves: list[Operation] = []
         value = node.input
-        while isinstance(move := value.owner, Operation) and rearranges(move):
+        while isinstance(move := value.owner, Operation) and (rearranges(move) or pads_with_zeros(move)):
             moves.append(move)
             value = move.operands[0]
         source = dequantised_from(value)
@@ -426,6 +426,11 @@ def is_activation(value: SSAValue) -> bool:
 def is_move(op: Operation) -> bool:
     """Whether a node gives elements of its operands, or constants, without computing: rounding goes before or after."""
     return movement_of(op) is not None
+
+
+def pads_with_zeros(op: Operation) -> bool:
+    """Whether a node adds zeros, which are in the range of any numbers that are quantised at run time."""
+    return isinstance(op, xnnpack.StaticConstantPadOp) and op.padding_value.value.data == 0
 
 
 def keeps_numbers(op: Operation, element: Attribute) -> bool:

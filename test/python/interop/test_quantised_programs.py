@@ -232,3 +232,45 @@ def test_linear_modules_that_torchao_quantised(name: str, shape: tuple[int, ...]
     ours, stock = run(lowered.to_executorch().buffer, x)
     assert (ours - expected).abs().max() <= modules.limit * expected.abs().max()
     assert torch.equal(ours, stock)
+
+
+def four_bits(inputs: int) -> tuple[ExportedProgram, torch.nn.Module]:
+    """A linear layer with a scale for each row of 4-bit weights, by ExecuTorch's quantizer; any number of rows."""
+    model, x = torch.nn.Linear(inputs, 20).eval(), torch.randn(9, inputs)
+    with torch.no_grad():
+        model.weight.uniform_(0, 1)
+    rows = ({0: torch.export.Dim("rows", min=2, max=64)},)
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True, weight_qmin=-8, weight_qmax=7)
+    exported = torch.export.export(model, (x,), dynamic_shapes=rows).module()
+    prepared = prepare_pt2e(exported, XNNPACKQuantizer().set_global(config))
+    prepared(x)
+    converted = convert_pt2e(prepared)
+    return torch.export.export(converted, (x,), dynamic_shapes=rows), converted
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3, 31, 61, 62, 63])
+def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
+    """XNNPACK leaves rows out for an odd number of 4-bit inputs: what is left there is what another run has written."""
+    torch.manual_seed(inputs)
+    program, quantised = four_bits(inputs)
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    check_nodes(lowered)
+    file = lowered.to_executorch().buffer
+    method = runtime.Runtime.get().load_program(file).load_method("forward")
+    stock = _load_for_executorch_from_buffer(file)
+    for count in (64, 9, 2, 33):
+        numbers = torch.randn(count, inputs)
+        with torch.no_grad():
+            exact = quantised(numbers)
+        for got in (method.execute([numbers])[0], stock.forward([numbers])[0]):
+            # The graph has one scale for all rows, XNNPACK one for each: half a step of both for each of these weights.
+            step = float(numbers.max().clamp(min=0) - numbers.min().clamp(max=0)) / 255
+            assert float((got - exact).abs().max()) <= step * inputs
+
+
+def test_a_stock_file_for_which_xnnpack_leaves_rows_out_is_refused() -> None:
+    torch.manual_seed(0)
+    program, _ = four_bits(61)
+    stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    with pytest.raises(runtime.XirRuntimeError, match=r"4 bits with an odd number of input channels \(61\)"):
+        runtime.Runtime.get().load_program(stock).load_method("forward")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr, bf16, f32
@@ -12,7 +13,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.transforms.analysis.sizes import OpenSize
-from xir.transforms.analysis.static_tensor import is_static
+from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
@@ -24,6 +25,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     rule,
     static_name,
 )
+from xir.transforms.xnnpack.legalizations.slicing import pad_with
 from xir.transforms.xnnpack.legalizations.special_functions import scaled
 
 
@@ -127,6 +129,10 @@ def fully_connected(
         if transpose and isinstance(stored.element, UniformType):
             # XNNPACK transposes floating-point filters only.
             stored, transpose = stored.transpose(1, 0), False
+        if has_half_byte(stored):
+            # XNNPACK divides by the even number of channels to count rows: of 9 rows of 61 numbers it computes 8.
+            stored = replace(stored, array=np.pad(stored.array, ((0, 0), (0, 1))))
+            value = pad_with(b, value, [0] * rank_of(value), [*[0] * (rank_of(value) - 1), 1], 0.0)
         weight = b.static(stored)
     operands = [value, weight]
     if bias is not None:
@@ -135,6 +141,14 @@ def fully_connected(
     computed = f32 if element == bf16 else element
     product = b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties, computed)
     return b.convert(product, element)
+
+
+def has_half_byte(weight: StaticTensor) -> bool:
+    """Whether rows of a filter in 4 bits, without blocks, end in the middle of a byte."""
+    element = weight.element
+    if not isinstance(element, UniformType) or element.storage != i4 or element.is_blockwise:
+        return False
+    return weight.shape[1] % 2 == 1
 
 
 @rule("edge.scaled_dot_product_attention")

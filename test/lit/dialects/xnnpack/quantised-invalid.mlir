@@ -299,3 +299,11 @@ func.func @invalid(%a: tensor<4x!quant.uniform<i8:f32, 1.0e-30>>, %b: tensor<4x!
   %0 = xnnpack.binary multiply %a, %b : tensor<4x!quant.uniform<i8:f32, 1.0e-30>>, tensor<4x!quant.uniform<i8:f32, 1.0e-10>> -> tensor<4x!quant.uniform<i8:f32, 1.0e-37>>
   func.return
 }
+
+// -----
+
+func.func @invalid(%a: tensor<1x3x!xnnpack.qd<i8, 1>>, %w: tensor<2x3x!quant.uniform<i4:f32:0, {1.0, 1.0}>>) {
+  // expected-error @+1 {{a filter in 4 bits wants an even number of input channels, XNNPACK miscounts rows else}}
+  %0 = xnnpack.fully_connected %a, %w : (tensor<1x3x!xnnpack.qd<i8, 1>>, tensor<2x3x!quant.uniform<i4:f32:0, {1.0, 1.0}>>) -> tensor<1x2xf32>
+  func.return
+}
