@@ -239,7 +239,7 @@ xir::KernelProvider MakeProvider(const py::object& find) {
     } catch (const std::exception&) {
       return {};
     }
-    return [kernel](xir::KernelArgs args) -> Status {
+    return [kernel](xir::KernelContext&, xir::KernelArgs args) -> Status {
       const py::gil_scoped_acquire gil_in_call;
       try {
         py::list list;
@@ -352,8 +352,14 @@ class PyProgram {
 };
 
 xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
-                             std::vector<std::string> library_paths, const py::object& fallback) {
+                             std::vector<std::string> library_paths,
+                             const std::vector<std::string>& kernels,
+                             const std::vector<std::string>& data, const py::object& fallback) {
   xir::LoadOptions options;
+  auto registry = std::make_shared<xir::KernelRegistry>();
+  for (const std::string& library : kernels) Check(registry->LoadLibrary(library));
+  options.kernels = std::move(registry);
+  for (const std::string& path : data) options.data.push_back(xir::Source::Path(path));
   options.profile = profile;
   options.threads = threads;
   options.max_memory = max_memory;
@@ -364,16 +370,21 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
                                 bool profile, std::vector<std::string> library_paths,
-                                const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, profile, std::move(library_paths), fallback);
+                                const std::vector<std::string>& kernels,
+                                const std::vector<std::string>& data, const py::object& fallback) {
+  auto options =
+      MakeOptions(threads, max_memory, profile, std::move(library_paths), kernels, data, fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
                                      bool profile, std::vector<std::string> library_paths,
+                                     const std::vector<std::string>& kernels,
+                                     const std::vector<std::string>& data,
                                      const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, profile, std::move(library_paths), fallback);
+  auto options =
+      MakeOptions(threads, max_memory, profile, std::move(library_paths), kernels, data, fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
@@ -422,9 +433,11 @@ PYBIND11_MODULE(_native, m) {
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
+        py::arg("profile"), py::arg("library_paths"), py::arg("kernels"), py::arg("data"),
+        py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("profile"), py::arg("library_paths"), py::arg("fallback"));
+        py::arg("max_memory"), py::arg("profile"), py::arg("library_paths"), py::arg("kernels"),
+        py::arg("data"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("library_paths"));
 }

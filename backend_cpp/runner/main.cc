@@ -214,6 +214,12 @@ Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
   options.profile = arguments.profile;
+  for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
+  auto kernels = std::make_shared<KernelRegistry>();
+  for (const std::string& library : arguments.kernels) {
+    XIR_RETURN_IF_ERROR(kernels->LoadLibrary(library));
+  }
+  options.kernels = std::move(kernels);
   const auto start = Clock::now();
   XIR_ASSIGN_OR_RETURN(const auto program, Program::Open(arguments.model_path, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(arguments.method));

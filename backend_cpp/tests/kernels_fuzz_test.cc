@@ -149,9 +149,10 @@ class Arguments {
 }  // namespace
 
 XIR_TEST(kernels_take_anything) {
+  KernelContext context;
   size_t ran = 0;
   for (const std::string_view name : PortableKernelNames()) {
-    const PortableKernel& kernel = *FindPortableKernel(name);
+    const TypedKernel& kernel = *FindPortableKernel(name);
     size_t succeeded = 0;
     for (size_t round = 0; round < kRounds; ++round) {
       Arguments arguments(round * 1'000'003 + std::hash<std::string_view>()(name));
@@ -159,7 +160,7 @@ XIR_TEST(kernels_take_anything) {
       for (const std::string_view kind : kernel.parameters) args.push_back(arguments.Add(kind));
       const auto written = kernel.bind(args);
       EXPECT(written.ok());
-      if (written.ok() && kernel.run(args).ok()) ++succeeded;
+      if (written.ok() && kernel.run(context, args).ok()) ++succeeded;
     }
     ran += succeeded > 0 ? 1 : 0;
   }

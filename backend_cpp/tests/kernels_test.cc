@@ -63,11 +63,12 @@ Value Of(bool flag) { return Value{flag}; }
 Value Nothing() { return Value{None{}}; }
 
 Status Run(const char* name, std::vector<Value*> args) {
-  const PortableKernel* kernel = FindPortableKernel(name);
+  const TypedKernel* kernel = FindPortableKernel(name);
   if (kernel == nullptr) return Fail(Code::kNotFound, "no kernel ", name);
   auto written = kernel->bind(args);
   if (!written.ok()) return std::move(written).status();
-  return kernel->run(args);
+  KernelContext context;
+  return kernel->run(context, args);
 }
 
 using Floats = std::vector<float>;

@@ -42,6 +42,8 @@ def open(
     max_memory: int,
     profile: bool,
     library_paths: list[str],
+    kernels: list[str],
+    data: list[str],
     fallback: KernelFinder | None,
 ) -> Program: ...
 def from_bytes(
@@ -51,6 +53,8 @@ def from_bytes(
     max_memory: int,
     profile: bool,
     library_paths: list[str],
+    kernels: list[str],
+    data: list[str],
     fallback: KernelFinder | None,
 ) -> Program: ...
 

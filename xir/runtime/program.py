@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -155,13 +156,17 @@ class Runtime:
         threads: int | None = None,
         max_memory: int | None = None,
         profile: bool = False,
+        kernels: Sequence[str | os.PathLike[str]] = (),
+        data: Sequence[str | os.PathLike[str]] = (),
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
         `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
         bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default. `profile`
-        times each operator for `Method.profile`. Raises XirRuntimeError where the file is damaged or asks for what this
-        runtime does not have.
+        times each operator for `Method.profile`. `kernels` are shared libraries of kernels (`xir/kernel_library.h`),
+        which are asked before the runtime's own; such a library stays loaded in this process. `data` are `.ptd` files
+        with weights that the program names and does not hold; they are mapped. Raises XirRuntimeError where a file is
+        damaged or asks for what this runtime does not have.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -172,6 +177,8 @@ class Runtime:
             "max_memory": max_memory or 0,
             "profile": profile,
             "library_paths": library_paths(),
+            "kernels": [os.fspath(library) for library in kernels],
+            "data": [os.fspath(path) for path in data],
             "fallback": find_kernel,
         }
         if isinstance(source, bytes | bytearray | memoryview):

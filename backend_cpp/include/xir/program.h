@@ -14,15 +14,21 @@
 #include <vector>
 
 #include "xir/kernel.h"
+#include "xir/kernel_registry.h"
+#include "xir/source.h"
 #include "xir/span.h"
 #include "xir/status.h"
+#include "xir/thread_pool.h"
 #include "xir/value.h"
 
 namespace xir {
 
 struct LoadOptions {
   // Worker threads, the caller's among them; 0 is one for each core that this process may use.
+  // Programs that ask for as many share them.
   size_t threads = 0;
+  // The threads to use instead.
+  std::shared_ptr<ThreadPool> thread_pool;
   // The most memory, in bytes, that a method's arenas, and separately the activations of one
   // delegate, may take; 0 is the machine's memory, or what control groups leave of it.
   uint64_t max_memory = 0;
@@ -32,6 +38,10 @@ struct LoadOptions {
   std::vector<std::string> library_paths;
   // Time each operator, for Method::Profile; costs some microseconds an operator.
   bool profile = false;
+  // .ptd files with what the program names and does not hold. A name must be in one of them alone.
+  std::vector<Source> data;
+  // The application's own kernels, asked before the portable ones.
+  std::shared_ptr<const KernelRegistry> kernels;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
@@ -73,6 +83,7 @@ struct LoadedProgram;
 // share the packed weights, which the first one packs.
 class Program {
  public:
+  static Result<std::shared_ptr<const Program>> Load(const Source& source, LoadOptions options);
   // Maps the file. It must not be changed while the program or one of its methods lives.
   static Result<std::shared_ptr<const Program>> Open(const std::string& path, LoadOptions options);
   // Copies the bytes.
@@ -121,6 +132,10 @@ class Method {
   virtual Status SetInput(size_t index, double value) = 0;
 
   virtual Status Execute() = 0;
+
+  // From any thread: stops the execution that is under way between two instructions, or, if there
+  // is none, the next one. It fails with kCancelled, and with that the request is done with.
+  virtual void Cancel() = 0;
 
   // The last execution's operators in the order in which they ran. Fails unless the program was
   // loaded with LoadOptions::profile and has run.

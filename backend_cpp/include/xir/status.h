@@ -17,6 +17,7 @@ enum class Code {
   kNotFound,         // no such file, method or library
   kResource,         // a limit was reached or memory ran out
   kInternal,         // XNNPACK or the system refused
+  kCancelled,        // the caller stopped the execution
 };
 
 std::string_view CodeName(Code code);

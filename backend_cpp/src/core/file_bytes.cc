@@ -32,6 +32,9 @@ class FileDescriptor {
 
 size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// As flatbuffers want it.
+bool IsAligned(Bytes bytes) { return reinterpret_cast<uintptr_t>(bytes.data()) % 16 == 0; }
+
 // From here on a buffer is a mapping of its own.
 constexpr size_t kMappedSize = size_t{64} << 10;
 
@@ -82,34 +85,76 @@ void PreferLargePages(uint8_t* memory, size_t size) {
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
+bool MayOverread(const void* data, size_t nbytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + nbytes;
+  return (page - end % page) % page >= kOverreadBytes;
+}
+
+Result<FileBytes> FileBytes::Read(const Source& source) {
+  switch (source.kind()) {
+    case Source::Kind::kPath:
+      return Map(source.path());
+    case Source::Kind::kDescriptor: {
+      const std::string name = "descriptor " + std::to_string(source.descriptor());
+      auto mapped = MapPart(source.descriptor(), source.offset(), source.size(), name);
+      if (!mapped.ok() || IsAligned(mapped.value().bytes())) return mapped;
+      return Copy(mapped.value().bytes());
+    }
+    case Source::Kind::kBorrowed:
+      if (IsAligned(source.bytes()) && MayOverread(source.bytes().data(), source.bytes().size())) {
+        FileBytes result;
+        result.bytes_ = source.bytes();
+        return result;
+      }
+      return Copy(source.bytes());
+    case Source::Kind::kCopied:
+      break;
+  }
+  return Copy(source.bytes());
+}
+
 Result<FileBytes> FileBytes::Map(const std::string& path) {
+  const std::string name = "'" + path + "'";
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    return Fail(Code::kNotFound, "cannot open '", path, "': ", std::strerror(errno));
+    return Fail(Code::kNotFound, "cannot open ", name, ": ", std::strerror(errno));
   }
+  return MapPart(file.get(), 0, 0, name);
+}
+
+Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size,
+                                     const std::string& name) {
   struct stat info;
-  if (fstat(file.get(), &info) != 0) {
-    return Fail(Code::kNotFound, "cannot read '", path, "': ", std::strerror(errno));
+  if (fstat(file, &info) != 0) {
+    return Fail(Code::kNotFound, "cannot read ", name, ": ", std::strerror(errno));
   }
-  if (!S_ISREG(info.st_mode)) return Fail(Code::kNotFound, "'", path, "' is not a regular file");
-  const size_t size = static_cast<size_t>(info.st_size);
-  if (size == 0) return Fail(Code::kInvalidProgram, "'", path, "' is empty");
+  if (!S_ISREG(info.st_mode)) return Fail(Code::kNotFound, name, " is not a regular file");
+  const auto file_size = static_cast<uint64_t>(info.st_size);
+  if (file_size == 0) return Fail(Code::kInvalidProgram, name, " is empty");
+  if (offset >= file_size || size > file_size - offset) {
+    return Fail(Code::kInvalidArgument, "[", offset, ", +", size, ") leaves the ", file_size,
+                " bytes of ", name);
+  }
+  if (size == 0) size = file_size - offset;
 
   // The file goes over the front of an anonymous mapping that is longer than it by at least one
   // page, so that an over-read at the end of the last weight meets zeros.
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t before = offset % page;
   FileBytes result;
-  result.mapping_size_ = RoundUp(size, page) + page;
+  result.mapping_size_ = RoundUp(before + size, page) + page;
   void* reserved =
       mmap(nullptr, result.mapping_size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (reserved == MAP_FAILED) {
-    return Fail(Code::kResource, "cannot map '", path, "': ", std::strerror(errno));
+    return Fail(Code::kResource, "cannot map ", name, ": ", std::strerror(errno));
   }
   result.mapping_ = reserved;
-  if (mmap(reserved, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.get(), 0) == MAP_FAILED) {
-    return Fail(Code::kResource, "cannot map '", path, "': ", std::strerror(errno));
+  if (mmap(reserved, before + size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file,
+           static_cast<off_t>(offset - before)) == MAP_FAILED) {
+    return Fail(Code::kResource, "cannot map ", name, ": ", std::strerror(errno));
   }
-  result.bytes_ = Bytes(static_cast<const uint8_t*>(reserved), size);
+  result.bytes_ = Bytes(static_cast<const uint8_t*>(reserved) + before, size);
   return result;
 }
 

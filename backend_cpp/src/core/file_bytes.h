@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "xir/source.h"
 #include "xir/span.h"
 #include "xir/status.h"
 
@@ -29,10 +30,15 @@ AlignedBuffer AllocateBuffer(size_t size);
 // [memory, memory + size).
 void PreferLargePages(uint8_t* memory, size_t size);
 
-// A file's content: mapped read-only, or copied from memory. Readable for kOverreadBytes beyond its
-// end.
+// Whether memory that somebody else owns may be read for kOverreadBytes beyond its end: whether
+// that stays on its last page.
+bool MayOverread(const void* data, size_t nbytes);
+
+// A file's content: mapped read-only, copied, or borrowed. 16-byte aligned, and readable for
+// kOverreadBytes beyond its end.
 class FileBytes {
  public:
+  static Result<FileBytes> Read(const Source& source);
   static Result<FileBytes> Map(const std::string& path);
   static Result<FileBytes> Copy(Bytes bytes);
 
@@ -48,6 +54,9 @@ class FileBytes {
 
  private:
   FileBytes() = default;
+  // `name` stands for the file in errors. A size of 0 is the rest of the file.
+  static Result<FileBytes> MapPart(int file, uint64_t offset, uint64_t size,
+                                   const std::string& name);
 
   Bytes bytes_;
   AlignedBuffer copy_;

@@ -16,6 +16,8 @@ std::string_view CodeName(Code code) {
       return "resource limit";
     case Code::kInternal:
       return "internal error";
+    case Code::kCancelled:
+      return "cancelled";
   }
   return "error";
 }

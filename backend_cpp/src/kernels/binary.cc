@@ -342,7 +342,7 @@ Status ClampTensor(const Tensor& self, const Tensor* min, const Tensor* max, Ten
 using T = Tensor;
 using S = Scalar;
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<AddAlpha<S>>("aten::add.Scalar_out"),
     MakeKernel<AddAlpha<T>>("aten::add.out"),
     MakeKernel<InFloats<Atan2, T, T>>("aten::atan2.out"),

@@ -47,7 +47,7 @@ Status CopyInPlace(Tensor& self, const Tensor& src, Unused) {
   return CopyTo(shape, src, self);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<ToCopy>("aten::_to_copy.out"),
     MakeKernel<Copy>("aten::copy.out"),
     MakeKernel<CopyInPlace>("aten::copy_"),

@@ -278,7 +278,7 @@ Status Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias
       out.dtype, [&](auto zero) { return Convolve<decltype(zero)>(g, input, weight, bias, out); });
 }
 
-constexpr PortableKernel kRows[] = {MakeKernel<Convolution>("aten::convolution.out")};
+constexpr TypedKernel kRows[] = {MakeKernel<Convolution>("aten::convolution.out")};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ Status Arange(const Scalar& end, Tensor& out) {
   return ArangeStart(Scalar(int64_t{0}), end, Scalar(int64_t{1}), out);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Arange>("aten::arange.out"),
     MakeKernel<ArangeStart>("aten::arange.start_out"),
     MakeKernel<Empty>("aten::empty.out"),

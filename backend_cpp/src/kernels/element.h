@@ -5,8 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/arguments.h"
 #include "xir/dtype.h"
+#include "xir/kernel_arguments.h"
 
 namespace xir::kernels {
 
@@ -91,11 +91,6 @@ To Convert(From from) {
   } else {
     return static_cast<To>(from);
   }
-}
-
-template <typename T>
-T Scalar::to() const {
-  return is_floating() ? Convert<T>(content_.real) : Convert<T>(content_.integer);
 }
 
 // Arithmetic in which integers wrap around, as torch's do.

@@ -5,10 +5,10 @@
 
 #include <array>
 
-#include "kernels/checks.h"
 #include "kernels/element.h"
 #include "kernels/loop_nest.h"
 #include "kernels/promotion.h"
+#include "xir/kernel_checks.h"
 
 namespace xir::kernels {
 

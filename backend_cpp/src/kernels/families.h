@@ -1,15 +1,15 @@
 // The tables of kernels, one a file. registry.cc joins them.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "xir/kernel.h"
 #include "xir/span.h"
 
 namespace xir::kernels {
 
-using KernelTable = Span<const PortableKernel>;
+using KernelTable = Span<const TypedKernel>;
 
 template <size_t N>
-constexpr KernelTable TableOf(const PortableKernel (&rows)[N]) {
+constexpr KernelTable TableOf(const TypedKernel (&rows)[N]) {
   return KernelTable(rows, N);
 }
 

@@ -151,7 +151,7 @@ Status GridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolat
   });
 }
 
-constexpr PortableKernel kRows[] = {MakeKernel<GridSampler2d>("aten::grid_sampler_2d.out")};
+constexpr TypedKernel kRows[] = {MakeKernel<GridSampler2d>("aten::grid_sampler_2d.out")};
 
 }  // namespace
 

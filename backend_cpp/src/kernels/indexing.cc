@@ -541,7 +541,7 @@ Status NonZero(const Tensor& self, Tensor& out) {
   return {};
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Embedding>("aten::embedding.out"),
     MakeKernel<Gather>("aten::gather.out"),
     MakeKernel<Index>("aten::index.Tensor_out"),

@@ -114,7 +114,7 @@ Status Unbind(const Tensor& self, int64_t dim, const OutTensors& out) {
   return {};
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Cat>("aten::cat.out"),
     MakeKernel<Split>("aten::split_copy.Tensor_out"),
     MakeKernel<SplitWithSizes>("aten::split_with_sizes_copy.out"),

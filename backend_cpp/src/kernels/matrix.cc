@@ -144,7 +144,7 @@ Status Linear(const Tensor& input, const Tensor& weight, const Tensor* bias, Ten
   return Multiply(p, input, weight, shape, out);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<AddMm>("aten::addmm.out"), MakeKernel<BaddBmm>("aten::baddbmm.out"),
     MakeKernel<Bmm>("aten::bmm.out"),     MakeKernel<Linear>("aten::linear.out"),
     MakeKernel<Mm>("aten::mm.out"),

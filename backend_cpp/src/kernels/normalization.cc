@@ -227,7 +227,7 @@ Status GroupNorm(const Tensor& input, const Tensor* weight, const Tensor* bias, 
   });
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Softmax<true>>("aten::_log_softmax.out"),
     MakeKernel<BatchNorm>("aten::_native_batch_norm_legit_no_training.out"),
     MakeKernel<Softmax<false>>("aten::_softmax.out"),

@@ -119,7 +119,7 @@ Status PadByRule(const Tensor& self, const Ints& pad, Tensor& out) {
   return {};
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<ConstantPad>("aten::constant_pad_nd.out"),
     MakeKernel<PadByRule<Reflect, 1>>("aten::reflection_pad1d.out"),
     MakeKernel<PadByRule<Reflect, 2>>("aten::reflection_pad2d.out"),

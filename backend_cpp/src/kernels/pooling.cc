@@ -311,7 +311,7 @@ Status AdaptiveMaxPool2d(const Tensor& self, const Ints& output_size, Tensor& ou
   });
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<AdaptiveAvgPool2d>("aten::_adaptive_avg_pool2d.out"),
     MakeKernel<AdaptiveAvgPool1d>("aten::adaptive_avg_pool1d.out"),
     MakeKernel<AdaptiveAvgPool2d>("aten::adaptive_avg_pool2d.out"),

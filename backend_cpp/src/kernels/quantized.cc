@@ -357,7 +357,7 @@ Status ChoosePerToken(const Tensor& input, Unused, Tensor& scales, Tensor& zero_
 
 #define XIR_NAME(name) "quantized_decomposed::" name
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<ChooseParameters<false>>(XIR_NAME("choose_qparams.Tensor_out")),
     MakeKernel<ChoosePerToken>(XIR_NAME("choose_qparams_per_token_asymmetric.out")),
     MakeKernel<ChooseParameters<true>>(XIR_NAME("choose_qparams_symmetric.Tensor_out")),

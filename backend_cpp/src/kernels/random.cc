@@ -117,7 +117,7 @@ Status RandPerm(int64_t count, Tensor& out) {
   return result.Commit();
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Rand>("aten::rand.out"),
     MakeKernel<RandN>("aten::randn.out"),
     MakeKernel<RandPerm>("aten::randperm.out"),

@@ -386,7 +386,7 @@ Status PositionOfExtreme(const Tensor& self, std::optional<int64_t> dim, bool ke
   return ExtremeOfLines<Order>(self, shape, Lines(MakeShape({self.numel()}), 0), nullptr, out);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<TruthOfAll<true>>("aten::all.all_out"),
     MakeKernel<TruthOfDim<true>>("aten::all.out"),
     MakeKernel<ExtremeOfDims<Larger>>("aten::amax.out"),

@@ -3,12 +3,12 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "xir/kernel.h"
 
 namespace xir {
 
 // The kernel of an operator such as "aten::add.out"; null where there is none.
-const PortableKernel* FindPortableKernel(std::string_view name);
+const TypedKernel* FindPortableKernel(std::string_view name);
 
 // The names of all kernels, sorted.
 std::vector<std::string_view> PortableKernelNames();

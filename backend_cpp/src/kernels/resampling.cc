@@ -172,7 +172,7 @@ Status NearestSize(const Tensor& self, const Ints& size, std::optional<double> r
   return Nearest(self, resize, out);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<BilinearSize>("aten::upsample_bilinear2d.out"),
     MakeKernel<BilinearVec>("aten::upsample_bilinear2d.vec_out"),
     MakeKernel<NearestSize>("aten::upsample_nearest2d.out"),

@@ -122,7 +122,7 @@ Status Sort(const Tensor& self, int64_t dim, bool descending, Tensor& values, Te
   return Order(self, at, self.rank() == 0 ? 1 : self.shape[at], descending, values, indices);
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Scan<Products>>("aten::cumprod.out"),
     MakeKernel<Scan<Sums>>("aten::cumsum.out"),
     MakeKernel<Sort>("aten::sort.values"),

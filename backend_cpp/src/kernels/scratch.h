@@ -5,9 +5,9 @@
 #include <memory>
 #include <new>
 
-#include "kernels/checks.h"
 #include "kernels/element.h"
 #include "kernels/loop_nest.h"
+#include "xir/kernel_checks.h"
 
 namespace xir::kernels {
 

@@ -413,7 +413,7 @@ Status Triangle(const Tensor& self, int64_t diagonal, Tensor& out) {
   return {};
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<ViewCopy>("aten::_unsafe_view.out"),
     MakeKernel<Copy>("aten::alias_copy.out"),
     MakeKernel<AsStrided>("aten::as_strided_copy.out"),

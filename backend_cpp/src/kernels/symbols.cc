@@ -1,10 +1,10 @@
 // Arithmetic on numbers that a program computes while it runs: sizes of dynamic dimensions.
 #include <cmath>
 
-#include "kernels/checks.h"
 #include "kernels/element.h"
 #include "kernels/families.h"
 #include "kernels/function.h"
+#include "xir/kernel_checks.h"
 
 namespace xir::kernels {
 namespace {
@@ -94,7 +94,7 @@ Status Not(const Scalar& a, Value& out) { return Set(out, int64_t{a.to<double>()
 
 #define XIR_NAME(name) "executorch_prim::" name
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Item>("aten::_local_scalar_dense"),
     MakeKernel<SymNumel>("aten::sym_numel"),
     MakeKernel<SymSize>("aten::sym_size.int"),

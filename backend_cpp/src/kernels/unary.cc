@@ -274,7 +274,7 @@ Status Glu(const Tensor& self, int64_t dim, Tensor& out) {
   });
 }
 
-constexpr PortableKernel kRows[] = {
+constexpr TypedKernel kRows[] = {
     MakeKernel<Numeric<Abs>>("aten::abs.out"),
     MakeKernel<Floating<Acos>>("aten::acos.out"),
     MakeKernel<Floating<Acosh>>("aten::acosh.out"),

@@ -1,8 +1,8 @@
 // Strided views, which most kernels that only move elements are.
 #pragma once
 
-#include "kernels/checks.h"
 #include "kernels/loop_nest.h"
+#include "xir/kernel_checks.h"
 
 namespace xir::kernels {
 

@@ -1,7 +1,5 @@
 #include "runtime/instance.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,14 +9,6 @@
 
 namespace xir {
 namespace {
-
-// Whether reading kOverreadBytes beyond the end could leave the last page.
-bool EndsAtPage(const void* data, size_t nbytes) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + nbytes;
-  const uintptr_t left = (page - end % page) % page;
-  return left < kOverreadBytes;
-}
 
 Status CopyTensor(const Tensor& from, Tensor* to) {
   XIR_RETURN_IF_ERROR(to->Resize(from.shape));
@@ -66,9 +56,10 @@ Status MethodInstance::CreateDelegates() {
   xnn_workspace_t workspace = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
   workspace_.reset(workspace);
+  XIR_ASSIGN_OR_RETURN(pthreadpool_t pool, program_->pool->handle());
   for (size_t i = 0; i < plan_.weights.size(); ++i) {
     auto delegate = XnnDelegate::Create(plan_.view->delegates[i], plan_.weights[i].get(), workspace,
-                                        program_->pool.get(), program_->options.profile);
+                                        pool, program_->options.profile);
     if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
     delegates_.push_back(std::move(delegate).value());
   }
@@ -84,10 +75,8 @@ std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
 void MethodInstance::BindInstructions() {
   for (const MethodPlan::Instruction& from : plan_.instructions) {
     if (const auto* call = std::get_if<MethodPlan::KernelCall>(&from)) {
-      const bool portable = call->portable != nullptr;
-      instructions_.emplace_back(KernelCall{call,
-                                            portable ? Kernel(call->portable->run) : call->fallback,
-                                            portable, Values(call->args)});
+      instructions_.emplace_back(
+          KernelCall{call, call->kernel, call->portable, Values(call->args)});
     } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&from)) {
       instructions_.emplace_back(DelegateCall{call->delegate, Values(call->args)});
     } else if (const auto* move = std::get_if<MethodPlan::Move>(&from)) {
@@ -137,7 +126,7 @@ Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const S
   given.capacity = nbytes;
   given.writable = writable;
   // XNNPACK may read past the end, where nothing need be mapped.
-  if (EndsAtPage(data, nbytes)) {
+  if (!MayOverread(data, nbytes)) {
     if (input.copy == nullptr || input.copy_size < nbytes) {
       AlignedBuffer copy = AllocateBuffer(nbytes);
       if (copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
@@ -227,7 +216,8 @@ Status MethodInstance::RunKernel(KernelCall* call) {
       return Fail(Code::kInvalidArgument, "it writes to read-only memory");
     }
   }
-  Status status = call->kernel(call->args);
+  KernelContext context(program_->pool.get(), call->plan->state.get(), &cancelled_);
+  Status status = call->kernel(context, call->args);
   if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
   // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked
   // for only now: to find it may mean to load torch.
@@ -236,7 +226,7 @@ Status MethodInstance::RunKernel(KernelCall* call) {
   if (!fallback) return status;
   call->portable = false;
   call->kernel = std::move(fallback);
-  return call->kernel(call->args);
+  return call->kernel(context, call->args);
 }
 
 Status MethodInstance::RunDelegate(const DelegateCall& call) {
@@ -292,6 +282,9 @@ Status MethodInstance::RunInstructions() {
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {
       return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
+    }
+    if (cancelled_.exchange(false, std::memory_order_relaxed)) {
+      return Fail(Code::kCancelled, "cancelled before instruction ", next);
     }
     const size_t current = next++;
     Instruction& instruction = instructions_[current];

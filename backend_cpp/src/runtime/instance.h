@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,6 +36,7 @@ class MethodInstance final : public Method {
   Status SetInput(size_t index, bool value) override;
   Status SetInput(size_t index, double value) override;
   Status Execute() override;
+  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   Result<std::vector<ProfileEvent>> Profile() const override;
 
  private:
@@ -94,6 +97,7 @@ class MethodInstance final : public Method {
   std::vector<Instruction> instructions_;
   std::vector<ProfileEvent> profile_;  // of the last execution
   bool has_run_ = false;
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace xir

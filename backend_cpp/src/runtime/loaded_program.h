@@ -9,7 +9,6 @@
 #include "runtime/plan.h"
 #include "verify/program_view.h"
 #include "xir/program.h"
-#include "xnnpack/handles.h"
 
 namespace xir {
 
@@ -22,11 +21,11 @@ struct LoadedProgram {
   };
 
   FileBytes file;
+  std::vector<FileBytes> data;  // of .ptd files
   LoadOptions options;
-  size_t threads = 1;
+  std::shared_ptr<ThreadPool> pool;
   ProgramView view;
   std::unique_ptr<Slot[]> slots;  // parallel to view.plans
-  ThreadPool pool;                // null with one thread
 
   // The index of a method in view.plans; fails with the names that there are.
   Result<size_t> FindMethod(std::string_view name) const;

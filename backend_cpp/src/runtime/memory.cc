@@ -57,7 +57,7 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
   tensor.bound = tensor.shape;
   tensor.resizable = from.shape_dynamism() == program::TensorShapeDynamism::DynamicBound;
   const size_t nbytes = tensor.nbytes();
-  const uint32_t index = from.data_buffer_idx();
+  const Bytes* content = ContentOf(program, from);
   if (const auto* place = from.allocation_info(); place != nullptr && arenas_.empty()) {
     tensor.capacity = nbytes;
   } else if (place != nullptr) {
@@ -65,9 +65,9 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
         static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
     tensor.data = arenas_[place->memory_id()].get() + offset;
     tensor.capacity = nbytes;
-    if (index != 0) std::memcpy(tensor.data, program.mutable_data[index].data(), nbytes);
-  } else if (index != 0) {
-    tensor.data = const_cast<uint8_t*>(program.constants[index].data());
+    if (content != nullptr) std::memcpy(tensor.data, content->data(), nbytes);
+  } else if (content != nullptr) {
+    tensor.data = const_cast<uint8_t*>(content->data());
     tensor.capacity = nbytes;
     tensor.writable = false;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/registry.h"
+#include "runtime/loaded_program.h"
 
 namespace xir {
 namespace {
@@ -35,8 +36,8 @@ const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* Instructio
 // Binds calls to kernels on values that have no memory.
 class Binder {
  public:
-  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const KernelProvider& fallback)
-      : values_(std::move(declared)), plan_(plan), fallback_(fallback) {}
+  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const LoadOptions& options)
+      : values_(std::move(declared)), plan_(plan), options_(options) {}
 
   Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
     using program::InstructionArguments;
@@ -91,23 +92,39 @@ class Binder {
         }
       }
     }
-    call.portable = FindPortableKernel(call.name);
-    if (call.portable == nullptr) {
-      if (fallback_) call.fallback = fallback_(call.name);
-      if (!call.fallback && !Contains(missing_, call.name)) missing_.push_back(call.name);
+    const std::optional<RegisteredKernel> kernel = FindKernel(call.name);
+    if (!kernel.has_value()) {
+      if (options_.fallback) call.kernel = options_.fallback(call.name);
+      if (!call.kernel && !Contains(missing_, call.name)) missing_.push_back(call.name);
       return MethodPlan::Instruction(std::move(call));
     }
-    auto written = call.portable->bind(args);
-    if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
+    const std::string context = "operator '" + call.name + "'";
+    auto written = kernel->bind(args);
+    if (!written.ok()) return std::move(written).status().In(context);
     for (const Value* value : written.value()) call.written.push_back(IndexOf(value));
+    if (kernel->prepare) {
+      auto state = kernel->prepare(args);
+      if (!state.ok()) return std::move(state).status().In(context);
+      call.state = std::move(state).value();
+    }
+    call.kernel = kernel->run;
+    call.portable = true;
     return MethodPlan::Instruction(std::move(call));
+  }
+
+  std::optional<RegisteredKernel> FindKernel(std::string_view op) const {
+    if (const KernelRegistry* own = options_.kernels.get()) {
+      if (const RegisteredKernel* kernel = own->Find(op)) return *kernel;
+    }
+    const TypedKernel* portable = FindPortableKernel(op);
+    return portable == nullptr ? std::nullopt : std::make_optional<RegisteredKernel>(*portable);
   }
 
   size_t IndexOf(const Value* value) const { return static_cast<size_t>(value - &values_[0]); }
 
   MethodMemory values_;
   const program::ExecutionPlan& plan_;
-  const KernelProvider& fallback_;
+  const LoadOptions& options_;
   std::vector<std::string> missing_;
 };
 
@@ -129,15 +146,14 @@ bool MethodPlan::IsOutput(size_t value) const {
   return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
 }
 
-Result<std::unique_ptr<const MethodPlan>> MakePlan(const ProgramView& program, const PlanView& view,
-                                                   const FileBytes& file,
-                                                   const KernelProvider& fallback) {
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
+                                                   const PlanView& view) {
   auto plan = std::make_unique<MethodPlan>();
   plan->view = &view;
   plan->name = view.plan->name()->str();
   plan->inputs = Indices(view.plan->inputs());
   plan->outputs = Indices(view.plan->outputs());
-  Binder binder(MethodMemory::Declare(program, *view.plan), *view.plan, fallback);
+  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, program.options);
   if (const auto* instructions = InstructionsOf(*view.plan)) {
     for (const program::Instruction* from : *instructions) {
       XIR_ASSIGN_OR_RETURN(auto instruction, binder.Bind(*from));
@@ -146,7 +162,7 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const ProgramView& program, c
   }
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
   for (const GraphView& graph : view.delegates) {
-    plan->weights.push_back(std::make_unique<PackedGraph>(graph, file));
+    plan->weights.push_back(std::make_unique<PackedGraph>(graph, program.file));
   }
   return std::unique_ptr<const MethodPlan>(std::move(plan));
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/file_bytes.h"
-#include "kernels/kernel.h"
 #include "runtime/memory.h"
 #include "verify/program_view.h"
+#include "xir/kernel_registry.h"
 #include "xir/program.h"
 #include "xnnpack/packed_weights.h"
 
@@ -18,12 +18,13 @@ namespace xir {
 // weights. Immutable but for the weights, which the first instance packs; values are by index.
 struct MethodPlan {
   struct KernelCall {
-    std::string name;                          // of the operator
-    const PortableKernel* portable = nullptr;  // null where `fallback` is the kernel
-    Kernel fallback;
+    std::string name;       // of the operator
+    Kernel kernel;          // the application's, the portable one, or else the fallback
+    bool portable = false;  // a fallback may replace the kernel
+    std::shared_ptr<const KernelState> state;
     std::vector<size_t> args;
     std::vector<size_t> tensors;  // among the arguments and in their lists
-    std::vector<size_t> written;  // those that a portable kernel writes
+    std::vector<size_t> written;  // those that the kernel writes; empty for a fallback
   };
   struct DelegateCall {
     size_t delegate = 0;
@@ -50,11 +51,12 @@ struct MethodPlan {
   bool IsOutput(size_t value) const;
 };
 
+struct LoadedProgram;
+
 // Binds a verified method. Fails where there is no kernel for an operator, or where one does not
-// take its arguments. `view` and `file` must outlive the plan.
-Result<std::unique_ptr<const MethodPlan>> MakePlan(const ProgramView& program, const PlanView& view,
-                                                   const FileBytes& file,
-                                                   const KernelProvider& fallback);
+// take its arguments. The program, whose view has `view`, must outlive the plan.
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
+                                                   const PlanView& view);
 
 // What the file says of a method; nothing is bound or packed for it.
 MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view);

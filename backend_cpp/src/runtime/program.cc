@@ -1,9 +1,6 @@
 #include "xir/program.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "core/memory_limit.h"
@@ -15,54 +12,48 @@
 namespace xir {
 namespace {
 
-size_t AvailableCores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
-    return static_cast<size_t>(std::max(CPU_COUNT(&allowed), 1));
-  }
-  return std::max(std::thread::hardware_concurrency(), 1u);
-}
-
-Result<std::shared_ptr<const LoadedProgram>> Load(FileBytes file, LoadOptions options) {
-  constexpr size_t kMaxThreads = 1024;
-  if (options.threads > kMaxThreads) {
-    return Fail(Code::kInvalidArgument, options.threads, " threads; the most is ", kMaxThreads);
-  }
+Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptions options) {
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
-  const size_t threads = options.threads == 0 ? AvailableCores() : options.threads;
+  std::shared_ptr<ThreadPool> pool = options.thread_pool;
+  if (pool == nullptr) {
+    XIR_ASSIGN_OR_RETURN(pool, ThreadPool::Shared(options.threads, options.library_paths));
+  }
   auto loaded = std::shared_ptr<LoadedProgram>(
-      new LoadedProgram{std::move(file), std::move(options), threads, {}, {}, {}});
+      new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}});
+  std::vector<Bytes> data;
+  for (size_t i = 0; i < loaded->options.data.size(); ++i) {
+    auto bytes = FileBytes::Read(loaded->options.data[i]);
+    if (!bytes.ok()) return std::move(bytes).status().In("data file " + std::to_string(i));
+    loaded->data.push_back(std::move(bytes).value());
+    data.push_back(loaded->data.back().bytes());
+  }
   XIR_ASSIGN_OR_RETURN(loaded->view,
-                       VerifyProgram(loaded->file.bytes(), {loaded->options.max_memory}));
+                       VerifyProgram(loaded->file.bytes(), data, {loaded->options.max_memory}));
   loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
   const bool has_delegates =
       std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),
                   [](const PlanView& plan) { return !plan.delegates.empty(); });
-  if (has_delegates) {
-    XIR_RETURN_IF_ERROR(LoadXnnpack(loaded->options.library_paths));
-    if (threads > 1) {
-      loaded->pool.reset(pthreadpool_create(threads));
-      if (loaded->pool == nullptr) {
-        return Fail(Code::kResource, "cannot start ", threads, " threads");
-      }
-    }
-  }
+  if (has_delegates) XIR_RETURN_IF_ERROR(LoadXnnpack(loaded->options.library_paths));
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }
 
 }  // namespace
 
+Result<std::shared_ptr<const Program>> Program::Load(const Source& source, LoadOptions options) {
+  XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Read(source));
+  auto loaded = LoadFiles(std::move(file), std::move(options));
+  if (loaded.ok()) return std::shared_ptr<const Program>(new Program(std::move(loaded).value()));
+  Status status = std::move(loaded).status();
+  return source.kind() == Source::Kind::kPath ? std::move(status).In("'" + source.path() + "'")
+                                              : std::move(status);
+}
+
 Result<std::shared_ptr<const Program>> Program::Open(const std::string& path, LoadOptions options) {
-  XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Map(path));
-  auto loaded = Load(std::move(file), std::move(options));
-  if (!loaded.ok()) return std::move(loaded).status().In("'" + path + "'");
-  return std::shared_ptr<const Program>(new Program(std::move(loaded).value()));
+  return Load(Source::Path(path), std::move(options));
 }
 
 Result<std::shared_ptr<const Program>> Program::FromBytes(Bytes bytes, LoadOptions options) {
-  XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Copy(bytes));
-  XIR_ASSIGN_OR_RETURN(auto loaded, Load(std::move(file), std::move(options)));
-  return std::shared_ptr<const Program>(new Program(std::move(loaded)));
+  return Load(Source::Copied(bytes), std::move(options));
 }
 
 Program::~Program() = default;
@@ -73,7 +64,7 @@ std::vector<std::string> Program::method_names() const {
   return names;
 }
 
-size_t Program::threads() const { return loaded_->threads; }
+size_t Program::threads() const { return loaded_->pool->num_threads(); }
 
 Result<MethodMetadata> Program::method_metadata(std::string_view name) const {
   XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
@@ -115,7 +106,7 @@ Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {
   Slot& slot = slots[method];
   const std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.plan == nullptr) {
-    XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(view, view.plans[method], file, options.fallback));
+    XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(*this, view.plans[method]));
   }
   return slot.plan.get();
 }

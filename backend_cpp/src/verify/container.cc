@@ -67,6 +67,34 @@ Result<Container> ReadContainer(Bytes file) {
   return container;
 }
 
+// As ExecuTorch lays it out (extension/flat_tensor/serialize/flat_tensor_header.h).
+Result<Container> ReadDataContainer(Bytes file) {
+  constexpr uint32_t kDataHeaderLength = 40;
+  if (!HasMagic(file, 4, "FT01") || !HasMagic(file, kHeaderOffset, "FH01") ||
+      file.size() < kHeaderOffset + kDataHeaderLength) {
+    return Fail(Code::kInvalidProgram,
+                "not a .ptd file: it does not begin with the headers 'FT01' and 'FH01'");
+  }
+  const uint32_t length = Read<uint32_t>(file.data() + 12);
+  const uint64_t offset = Read<uint64_t>(file.data() + 16);
+  const uint64_t size = Read<uint64_t>(file.data() + 24);
+  const uint64_t segment_base = Read<uint64_t>(file.data() + 32);
+  const uint64_t segment_size = Read<uint64_t>(file.data() + 40);
+  if (length < kDataHeaderLength) {
+    return Fail(Code::kInvalidProgram, "the data file's header claims a length of ", length);
+  }
+  if (!Fits(offset, size, file.size()) || offset + size < kHeaderOffset + kDataHeaderLength) {
+    return Fail(Code::kInvalidProgram, "the header places the flatbuffer at [", offset, ", +", size,
+                ") of ", file.size(), " bytes; the file may be truncated");
+  }
+  if (!Fits(segment_base, segment_size, file.size())) {
+    return Fail(Code::kInvalidProgram, "the header places the segments at [", segment_base, ", +",
+                segment_size, ") of ", file.size(), " bytes; the file may be truncated");
+  }
+  // The header lies within the flatbuffer, whose offsets count from the file's first byte.
+  return Container{file.subspan(0, offset + size), file.subspan(segment_base, segment_size)};
+}
+
 Result<DelegateBlob> ReadDelegateBlob(Bytes blob) {
   if (!HasMagic(blob, 4, "XH00")) return DelegateBlob{blob, Bytes()};
   if (blob.size() < kXnnHeaderSize) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "data_generated.h"
 #include "program_generated.h"
 #include "xir/span.h"
 #include "xnnpack_generated.h"
@@ -27,12 +28,18 @@ struct PlanView {
   std::vector<GraphView> delegates;  // by index in plan->delegates()
 };
 
+// A piece of data that other parts name: of the program, or of a .ptd file.
+struct NamedBytes {
+  Bytes bytes;
+  const data::TensorLayout* layout = nullptr;  // where a .ptd file says that it is a tensor
+};
+
 struct ProgramView {
   const program::Program* program = nullptr;
   std::vector<Bytes>
       constants;  // by Tensor.data_buffer_idx, each to the end of its segment; 0 is empty
   std::vector<Bytes> mutable_data;  // likewise, by ExtraTensorInfo.mutable_data_segments_idx 0
-  std::unordered_map<std::string_view, Bytes> named_data;
+  std::unordered_map<std::string_view, NamedBytes> named_data;
   std::vector<PlanView> plans;
 };
 
@@ -45,6 +52,28 @@ inline std::string_view View(const flatbuffers::String* text) {
 template <typename T>
 bool IsAligned(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
+}
+
+// Whether a tensor's content is named data, of a .ptd file.
+inline bool IsExternal(const program::Tensor& tensor) {
+  return tensor.extra_tensor_info() != nullptr &&
+         tensor.extra_tensor_info()->location() == program::TensorDataLocation::External;
+}
+
+inline bool HasContent(const program::Tensor& tensor) {
+  return tensor.data_buffer_idx() != 0 || IsExternal(tensor);
+}
+
+// What a tensor of a verified program holds at first: a constant, or what the arena's part begins
+// with. Null where it holds nothing.
+inline const Bytes* ContentOf(const ProgramView& view, const program::Tensor& tensor) {
+  if (IsExternal(tensor)) {
+    const auto name = View(tensor.extra_tensor_info()->fully_qualified_name());
+    return &view.named_data.find(name)->second.bytes;
+  }
+  if (!HasContent(tensor)) return nullptr;
+  const uint32_t index = tensor.data_buffer_idx();
+  return tensor.allocation_info() != nullptr ? &view.mutable_data[index] : &view.constants[index];
 }
 
 // The value's tensor, whichever of the two kinds it is.

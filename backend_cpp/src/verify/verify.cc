@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "verify/container.h"
+#include "verify/data_file.h"
 #include "verify/verify_graph.h"
 #include "verify/verify_plan.h"
 #include "verify/work_budget.h"
@@ -67,7 +68,7 @@ Status ReadNamedData(const program::Program& program, Bytes segments, ProgramVie
     if (entry->key() == nullptr) return Fail(Code::kInvalidProgram, "named data has no key");
     XIR_RETURN_IF_ERROR(budget->Charge(entry->key()));
     XIR_ASSIGN_OR_RETURN(const Bytes data, Segment(program, segments, entry->segment_index()));
-    if (!view->named_data.emplace(View(entry->key()), data).second) {
+    if (!view->named_data.emplace(View(entry->key()), NamedBytes{data}).second) {
       return Fail(Code::kInvalidProgram, "two pieces of data are named '", View(entry->key()), "'");
     }
   }
@@ -110,9 +111,11 @@ Status VerifyDelegate(const program::Program& program, Bytes segments, size_t in
 
 }  // namespace
 
-Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits) {
+Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits) {
   XIR_ASSIGN_OR_RETURN(const Container container, ReadContainer(file));
-  WorkBudget budget(file.size());
+  uint64_t total_size = file.size();
+  for (const Bytes& each : data) total_size += each.size();
+  WorkBudget budget(total_size);
   // At most one table for each 4 bytes, whatever a hostile file's sharing of tables makes of it.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(container.program.size() / 4);
   flatbuffers::Verifier verifier(container.program.data(), container.program.size(),
@@ -140,6 +143,9 @@ Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits) {
                                      container.segments, /*reserve_first=*/false));
   }
   XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view, &budget));
+  for (size_t i = 0; i < data.size(); ++i) {
+    XIR_RETURN_IF_ERROR(ReadDataFile(data[i], &view, &budget).In("data file " + std::to_string(i)));
+  }
 
   std::unordered_set<std::string_view> names;
   for (const program::ExecutionPlan* plan : *program.execution_plan()) {

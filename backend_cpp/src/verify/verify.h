@@ -11,9 +11,10 @@ struct VerifyLimits {
 };
 
 // Checks everything that the runtime, XNNPACK and the kernels rely on: container, flatbuffers,
-// indices, types, sizes, and each XNNPACK graph with the shapes that follow from its nodes. `file`
-// must be 16-byte aligned, readable for kOverreadBytes beyond its end, and outlive the view.
-// Nothing else reads the file before this has succeeded.
-Result<ProgramView> VerifyProgram(Bytes file, const VerifyLimits& limits);
+// indices, types, sizes, and each XNNPACK graph with the shapes that follow from its nodes. `data`
+// are .ptd files with what the program names and does not hold. All files must be 16-byte aligned,
+// readable for kOverreadBytes beyond their ends, and outlive the view. Nothing else reads them
+// before this has succeeded.
+Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits);
 
 }  // namespace xir

@@ -21,9 +21,9 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
     const auto found = view.named_data.find(View(entry.named_key()));
     if (found == view.named_data.end()) {
       return Fail(Code::kInvalidProgram, "the file has no data named '", View(entry.named_key()),
-                  "'; data in a separate .ptd file is not supported");
+                  "', nor has a .ptd file that was given with it");
     }
-    return found->second;
+    return found->second.bytes;
   }
   if (!Fits(entry.offset(), entry.size(), region.size())) {
     return Fail(Code::kInvalidProgram, "[", entry.offset(), ", +", entry.size(), ") leaves the ",

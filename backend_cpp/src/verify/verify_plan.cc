@@ -81,20 +81,53 @@ Status VerifyPlanned(const program::Tensor& tensor, uint64_t nbytes, const Execu
   return {};
 }
 
-Status VerifyData(const std::vector<Bytes>& data, const program::Tensor& tensor, uint64_t nbytes) {
-  if (tensor.data_buffer_idx() >= data.size()) {
-    return Bad("constant ", tensor.data_buffer_idx(), " does not exist");
-  }
-  const Bytes bytes = data[tensor.data_buffer_idx()];
+Status VerifyData(const std::string& name, Bytes bytes, const program::Tensor& tensor,
+                  uint64_t nbytes) {
   if (nbytes > bytes.size()) {
-    return Bad("constant ", tensor.data_buffer_idx(), " has ", bytes.size(), " bytes, not ",
-               nbytes);
+    return Bad(name, " has ", bytes.size(), " bytes, not ", nbytes);
   }
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   if (address % ElementSize(static_cast<DType>(tensor.scalar_type())) != 0) {
-    return Bad("constant ", tensor.data_buffer_idx(), " is not aligned to its elements");
+    return Bad(name, " is not aligned to its elements");
   }
   return {};
+}
+
+bool SameLayout(const data::TensorLayout& layout, const program::Tensor& tensor) {
+  const auto equal = [](const auto* a, const auto* b) {
+    return SizeOf(a) == SizeOf(b) &&
+           (SizeOf(a) == 0 || std::equal(a->begin(), a->end(), b->begin()));
+  };
+  return layout.scalar_type() == static_cast<int8_t>(tensor.scalar_type()) &&
+         equal(layout.sizes(), tensor.sizes()) && equal(layout.dim_order(), tensor.dim_order());
+}
+
+// A tensor whose content a data file has.
+Status VerifyExternal(const ProgramView& view, const program::Tensor& tensor, uint64_t nbytes,
+                      WorkBudget* budget) {
+  const auto* name = tensor.extra_tensor_info()->fully_qualified_name();
+  if (name == nullptr) return Bad("its data is in another file and has no name");
+  XIR_RETURN_IF_ERROR(budget->Charge(name));
+  const auto found = view.named_data.find(View(name));
+  if (found == view.named_data.end()) {
+    return Bad("its data '", View(name), "' is in no .ptd file that was given with the program");
+  }
+  const NamedBytes& named = found->second;
+  if (named.layout != nullptr && !SameLayout(*named.layout, tensor)) {
+    return Bad("its data '", View(name), "' has another type or shape in the data file");
+  }
+  return VerifyData("its data '" + name->str() + "'", named.bytes, tensor, nbytes);
+}
+
+// A tensor with initial content, in the program or outside.
+Status VerifyContent(const ProgramView& view, const program::Tensor& tensor, uint64_t nbytes,
+                     WorkBudget* budget) {
+  if (IsExternal(tensor)) return VerifyExternal(view, tensor, nbytes, budget);
+  const uint32_t index = tensor.data_buffer_idx();
+  const auto& data = tensor.allocation_info() != nullptr ? view.mutable_data : view.constants;
+  const std::string name = "constant " + std::to_string(index);
+  return index < data.size() ? VerifyData(name, data[index], tensor, nbytes)
+                             : Bad(name, " does not exist");
 }
 
 Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
@@ -102,8 +135,8 @@ Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
   uint64_t nbytes = 0;
   XIR_RETURN_IF_ERROR(VerifyTensorShape(tensor, &nbytes));
   if (const auto* extra = tensor.extra_tensor_info()) {
-    if (extra->location() != program::TensorDataLocation::Segment) {
-      return Fail(Code::kUnsupported, "its data is in an external file");
+    if (extra->location() != program::TensorDataLocation::Segment && !IsExternal(tensor)) {
+      return Bad("its data is in a place that is unknown");
     }
     if (extra->device_type() != program::DeviceType::CPU) {
       return Fail(Code::kUnsupported, "it is on another device than the CPU");
@@ -112,14 +145,12 @@ Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
       return Fail(Code::kUnsupported, "it uses a second mutable data segment");
     }
   }
-  if (tensor.allocation_info() != nullptr) {
-    XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
-    if (tensor.data_buffer_idx() == 0) return {};
-    // The content is copied into the arena.
-    XIR_RETURN_IF_ERROR(budget->Charge(nbytes));
-    return VerifyData(view.mutable_data, tensor, nbytes);
-  }
-  return tensor.data_buffer_idx() == 0 ? Status() : VerifyData(view.constants, tensor, nbytes);
+  const bool planned = tensor.allocation_info() != nullptr;
+  if (planned) XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
+  if (!HasContent(tensor)) return {};
+  // The content of an arena is copied into it.
+  if (planned) XIR_RETURN_IF_ERROR(budget->Charge(nbytes));
+  return VerifyContent(view, tensor, nbytes, budget);
 }
 
 KernelTypes KindAt(const ExecutionPlan& plan, int64_t index) {
@@ -235,7 +266,7 @@ Status VerifyTensorMove(const ExecutionPlan& plan, int32_t from_index, int32_t t
     return bad(" of another shape");
   }
   if (to.allocation_info() != nullptr) return {};
-  if (to.data_buffer_idx() != 0) return bad(", which is a constant");
+  if (HasContent(to)) return bad(", which is a constant");
   // A result may be given memory; nothing else is.
   if (Contains(plan.inputs(), to_index) || !Contains(plan.outputs(), to_index)) {
     return bad(", which has no memory of its own");

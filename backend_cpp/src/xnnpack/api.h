@@ -176,6 +176,13 @@ struct xnn_external_value {
   void* data;
 };
 
+// Threads that another library owns (pthreadpool.h of google/pthreadpool).
+struct pthreadpool_executor {
+  int (*num_threads)(void* executor_context);
+  void (*schedule)(void* executor_context, void* context, void (*task)(void* context));
+};
+using pthreadpool_task_1d_t = void (*)(void* context, size_t i);
+
 // X(result, name, parameters, arguments)
 #define XIR_XNNPACK_FUNCTIONS(X)                                                                   \
   X(xnn_status, xnn_initialize, (const xnn_allocator* allocator), (allocator))                     \
@@ -341,6 +348,14 @@ struct xnn_external_value {
     (runtime, param_name, param_value_size, param_value, param_value_size_ret))                    \
   X(xnn_status, xnn_delete_runtime, (xnn_runtime_t runtime), (runtime))                            \
   X(pthreadpool_t, pthreadpool_create, (size_t threads_count), (threads_count))                    \
+  X(pthreadpool_t, pthreadpool_create_v2,                                                          \
+    (pthreadpool_executor * executor, void* executor_context, size_t max_num_threads),             \
+    (executor, executor_context, max_num_threads))                                                 \
+  X(size_t, pthreadpool_get_threads_count, (pthreadpool_t threadpool), (threadpool))               \
+  X(void, pthreadpool_parallelize_1d,                                                              \
+    (pthreadpool_t threadpool, pthreadpool_task_1d_t function, void* context, size_t range,        \
+     uint32_t flags),                                                                              \
+    (threadpool, function, context, range, flags))                                                 \
   X(void, pthreadpool_destroy, (pthreadpool_t threadpool), (threadpool))
 
 namespace xir {

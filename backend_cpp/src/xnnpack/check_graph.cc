@@ -97,7 +97,7 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
   const Zeros zeros(graph.constant_bytes);
   if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);
   ProgramView program;
-  program.named_data = graph.named_data;
+  for (const auto& [name, bytes] : graph.named_data) program.named_data[name].bytes = bytes;
   WorkBudget budget(flatbuffer.bytes().size());
   auto view =
       VerifyGraph(DelegateBlob{flatbuffer.bytes(), zeros.bytes()}, program, {UINT64_MAX}, &budget);

@@ -18,7 +18,7 @@ struct XnnDeleter {
 using XnnSubgraph = std::unique_ptr<xnn_subgraph, XnnDeleter>;
 using XnnRuntime = std::unique_ptr<xnn_runtime, XnnDeleter>;
 using XnnWorkspace = std::unique_ptr<xnn_workspace, XnnDeleter>;
-using ThreadPool = std::unique_ptr<pthreadpool, XnnDeleter>;
+using OwnedPthreadpool = std::unique_ptr<pthreadpool, XnnDeleter>;
 
 std::string_view XnnStatusName(xnn_status status);
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-from executorch.exir import to_edge_transform_and_lower
+from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from torch import nn
 from torch.nn import functional
 from torchao import quantization as torchao
@@ -100,11 +100,21 @@ class Portable(nn.Module):
         return torch.softmax(torch.clamp(x.expand(2, 8, 3) - x.mean(-1, keepdim=True), -1.0, 1.0), 1)
 
 
-def write(name: str, program: Any, reference: Any, inputs: tuple[torch.Tensor, ...], *, delegate: bool = True) -> None:
+def write(
+    name: str,
+    program: Any,
+    reference: Any,
+    inputs: tuple[torch.Tensor, ...],
+    *,
+    delegate: bool = True,
+    config: ExecutorchBackendConfig | None = None,
+) -> None:
     """Lower an exported program, and store the bytes, the inputs and what `reference` makes of them."""
     partitioner = [XnnpackPartitioner()] if delegate else None
-    lowered = to_edge_transform_and_lower(program, partitioner=partitioner).to_executorch()
+    lowered = to_edge_transform_and_lower(program, partitioner=partitioner).to_executorch(config)
     (HERE / f"{name}.pte").write_bytes(lowered.buffer)
+    for data in lowered._tensor_data.values():
+        (HERE / f"{name}.ptd").write_bytes(bytes(data))
     with torch.no_grad():
         outputs = reference(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -140,6 +150,17 @@ def write_int4(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]):
     write_model(name, model, inputs)
 
 
+def write_external(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, delegate: bool):
+    """Write a model whose weights are in a .ptd file."""
+    program = torch.export.export(model.eval(), inputs)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name.startswith("p_"):
+            # What ExecuTorch's delegate_external_constants_pass_unlifted sets.
+            node.meta["custom"] = {"delegate_constant_tag": "weights"}
+    config = None if delegate else ExecutorchBackendConfig(external_constants=lambda _: "weights")
+    write(name, program, model, inputs, delegate=delegate, config=config)
+
+
 def main() -> None:
     """Write all of them."""
     torch.manual_seed(0)
@@ -150,6 +171,10 @@ def main() -> None:
         "stock_dynamic", Dynamic(), (torch.randn(5, 8),), dynamic_shapes=({0: torch.export.Dim("b", min=1, max=10)},)
     )
     write_model("stock_portable", Portable(), (torch.tensor([[1, 2, 3], [4, 5, 19]]),), delegate=False)
+    mlp = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    for delegate in (True, False):
+        kind = "delegate" if delegate else "portable"
+        write_external(f"stock_external_{kind}", mlp, (torch.randn(3, 8),), delegate=delegate)
     write_quantised("stock_q8", Quantised(), image, dynamic=False)
     rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)

@@ -1,4 +1,4 @@
-#include "kernels/checks.h"
+#include "xir/kernel_checks.h"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "xir/status.h"
@@ -23,9 +24,19 @@ class Scalar {
   bool is_floating() const { return dtype_ == DType::kDouble; }
   // One element of dtype() (little-endian: a bool is the first byte of its integer).
   const void* data() const { return &content_; }
-  // As T; a float that does not fit an integer type becomes its least value.
+  // As an integer or float type. Integers wrap around; a float beyond int64, or a NaN, becomes
+  // int64's least value first.
   template <typename T>
-  T to() const;
+  T to() const {
+    static_assert(std::is_arithmetic_v<T>);
+    if (!is_floating()) return static_cast<T>(content_.integer);
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(content_.real);
+    } else {
+      const bool fits = content_.real >= -0x1p63 && content_.real < 0x1p63;
+      return static_cast<T>(fits ? static_cast<int64_t>(content_.real) : INT64_MIN);
+    }
+  }
 
  private:
   union {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/arguments.h"
+#include "xir/kernel_arguments.h"
 #include "xir/status.h"
 #include "xir/tensor.h"
 

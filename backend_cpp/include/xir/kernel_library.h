@@ -1,0 +1,64 @@
+// What makes a shared library one of kernels, for `xnn_executor_runner --kernels`, Python's
+// load_program(..., kernels=[...]) and KernelRegistry::LoadLibrary:
+//
+//   constexpr xir::TypedKernel kKernels[] = {xir::kernels::MakeKernel<Axpy>("my::axpy.out")};
+//   XIR_KERNEL_LIBRARY(kKernels)
+//
+// The library links xir::runtime, of which it takes the few functions that its kernels call, or
+// xir::shared.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "xir/kernel.h"
+
+namespace xir {
+
+// What both sides must agree on: kernels exchange C++ values with the runtime. `version` grows when
+// kernel.h or kernel_arguments.h change what they mean; the rest tells compilers and standard
+// libraries apart.
+struct KernelAbi {
+  uint32_t version;
+  uint32_t cxx_library;  // 1: libstdc++, 2: libc++, 0: another
+  uint32_t cxx_library_abi;
+  uint32_t pointer_size;
+  uint32_t value_size;
+  uint32_t tensor_size;
+  uint32_t result_size;
+  uint32_t kernel_size;
+};
+
+inline constexpr KernelAbi kKernelAbi {
+  1,
+#if defined(__GLIBCXX__)
+      1, _GLIBCXX_USE_CXX11_ABI,
+#elif defined(_LIBCPP_ABI_VERSION)
+      2, _LIBCPP_ABI_VERSION,
+#else
+      0, 0,
+#endif
+      sizeof(void*), sizeof(Value), sizeof(Tensor), sizeof(Result<std::vector<Value*>>),
+      sizeof(TypedKernel),
+};
+
+// What a kernel library's entry point answers. `abi` stays its first member in all versions.
+struct KernelLibrary {
+  KernelAbi abi;
+  const TypedKernel* kernels;
+  size_t count;
+};
+
+// The entry point's name and type.
+inline constexpr char kKernelLibraryEntry[] = "xir_kernel_library";
+using KernelLibraryEntry = const KernelLibrary* (*)();
+
+}  // namespace xir
+
+#define XIR_KERNEL_LIBRARY(array)                                                    \
+  extern "C" __attribute__((visibility("default"))) const ::xir::KernelLibrary*      \
+  xir_kernel_library() {                                                             \
+    static constexpr ::xir::KernelLibrary library{::xir::kKernelAbi, array,          \
+                                                  sizeof(array) / sizeof(array[0])}; \
+    return &library;                                                                 \
+  }

@@ -1,0 +1,60 @@
+// Kernels of an application's own.
+//
+//   auto kernels = std::make_shared<xir::KernelRegistry>();
+//   XIR_RETURN_IF_ERROR(kernels->Add(xir::kernels::MakeKernel<Axpy>("my::axpy.out")));
+//   XIR_RETURN_IF_ERROR(kernels->LoadLibrary("libmy_kernels.so"));
+//   options.kernels = kernels;
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "xir/kernel.h"
+#include "xir/status.h"
+
+namespace xir {
+
+// A kernel that is made while the program runs. The functions are as in TypedKernel; `prepare` may
+// be empty.
+struct RegisteredKernel {
+  RegisteredKernel() = default;
+  explicit RegisteredKernel(const TypedKernel& kernel) : bind(kernel.bind), run(kernel.run) {
+    if (kernel.prepare != nullptr) prepare = kernel.prepare;
+  }
+
+  std::function<Result<std::vector<Value*>>(KernelArgs)> bind;
+  Kernel run;
+  std::function<Result<std::shared_ptr<const KernelState>>(KernelArgs)> prepare;
+};
+
+// Kernels by the names of their operators. They are asked for before the runtime's own, so that one
+// of these may take the place of a portable kernel.
+class KernelRegistry {
+ public:
+  // Fails where the name is empty or was added before; then nothing changes.
+  Status Add(const TypedKernel& kernel);
+  Status Add(std::string name, RegisteredKernel kernel);
+
+  // Adds the kernels of a shared library that XIR_KERNEL_LIBRARY (kernel_library.h) is in: all of
+  // them, or none. The library stays loaded as long as the process runs.
+  Status LoadLibrary(const std::string& path);
+
+  // Null where there is none of the name.
+  const RegisteredKernel* Find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  struct Entry {
+    RegisteredKernel kernel;
+    std::string source;  // where the kernel comes from, for messages
+  };
+  Status AddFrom(std::string name, RegisteredKernel kernel, std::string source);
+
+  std::map<std::string, Entry, std::less<>> kernels_;
+};
+
+}  // namespace xir

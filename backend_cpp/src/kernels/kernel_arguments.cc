@@ -1,0 +1,70 @@
+#include "xir/kernel.h"
+
+#include <algorithm>
+
+namespace xir::kernels {
+
+Scalar::Scalar(const Value& value) : Scalar(int64_t{0}) {
+  if (const auto* integer = value.get<int64_t>()) {
+    *this = Scalar(*integer);
+  } else if (const auto* flag = value.get<bool>()) {
+    *this = Scalar(*flag);
+  } else {
+    *this = Scalar(*value.get<double>());
+  }
+}
+
+double Argument<double>::Get(Value& value) {
+  if (const auto* real = value.get<double>()) return *real;
+  if (const auto* integer = value.get<int64_t>()) return static_cast<double>(*integer);
+  return *value.get<bool>() ? 1.0 : 0.0;
+}
+
+Ints Argument<Ints>::Get(Value& value) {
+  Ints ints;
+  for (const Value* item : value.get<IntList>()->items) ints.push_back(*item->get<int64_t>());
+  return ints;
+}
+
+bool internal::HoldsAllTensors(const Value& value) {
+  const auto* list = value.get<TensorList>();
+  return list != nullptr &&
+         std::all_of(list->items.begin(), list->items.end(), [](const Value* item) {
+           return item != nullptr && item->get<Tensor>() != nullptr;
+         });
+}
+
+namespace {
+
+// The tensors that arguments are or hold, absent ones left out.
+std::vector<Value*> TensorsAmong(KernelArgs args) {
+  std::vector<Value*> tensors;
+  for (Value* value : args) {
+    if (value->get<Tensor>() != nullptr) tensors.push_back(value);
+    if (const auto* list = value->get<TensorList>()) {
+      for (Value* item : list->items) {
+        if (item != nullptr && item->get<Tensor>() != nullptr) tensors.push_back(item);
+      }
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,
+                                           KernelArgs repeated) {
+  const std::vector<Value*> all = TensorsAmong(arguments);
+  std::vector<Value*> written = TensorsAmong(results);
+  for (const Value* result : written) {
+    if (std::count(all.begin(), all.end(), result) > 1) {
+      return Fail(Code::kInvalidProgram, "a result is another argument as well");
+    }
+  }
+  const bool numbers = repeated.size() == results.size() &&
+                       std::equal(results.begin(), results.end(), repeated.begin());
+  if (repeated.empty() || numbers || TensorsAmong(repeated) == written) return written;
+  return Fail(Code::kInvalidProgram, "what follows its arguments does not repeat its results");
+}
+
+}  // namespace xir::kernels

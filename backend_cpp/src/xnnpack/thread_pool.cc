@@ -1,0 +1,163 @@
+#include "xir/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "xnnpack/handles.h"
+#include "xnnpack/loader.h"
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define XIR_TSAN_ACQUIRE(address) __tsan_acquire(address)
+#define XIR_TSAN_RELEASE(address) __tsan_release(address)
+#else
+#define XIR_TSAN_ACQUIRE(address) static_cast<void>(address)
+#define XIR_TSAN_RELEASE(address) static_cast<void>(address)
+#endif
+
+namespace xir {
+namespace {
+
+constexpr size_t kMaxThreads = 1024;
+
+size_t AvailableCores() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+    return static_cast<size_t>(std::max(CPU_COUNT(&allowed), 1));
+  }
+  return std::max(std::thread::hardware_concurrency(), 1u);
+}
+
+struct Work {
+  void (*task)(const void* object, size_t i);
+  const void* object;
+};
+
+// The pthreadpool library is not instrumented, so ThreadSanitizer cannot see that it orders tasks
+// behind what came before them, and what follows behind the tasks.
+void RunPart(void* context, size_t i) {
+  XIR_TSAN_ACQUIRE(context);
+  const auto& work = *static_cast<const Work*>(context);
+  work.task(work.object, i);
+  XIR_TSAN_RELEASE(context);
+}
+
+class Pthreadpool : public ThreadPool {
+ public:
+  Pthreadpool(size_t threads, Span<const std::string> library_paths)
+      : threads_(threads), library_paths_(library_paths.begin(), library_paths.end()) {}
+
+  size_t num_threads() const override { return threads_; }
+
+  Result<pthreadpool*> handle() override {
+    if (threads_ == 1) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (handle_ != nullptr) return handle_;
+    XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths_));
+    handle_ = Create();
+    if (handle_ != nullptr) return handle_;
+    return Fail(Code::kResource, "cannot start ", threads_, " threads");
+  }
+
+  void ParallelFor(size_t count, void (*task)(const void*, size_t), const void* object) override {
+    Work work{task, object};
+    // Without the library there are no threads; a program without delegates runs all the same.
+    const auto pool = handle();
+    if (!pool.ok() || pool.value() == nullptr) {
+      for (size_t i = 0; i < count; ++i) task(object, i);
+      return;
+    }
+    XIR_TSAN_RELEASE(&work);
+    pthreadpool_parallelize_1d(pool.value(), RunPart, &work, count, /*flags=*/0);
+    XIR_TSAN_ACQUIRE(&work);
+  }
+
+ protected:
+  virtual pthreadpool* Create() {
+    owned_.reset(pthreadpool_create(threads_));
+    return owned_.get();
+  }
+
+  size_t threads_;
+  OwnedPthreadpool owned_;
+
+ private:
+  std::vector<std::string> library_paths_;
+  std::mutex mutex_;
+  pthreadpool* handle_ = nullptr;
+};
+
+class ExecutorPool final : public Pthreadpool {
+ public:
+  ExecutorPool(std::shared_ptr<Executor> executor, Span<const std::string> library_paths)
+      : Pthreadpool(std::min(executor->num_threads(), kMaxThreads - 1) + 1, library_paths),
+        executor_(std::move(executor)) {}
+  // Its tasks refer to the executor.
+  ~ExecutorPool() override { owned_.reset(); }
+
+ private:
+  pthreadpool* Create() override {
+    calls_.num_threads = [](void* context) {
+      return static_cast<int>(
+          std::min(static_cast<Executor*>(context)->num_threads(), kMaxThreads));
+    };
+    calls_.schedule = [](void* context, void* argument, void (*task)(void*)) {
+      static_cast<Executor*>(context)->Schedule(task, argument);
+    };
+    owned_.reset(pthreadpool_create_v2(&calls_, executor_.get(), threads_));
+    return owned_.get();
+  }
+
+  std::shared_ptr<Executor> executor_;
+  pthreadpool_executor calls_{};
+};
+
+class BorrowedPool final : public Pthreadpool {
+ public:
+  BorrowedPool(pthreadpool* pool, size_t threads) : Pthreadpool(threads, {}), pool_(pool) {}
+
+ private:
+  pthreadpool* Create() override { return pool_; }
+
+  pthreadpool* pool_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<ThreadPool>> ThreadPool::Shared(size_t threads,
+                                                       Span<const std::string> library_paths) {
+  if (threads > kMaxThreads) {
+    return Fail(Code::kInvalidArgument, threads, " threads; the most is ", kMaxThreads);
+  }
+  if (threads == 0) threads = AvailableCores();
+  static std::mutex mutex;
+  static auto* const pools = new std::map<size_t, std::weak_ptr<ThreadPool>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<ThreadPool>& known = (*pools)[threads];
+  std::shared_ptr<ThreadPool> pool = known.lock();
+  if (pool == nullptr) known = pool = std::make_shared<Pthreadpool>(threads, library_paths);
+  return pool;
+}
+
+Result<std::shared_ptr<ThreadPool>> ThreadPool::On(std::shared_ptr<Executor> executor,
+                                                   Span<const std::string> library_paths) {
+  if (executor == nullptr) return Fail(Code::kInvalidArgument, "a thread pool without executor");
+  return std::shared_ptr<ThreadPool>(
+      std::make_shared<ExecutorPool>(std::move(executor), library_paths));
+}
+
+Result<std::shared_ptr<ThreadPool>> ThreadPool::Borrow(pthreadpool* pool,
+                                                       Span<const std::string> library_paths) {
+  if (pool == nullptr) return Fail(Code::kInvalidArgument, "no thread pool to borrow");
+  XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths));
+  const size_t threads = pthreadpool_get_threads_count(pool);
+  return std::shared_ptr<ThreadPool>(std::make_shared<BorrowedPool>(pool, threads));
+}
+
+}  // namespace xir

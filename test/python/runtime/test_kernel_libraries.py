@@ -1,0 +1,108 @@
+"""Kernels in shared libraries, loaded by Python and by the runner, for an operator that torch knows from its user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+import torch
+
+import xir
+from xir.runtime import Runtime, XirRuntimeError
+
+ROOT = Path(__file__).parents[3]
+BACKEND = ROOT / "backend_cpp"
+# What a kernel takes of the runtime.
+SOURCES = [
+    "core/dtype.cc",
+    "core/status.cc",
+    "core/tensor.cc",
+    "kernels/kernel_arguments.cc",
+    "kernels/kernel_checks.cc",
+]
+RUNNER = Path(sys.executable).parent / "xnn_executor_runner"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's library, built as an application would."""
+    compiler = which(os.environ.get("CXX", "c++"))
+    assert compiler is not None
+    path = tmp_path_factory.mktemp("kernels") / "libaxpy.so"
+    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{BACKEND / 'include'}"]
+    command += [f"-I{BACKEND / 'src'}", str(BACKEND / "examples/kernels/axpy.cc")]
+    subprocess.run([*command, *(str(BACKEND / "src" / name) for name in SOURCES), "-o", str(path)], check=True)
+    return path
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.ops.demo.axpy(x.relu(), y, 2.0).neg()
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[bytes]:
+    """A program whose middle is the operator demo::axpy."""
+    with torch.library._scoped_library("demo", "FRAGMENT") as demo:
+        demo.define("axpy(Tensor x, Tensor y, float alpha) -> Tensor")
+        demo.impl("axpy", lambda x, y, alpha: alpha * x + y, "CompositeExplicitAutograd")
+        torch.library.register_fake("demo::axpy", lambda x, y, alpha: torch.empty_like(x), lib=demo)
+        exported = torch.export.export(Scaled(), (torch.randn(40_000), torch.randn(40_000)))
+        lowered = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
+        assert lowered.kernel_names == ["demo::axpy"]
+        yield lowered.buffer
+
+
+def inputs() -> list[np.ndarray]:
+    generator = np.random.default_rng(0)
+    return [generator.standard_normal(40_000, dtype=np.float32) for _ in range(2)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_python_loads_kernels(library: Path, program: bytes, threads: int):
+    x, y = inputs()
+    method = Runtime.get().load_program(program, kernels=[library], threads=threads).load_method()
+    (result,) = method.execute([x, y])
+    np.testing.assert_allclose(result, -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
+
+
+def test_the_runner_loads_kernels(library: Path, program: bytes, tmp_path: Path):
+    model = tmp_path / "model.pte"
+    model.write_bytes(program)
+    arrays = inputs()
+    for i, array in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", array)
+    command = [str(RUNNER), "--model_path", str(model), "--inputs", f"{tmp_path / '0.npy'},{tmp_path / '1.npy'}"]
+    without = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert without.returncode == 1
+    assert "there is no kernel for 'demo::axpy'" in without.stderr
+    command += ["--kernels", str(library), "--output_dir", str(tmp_path), "--warmup", "1", "--iterations", "1"]
+    subprocess.run(command, check=True)
+    x, y = arrays
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
+
+
+def test_a_library_in_the_current_folder(library: Path, program: bytes, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(library.parent)
+    Runtime.get().load_program(program, kernels=[library.name]).load_method()
+
+
+def test_what_is_no_library_of_kernels(library: Path, program: bytes, tmp_path: Path):
+    def load(*kernels: Path | str) -> None:
+        Runtime.get().load_program(program, kernels=kernels)
+
+    with pytest.raises(XirRuntimeError, match=r"none\.so': cannot load it: "):
+        load(tmp_path / "none.so")
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises(XirRuntimeError, match=r"text\.so': cannot load it: "):
+        load(tmp_path / "text.so")
+    with pytest.raises(XirRuntimeError, match="it has no function xir_kernel_library"):
+        load("libm.so.6")
+    with pytest.raises(XirRuntimeError, match="there are two kernels for 'demo::axpy'"):
+        load(library, library)
