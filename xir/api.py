@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
-from xir.ir.location import parts_of
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.pipeline import parse_pipeline
 from xir.ir.verifier import verify
@@ -114,21 +113,10 @@ class EdgeProgram:
         """Delegate what XNNPACK can compute.
 
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
-        of its place stay outside, and the rest is delegated once more. Each time it is one place more, or an error.
+        that it was made of stay outside, and the rest is delegated once more.
         """
-        from xir.transforms.xnnpack.check_xnnpack import RefusedNodesError
-
-        refused: dict[LocationAttr, str] = {}
-        while True:
-            try:
-                module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), refused)
-            except RefusedNodesError as error:
-                places = {place: why for location, why in error.refused.items() for place in parts_of(location)}
-                if places.keys() <= refused.keys():
-                    raise
-                refused |= places
-            else:
-                return EdgeProgram(module, ctx, (*self.remarks, *remarks))
+        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes())
+        return EdgeProgram(module, ctx, (*self.remarks, *remarks))
 
     def to_executorch(self, *, debug_info: bool = True) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
@@ -175,11 +163,10 @@ class ExecutorchProgram:
 
 
 def _transform(
-    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass], refused: dict[LocationAttr, str] | None = None
+    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass]
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     module, ctx = module.clone(), ctx.clone()
-    ctx.refused = refused or {}
     remarks: list[Diagnostic] = []
 
     def keep_remark(diagnostic: Diagnostic) -> bool:

@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
+from xir.ir.provenance import inherit
 
 MoveT = TypeVar("MoveT", xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
 
@@ -34,7 +35,9 @@ class ComposeTransposes(RewritePattern):
         inner = op.input.owner
         if isinstance(inner, xnnpack.StaticTransposeOp):
             perm = [ints(inner.perm)[axis] for axis in ints(op.perm)]
-            rewriter.replace(op, moved(xnnpack.StaticTransposeOp, inner.input, op.output, "perm", perm))
+            made = moved(xnnpack.StaticTransposeOp, inner.input, op.output, "perm", perm)
+            inherit(made, inner, op)
+            rewriter.replace(op, made)
 
 
 class DropIdentityReshape(RewritePattern):
@@ -56,7 +59,9 @@ class ComposeReshapes(RewritePattern):
         inner = op.input.owner
         if isinstance(inner, xnnpack.StaticReshapeOp):
             shape = ints(op.new_shape)
-            rewriter.replace(op, moved(xnnpack.StaticReshapeOp, inner.input, op.output, "new_shape", shape))
+            made = moved(xnnpack.StaticReshapeOp, inner.input, op.output, "new_shape", shape)
+            inherit(made, inner, op)
+            rewriter.replace(op, made)
 
 
 class DropUnboundedClamp(RewritePattern):

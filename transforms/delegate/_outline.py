@@ -59,7 +59,7 @@ def outline(group: Sequence[Operation], lowered: dict[Operation, Lowered], targe
         properties={"target": StringAttr(target)},
         regions=[Region(body)],
     )
-    subgraph.location = group[0].location
+    subgraph.location = result.location = group[0].location
     block = group[0].parent
     assert block is not None
     block.insert_op_after(subgraph, group[-1])

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.traits import IsolatedFromAbove, is_side_effect_free
+from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
 from xir.ir.passes import XirPass
+from xir.ir.provenance import ORIGINS, inherit
 from xir.ir.traits import DistinctOperands
 
 _Known = ChainMap[object, Operation]
@@ -78,6 +79,8 @@ def _simplify_block(block: Block, known: _Known, numbers: _Numbers) -> None:
         first = known.setdefault(_key(op, numbers), op)
         if first is op or _met_by_distinct(first, op):
             continue
+        if not op.has_trait(ConstantLike):
+            inherit(first, first, op)
         for result, replacement in zip(op.results, first.results, strict=True):
             result.replace_all_uses_with(replacement)
         op.detach()
@@ -97,5 +100,5 @@ def _met_by_distinct(first: Operation, op: Operation) -> bool:
 def _key(op: Operation, numbers: _Numbers) -> object:
     operands = tuple(map(id, op.operands))
     properties = frozenset((name, numbers[value]) for name, value in op.properties.items())
-    attributes = frozenset((name, numbers[value]) for name, value in op.attributes.items())
+    attributes = frozenset((name, numbers[value]) for name, value in op.attributes.items() if name != ORIGINS)
     return type(op), operands, properties, attributes, tuple(numbers[type] for type in op.result_types)

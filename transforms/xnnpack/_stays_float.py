@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, Float32Type, NameLoc, TensorType, f32, i8, i32
+from xdsl.dialects.builtin import Float32Type, TensorType, f32, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,6 +16,8 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.location import find_name
+from xir.ir.provenance import origins_of
 from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
 from xir.transforms.xnnpack.legalizations.rule import RefusalError
 
@@ -44,7 +46,7 @@ def report_floats(block: Block, ctx: XirContext) -> None:
     groups: dict[object, list[xnnpack.NodeOp]] = {}
     for op in nodes:
         if op not in in_tables and computes_in_float(op):
-            groups.setdefault(op if op.location == UNKNOWN_LOC else op.location, []).append(op)
+            groups.setdefault(origins_of(op) or op, []).append(op)
     for group in groups.values():
         report_float(group[0], "fold-qdq: {} stays in floating point", why(group).reason, ctx)
 
@@ -77,8 +79,8 @@ def computes_in_float(op: xnnpack.NodeOp) -> bool:
 
 def name_of(op: Operation) -> str:
     """What the program calls the op that a node comes from, without the number that export gives it."""
-    if isinstance(op.location, NameLoc):
-        return re.sub(r"_\d+$", "", op.location.desc.data)
+    if (name := find_name(op.location)) is not None:
+        return re.sub(r"_\d+$", "", name)
     kind = getattr(op, "kind", None)
     return op.name if kind is None else f"{op.name} {kind.data}"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import xnnpack
@@ -21,6 +21,7 @@ from xir.dialects.xnnpack.boxes import whole
 from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack._constants import part_of
 
@@ -69,7 +70,10 @@ class BubbleUpSlice(RewritePattern):
         boxes = slicing.boxes(op, box)
         if boxes is None or not self.is_worth_it(op, box, boxes):
             return
-        operands = [self.sliced(value, part, rewriter) for value, part in zip(op.operands, boxes, strict=True)]
+        # What cuts the operands stands for the slices, of which nothing else is left.
+        operands = [
+            self.sliced(value, part, slices[0], rewriter) for value, part in zip(op.operands, boxes, strict=True)
+        ]
         smaller = rewriter.insert(over_slices(op, operands, slices[0].output))
         for each in slices:
             rewriter.replace(each, [], [smaller.results[0]])
@@ -81,7 +85,7 @@ class BubbleUpSlice(RewritePattern):
         kept = prod(size for _, size in box)
         return len(cut) - len(static) <= 1 or 2 * kept <= prod(shape_of(op.results[0]))
 
-    def sliced(self, value: SSAValue, box: Box, rewriter: PatternRewriter) -> SSAValue:
+    def sliced(self, value: SSAValue, box: Box, cut: Operation, rewriter: PatternRewriter) -> SSAValue:
         """What `box` takes of an operand; of a constant at once."""
         if box == whole(value):
             return value
@@ -91,7 +95,7 @@ class BubbleUpSlice(RewritePattern):
         if isinstance(element_type(value), xnnpack.DynamicType):
             # Each row is quantised by itself, and only what a conversion to this type gives has it.
             assert isinstance(value.owner, xnnpack.ConvertOp)
-            rows = self.sliced(value.owner.input, box, rewriter)
+            rows = self.sliced(value.owner.input, box, cut, rewriter)
             result = TensorType(element_type(value), shape_of(rows))
             return rewriter.insert(xnnpack.ConvertOp.create(operands=[rows], result_types=[result])).output
         offsets, sizes = zip(*box, strict=True)
@@ -100,6 +104,7 @@ class BubbleUpSlice(RewritePattern):
             result_types=[TensorType(element_type(value), sizes)],
             properties={"offsets": u32s(offsets), "sizes": u32s(sizes)},
         )
+        inherit(node, cut)
         return rewriter.insert(node).output
 
 
@@ -109,7 +114,7 @@ def over_slices(op: xnnpack.NodeOp, operands: Sequence[SSAValue], result: SSAVal
     if isinstance(op, xnnpack.StaticReshapeOp):
         properties["new_shape"] = u32s(shape_of(result))
     node = type(op).create(operands=operands, result_types=[result.type], properties=properties)
-    node.location = op.location
+    inherit(node, op)
     return node
 
 

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, tensor_type
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import location_of
-from xir.ir.passes import XirPass
+from xir.ir.passes import LateRefusalError, XirPass
+from xir.ir.provenance import origins_of
 from xir.transforms.analysis.sizes import Sizes, upper_bounds
 from xir.transforms.xnnpack._bounds import bound_values
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, has_static_shape, kind_of
-
-
-class RefusedNodesError(DiagnosticError):
-    """XNNPACK refuses nodes that were delegated."""
-
-    def __init__(self, refused: dict[LocationAttr, str]):
-        self.refused = refused
-        """Where the nodes come from, and why XNNPACK does not take them."""
-        location, reason = next(iter(refused.items()))
-        super().__init__(location, f"check-xnnpack: {reason}")
 
 
 @dataclass(frozen=True)
@@ -37,17 +26,21 @@ class CheckXnnpackPass(XirPass):
 
     `partition-xnnpack` asks about each node by itself, before other passes fuse nodes and choose their layouts, and
     about none with a dynamic shape. This asks about the subgraphs that come out of that. A node that XNNPACK refuses is
-    an error; the Python API then delegates once more without it. Where XNNPACK is not installed, nothing is checked.
+    an error; behind `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside.
+    Where XNNPACK is not installed, nothing is checked.
     """
 
+    uses_origins: ClassVar[bool] = True
+    may_refuse: ClassVar[bool] = True
+
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Check every function. RefusedNodesError for the nodes that XNNPACK refuses.
+        """Check every function. LateRefusalError for the nodes that XNNPACK refuses.
 
         It stops at the first of a subgraph. The others are those that it refuses by themselves: who delegates once more
         then leaves them all outside, and need not come back for each.
         """
         checker = XnnpackChecker(ctx)
-        refused: dict[LocationAttr, str] = {}
+        refused: dict[Operation, str] = {}
         for function in op.walk():
             if not isinstance(function, FuncOp) or function.is_declaration:
                 continue
@@ -57,22 +50,24 @@ class CheckXnnpackPass(XirPass):
                     refusal = checker.refusal(static)
                     if refusal is not None:
                         refused |= refused_alone(static, checker)
-                        refused[location_of(refusal.node or subgraph)] = refusal.reason
+                        refused[refusal.node or subgraph] = refusal.reason
         if refused:
-            raise RefusedNodesError(refused)
+            where, reason = next(iter(refused.items()))
+            origins = {number: why for op, why in refused.items() for number in origins_of(op)}
+            raise LateRefusalError(where, f"check-xnnpack: {reason}", origins)
 
 
-def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[LocationAttr, str]:
+def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[Operation, str]:
     """The nodes of a subgraph that XNNPACK refuses by themselves, and why. Each kind of node is looked at once."""
     verdicts: dict[Hashable, str | None] = {}
-    refused: dict[LocationAttr, str] = {}
+    refused: dict[Operation, str] = {}
     for node in subgraph.body.block.ops:
         if isinstance(node, xnnpack.NodeOp):
             kind = kind_of(node)
             if kind not in verdicts:
                 verdicts[kind] = checker.node_refusal(node)
             if (reason := verdicts[kind]) is not None:
-                refused[location_of(node)] = reason
+                refused[node] = reason
     return refused
 
 

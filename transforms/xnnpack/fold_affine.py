@@ -16,8 +16,8 @@ from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
 from xir.dialects.xnnpack.interfaces import Movement, movement_of
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
-from xir.ir.location import fused_location
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack.legalizations.rule import bounds
@@ -118,7 +118,7 @@ class WeightFolder:
         node = type(op).create(
             operands=operands, result_types=[op.output.type], properties=kept | bounds(output[0], output[1])
         )
-        node.location = fused_location(op.location, folded.location)
+        inherit(node, op, folded)
         rewriter.insert(node)
         return node.results[0]
 
@@ -179,7 +179,7 @@ class FoldBehind(WeightFolder, RewritePattern):
             copy = type(move).create(
                 operands=[value], result_types=list(move.result_types), properties=dict(move.properties)
             )
-            copy.location = move.location
+            inherit(copy, move)
             rewriter.insert(copy)
             value = copy.results[0]
         return value

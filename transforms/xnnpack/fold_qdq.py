@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard, TypeVar
+from typing import ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, f32, i8, i32
@@ -29,6 +29,7 @@ from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
 from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.transforms.analysis.static_tensor import dequantised, quantised, range_of, with_short_scales
 from xir.transforms.xnnpack._stays_float import report_filter, report_floats
 
@@ -61,6 +62,8 @@ class FoldQdqPass(XirPass):
            -> tensor<1x4x!quant.uniform<i8:f32, 1.0>>
     ```
     """
+
+    uses_origins: ClassVar[bool] = True
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold in every subgraph of the module."""
@@ -365,7 +368,7 @@ class Folder:
 
     def insert(self, op: OpT, like: Operation, before: Operation) -> OpT:
         """Put `op`, which stands for `like`, in front of another."""
-        op.location = like.location
+        inherit(op, like)
         self.block.insert_op_before(op, before)
         return op
 

@@ -20,6 +20,7 @@ from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type,
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack._constants import constant_like
 
@@ -110,5 +111,5 @@ class FoldWidthStride(RewritePattern):
         operands = [made[-1].results[0], constant.output, *(() if op.bias is None else (op.bias,))]
         node = xnnpack.Conv2dOp.create(operands=operands, result_types=[op.output.type], properties=properties)
         for each in (*made, node):
-            each.location = op.location
+            inherit(each, op)
         rewriter.replace(op, [*made, constant, node])

@@ -12,6 +12,7 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.interfaces import rearranges
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
@@ -32,6 +33,7 @@ class FuseClamp(RewritePattern):
         for name in ("output_min", "output_max"):
             producer.properties.pop(name, None)
         producer.properties.update(bounds(low, high))
+        inherit(producer, producer, op)
         rewriter.notify_op_modified(producer)
         rewriter.replace(op, [], [op.input])
 

@@ -14,6 +14,7 @@ from xdsl.ir import Block
 from xir.dialects import xnnpack
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.transforms.xnnpack._tables import is_dequantise, table_through
 
 
@@ -53,5 +54,5 @@ def isolate(block: Block) -> None:
         for use in list(op.output.uses):
             if not op.output.has_one_use() and table_through(op, use.operation):
                 block.insert_op_before(copy := op.clone(), use.operation)
-                copy.location = op.location
+                inherit(copy, op)
                 use.operation.operands[use.index] = copy.output

@@ -10,9 +10,9 @@ Delegated ops are grouped into as few subgraphs as can be, which `_groups` says 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -25,6 +25,7 @@ from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
+from xir.ir.provenance import ORIGINS, set_origins
 from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
 from xir.transforms.delegate._groups import (
     Lowered,
@@ -47,6 +48,9 @@ FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
 REASON = "xir.reason"
 """The attribute that says why an op stayed outside."""
+
+TAKEN_BACK = "xir.taken_back"
+"""The attribute that keeps an op outside, and says why: XNNPACK refused it once other passes had changed its nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,8 @@ class PartitionXnnpackPass(XirPass):
     check: bool = True
     """Ask XNNPACK itself whether it takes each node."""
 
+    numbers_origins: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """ValueError for the name of an op that does not exist."""
         self.selection()
@@ -108,6 +114,9 @@ class PartitionXnnpackPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Partition every function of the module."""
+        if ctx.tracks_origins:
+            for number, each in enumerate(each for each in op.walk() if isinstance(each, edge.EdgeOp)):
+                set_origins(each, (number,))
         checker = XnnpackChecker(ctx) if self.check else None
         lowering = Lowering(ctx, self.target, self.selection(), checker)
         for function in op.walk():
@@ -115,6 +124,14 @@ class PartitionXnnpackPass(XirPass):
                 self.partition(lowering, function.body.block)
         if checker is not None and checker.missing is not None:
             ctx.diagnostics.remark(op, f"partition-xnnpack: nodes are not checked against XNNPACK: {checker.missing}")
+
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str]) -> bool:
+        """Leave the ops of these origins outside from now on."""
+        ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)]
+        new = {number: why for number, why in refused.items() if TAKEN_BACK not in ops[number].attributes}
+        for number, reason in new.items():
+            ops[number].attributes[TAKEN_BACK] = StringAttr(reason)
+        return bool(new)
 
     def partition(self, lowering: Lowering, block: Block) -> None:
         """Partition one function's block."""
@@ -195,8 +212,8 @@ class Lowering:
             return RefusalError("an operand has no elements")
         builder = NodeBuilder(self.ctx, self.target, op, sizes)
         try:
-            if (reason := self.ctx.refused.get(op.location)) is not None:
-                return RefusalError(reason)
+            if isinstance(reason := op.attributes.pop(TAKEN_BACK, None), StringAttr):
+                return RefusalError(reason.data)
             self.selection.check(op)
             values = rule(op, builder)
             values = [values] if isinstance(values, SSAValue) else values
@@ -210,6 +227,9 @@ class Lowering:
         except (RefusalError, VerifyException) as error:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
+        if (origins := op.attributes.get(ORIGINS)) is not None:
+            for built in builder.ops:
+                built.attributes[ORIGINS] = origins
         return Lowered(builder.ops, values)
 
     def check(self, node: xnnpack.NodeOp) -> None:

@@ -20,6 +20,7 @@ from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 
 SHORT: tuple[Attribute, ...] = (f16, bf16)
 """Types whose values fp32 holds exactly."""
@@ -121,8 +122,8 @@ def widened_constant(before: Operation, value: SSAValue, ctx: XirContext) -> SSA
 
 
 def insert(op: Operation, before: Operation) -> None:
-    """Put `op`, with the location of `before`, in front of it."""
-    op.location = before.location
+    """Put `op`, with the location and origins of `before`, in front of it."""
+    inherit(op, before)
     block = before.parent
     assert block is not None
     block.insert_op_before(op, before)

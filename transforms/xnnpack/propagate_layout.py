@@ -37,8 +37,8 @@ from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, ten
 from xir.dialects.xnnpack.interfaces import AnyLayout
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
-from xir.ir.location import location_of
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._outputs import distinct_outputs
 
@@ -159,6 +159,8 @@ class Layouter:
         """Old value -> what holds its elements now, and in which layout."""
         self.made: dict[tuple[SSAValue, Layout], SSAValue] = {}
         """Transposes that were written already."""
+        self.written: set[SSAValue] = set()
+        """Their results."""
 
     def run(self) -> None:
         """Choose the layouts, then rewrite the block."""
@@ -273,20 +275,33 @@ class Layouter:
             return
         layout = self.layouts.get(op)
         if layout is None:
-            op.operands = [self.get(value, identity(rank_of(value)), op) for value in op.operands]
+            op.operands = self.operands(op, [identity(rank_of(value)) for value in op.operands])
             if isinstance(op, xnnpack.YieldOp):
                 op.operands, copies = distinct_outputs(op.operands)
                 self.block.insert_ops_before(copies, op)
             return
-        op.operands = [self.get(value, layout, op) for value in op.operands]
+        op.operands = self.operands(op, [layout] * len(op.operands))
         if layout == identity(len(layout)):
             return
         moved = relaid(op, layout)
-        moved.location = op.location
+        inherit(moved, op)
         self.block.insert_op_before(moved, op)
         for old, new in zip(op.results, moved.results, strict=True):
             new.name_hint = old.name_hint
             self.physical[old] = Traced(new, layout)
+
+    def operands(self, op: Operation, layouts: Sequence[Layout]) -> list[SSAValue]:
+        """The old operands of an op in these layouts. The op stands for the transposes before it that are gone."""
+        found = [self.get(value, layout, op) for value, layout in zip(op.operands, layouts, strict=True)]
+        gone = [
+            transpose
+            for old, new in zip(op.operands, found, strict=True)
+            if new not in self.written
+            for transpose in transposes_behind(old)
+        ]
+        if gone and isinstance(op, xnnpack.NodeOp):
+            inherit(op, op, *gone)
+        return found
 
     def holder(self, value: SSAValue) -> Traced:
         """What holds the elements of an old value now."""
@@ -301,7 +316,7 @@ class Layouter:
         if step == identity(len(step)):
             return held.root
         if (held.root, step) not in self.made:
-            self.made[held.root, step] = self.transposed(held.root, step, user)
+            self.made[held.root, step] = self.transposed(held.root, step, user, transposes_behind(value))
         return self.made[held.root, step]
 
     def get_constant(self, value: SSAValue, layout: Layout, user: Operation) -> SSAValue:
@@ -315,8 +330,8 @@ class Layouter:
             self.made[value, layout] = self.constant(value.owner, array.transpose(layout), user)
         return self.made[value, layout]
 
-    def transposed(self, value: SSAValue, step: Layout, user: Operation) -> SSAValue:
-        """T_step(value), written before `user`."""
+    def transposed(self, value: SSAValue, step: Layout, user: Operation, through: Sequence[Operation]) -> SSAValue:
+        """T_step(value), written before `user`, in the place of the transposes `through`, if there were any."""
         if isinstance(value.owner, xnnpack.ConstantOp):
             array = storage_array(value.owner.value, self.ctx, value.owner)
             return self.constant(value.owner, array.transpose(step), user)
@@ -329,8 +344,9 @@ class Layouter:
             op = xnnpack.StaticTransposeOp.create(
                 operands=[value], result_types=[result_type], properties={"perm": u32s(step)}
             )
-        op.location = location_of(user)
+        inherit(op, *(through or (user,)))
         self.block.insert_op_before(op, user)
+        self.written.add(op.results[0])
         return op.results[0]
 
     def constant(self, old: xnnpack.ConstantOp, array: np.ndarray, user: Operation) -> SSAValue:
@@ -338,6 +354,15 @@ class Layouter:
         op = constant_like(old, array, self.ctx)
         self.block.insert_op_before(op, user)
         return op.output
+
+
+def transposes_behind(value: SSAValue) -> list[Operation]:
+    """The transposes that make a value, the last first."""
+    found: list[Operation] = []
+    while isinstance(value.owner, xnnpack.StaticTransposeOp):
+        found.append(value.owner)
+        value = value.owner.input
+    return found
 
 
 def demands(value: SSAValue, inside: Container[Operation]) -> list[Layout]:

@@ -24,6 +24,7 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.analysis.sizes import OpenSizes
 from xir.transforms.xnnpack._constants import part_of
@@ -126,6 +127,7 @@ class SplitFullyConnected(RewritePattern):
             operands.append(self.kept(op.bias, rows, 0, rewriter))
         result = TensorType(element_type(op.output), (*shape_of(op.output)[:-1], len(rows)))
         node = xnnpack.FullyConnectedOp.create(operands=operands, result_types=[result], properties=dict(op.properties))
+        inherit(node, op)
         rewriter.insert(node)
         return node.output
 
@@ -146,7 +148,7 @@ class SplitFullyConnected(RewritePattern):
         node = type(move).create(
             operands=[value], result_types=[TensorType(element_type(value), shape)], properties=properties
         )
-        node.location = move.location
+        inherit(node, move)
         rewriter.insert(node)
         return node.results[0]
 

@@ -22,6 +22,7 @@ from xir.dialects.xnnpack.base import element_type, shape_of, tensor_type
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.analysis.static_tensor import dequantised
 from xir.transforms.xnnpack._stays_float import report_float
@@ -83,7 +84,8 @@ class WidenDepthwise(RewritePattern):
             properties=dict(op.properties),
         )
         behind = converted(node.output, op.output.type)
-        before.location = node.location = behind.location = op.location
+        for each in (before, node, behind):
+            inherit(each, op)
         report_float(op, "widen-depthwise: {} computes in floating point", REASON, self.ctx)
         rewriter.replace(op, [before, *known, node, behind])
 

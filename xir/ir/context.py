@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr
 
 from xir.ir.blobs import BlobStore
 from xir.ir.diagnostics import DiagnosticEngine
@@ -21,9 +20,8 @@ class XirContext(Context):
     diagnostics: DiagnosticEngine = field(default_factory=DiagnosticEngine)
     """Where passes report to."""
 
-    refused: dict[LocationAttr, str] = field(default_factory=dict[LocationAttr, str])
-    """Where the nodes come from that the backend refused when they were delegated before, and why: `partition-xnnpack`
-    leaves the ops of these places outside."""
+    tracks_origins: bool = False
+    """Whether a pass of the pipeline that runs asks which ops of the program a node is made of."""
 
     def __post_init__(self) -> None:
         from xir.dialects.registry import DIALECTS

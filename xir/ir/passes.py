@@ -22,7 +22,9 @@ from xdsl.utils.exceptions import PassFailedException
 
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, note
+from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
+from xir.ir.location import Locatable
+from xir.ir.provenance import drop_origins
 from xir.ir.verifier import verify
 
 
@@ -34,6 +36,12 @@ class XirPass(ModulePass):
     """
 
     name: ClassVar[str] = ""
+    uses_origins: ClassVar[bool] = False
+    """Whether it asks which ops of the program a node is made of (`xir.ir.provenance`)."""
+    numbers_origins: ClassVar[bool] = False
+    """Whether it delegates ops, and numbers them so that they can be taken back."""
+    may_refuse: ClassVar[bool] = False
+    """Whether it raises `LateRefusalError`."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -42,6 +50,13 @@ class XirPass(ModulePass):
     @abstractmethod
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Transform the module in place. DiagnosticError if the user's program is at fault."""
+
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str]) -> bool:
+        """Mark ops of a module that the pass has not seen yet, so that it leaves them alone; False if it marks none.
+
+        `refused` says by the ops' origins why. Only passes that number origins have something to take back.
+        """
+        return False
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -116,7 +131,48 @@ def _option_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+class LateRefusalError(DiagnosticError):
+    """A backend refuses what was delegated to it, once other passes have changed it."""
+
+    def __init__(self, where: Locatable, message: str, refused: Mapping[int, str]):
+        super().__init__(where, message)
+        self.refused = refused
+        """The origins of what is refused, and why; empty where they are unknown."""
+
+
 PassHook = Callable[[XirPass, ModuleOp], None]
+
+
+class _Checkpoint:
+    """A module as it was before a pass, and what passes have said since, which is handed on when all is over."""
+
+    def __init__(self, ctx: XirContext, index: int, module: ModuleOp):
+        self.index = index
+        self.module = module
+        self._ctx = ctx
+        self._said: list[Diagnostic] = []
+        ctx.diagnostics.handlers.append(self._hold)
+
+    def _hold(self, diagnostic: Diagnostic) -> bool:
+        if diagnostic.severity is Severity.ERROR:
+            return False
+        self._said.append(diagnostic)
+        return True
+
+    def restore(self, module: ModuleOp) -> int:
+        """Give a module its content back; the index of the pass to go on with."""
+        for op in reversed(list(module.body.block.ops)):
+            op.detach()
+            op.erase(safe_erase=False)
+        module.body.block.add_ops([op.clone() for op in self.module.body.block.ops])
+        self._said.clear()
+        return self.index
+
+    def close(self) -> None:
+        """Hand on what was said."""
+        self._ctx.diagnostics.handlers.remove(self._hold)
+        for diagnostic in self._said:
+            self._ctx.diagnostics.emit(diagnostic)
 
 
 @dataclass
@@ -135,24 +191,56 @@ class PassManager:
     def run(self, module: ModuleOp) -> None:
         """Run the passes on `module` in place.
 
+        What a backend refuses late, once other passes have changed it, is taken back: the module is again what it was
+        before the pass that delegated it, which then leaves the ops alone that the refused node was made of. Each time
+        it is one op more, or an error. What passes said in between is said once.
+
         DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned.
         """
+        passes = list(self.passes)
+        self.ctx.tracks_origins = any(each.uses_origins for each in passes)
         if self.verify_each:
             self._timed("verifier", verify, module)
-        for each in self.passes:
-            for hook in self.before_pass:
-                hook(each, module)
-            errors_before = self.ctx.diagnostics.error_count
-            try:
-                self._timed(each.name, each.apply, self.ctx, module)
-            except PassFailedException as error:
-                raise DiagnosticError(module, f"{each.name}: {error}") from error
-            if self.ctx.diagnostics.error_count > errors_before:
-                raise AlreadyReportedError(each.name)
-            for hook in self.after_pass:
-                hook(each, module)
-            if self.verify_each:
-                self._verify_after(each, module)
+        checkpoint: _Checkpoint | None = None
+        index = 0
+        try:
+            while index < len(passes):
+                each = passes[index]
+                if (
+                    checkpoint is None
+                    and each.numbers_origins
+                    and any(later.may_refuse for later in passes[index + 1 :])
+                ):
+                    checkpoint = _Checkpoint(self.ctx, index, module.clone())
+                try:
+                    self._run_one(each, module)
+                    index += 1
+                except LateRefusalError as error:
+                    if checkpoint is None or not passes[checkpoint.index].take_back(checkpoint.module, error.refused):
+                        raise
+                    index = checkpoint.restore(module)
+        finally:
+            if checkpoint is not None:
+                checkpoint.close()
+            if self.ctx.tracks_origins:
+                self.ctx.tracks_origins = False
+                drop_origins(module)
+
+    def _run_one(self, each: XirPass, module: ModuleOp) -> None:
+        """Run one pass, its hooks and the verifier."""
+        for hook in self.before_pass:
+            hook(each, module)
+        errors_before = self.ctx.diagnostics.error_count
+        try:
+            self._timed(each.name, each.apply, self.ctx, module)
+        except PassFailedException as error:
+            raise DiagnosticError(module, f"{each.name}: {error}") from error
+        if self.ctx.diagnostics.error_count > errors_before:
+            raise AlreadyReportedError(each.name)
+        for hook in self.after_pass:
+            hook(each, module)
+        if self.verify_each:
+            self._verify_after(each, module)
 
     def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
         try:

@@ -1,8 +1,8 @@
 """The pattern driver: xDSL's rewrite patterns, tried by the type of op that they match.
 
 Against xDSL's own walker: patterns are looked up by `type(op)` instead of tried in turn, an op built by a pattern gets
-the location of the op that was matched, what becomes dead is erased at once, and the work list is seeded once and
-followed to its end.
+the location and origins of the op that was matched, what becomes dead is erased at once, and the work list is seeded
+once and followed to its end.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from types import UnionType
 from typing import Union, get_args, get_origin
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
+
+from xir.ir.provenance import inherit_missing
 
 MAX_SWEEPS = 10
 """How often the whole IR is looked at again, for patterns that match further than an op and its neighbours."""
@@ -49,13 +50,6 @@ def matched_types(pattern: RewritePattern) -> tuple[type[Operation], ...]:
         declared = parameters[1].annotation
     types = get_args(declared) if get_origin(declared) in (Union, UnionType) else (declared,)
     return tuple(t if isinstance(t, type) and issubclass(t, Operation) else Operation for t in types)
-
-
-def copy_location(op: Operation, location: LocationAttr) -> None:
-    """Give `location` to `op` and the ops inside it, where they have none."""
-    for inner in op.walk():
-        if inner.location == UNKNOWN_LOC:
-            inner.location = location
 
 
 class _Worklist:
@@ -91,7 +85,7 @@ class _Driver:
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
         self._erase_dead = erase_dead
         self._worklist = _Worklist()
-        self._location: LocationAttr = UNKNOWN_LOC
+        self._matched: Operation = root
 
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
@@ -122,7 +116,7 @@ class _Driver:
             rewriter.insertion_point = InsertPoint.before(op)
             rewriter.name_hint = None
             rewriter.has_done_action = False
-            self._location = op.location
+            self._matched = op
             for pattern in patterns:
                 pattern.match_and_rewrite(op, rewriter)
                 if rewriter.has_done_action:
@@ -138,7 +132,7 @@ class _Driver:
         return patterns
 
     def _inserted(self, op: Operation) -> None:
-        copy_location(op, self._location)
+        inherit_missing(op, self._matched)
         self._worklist.push(op)
 
     def _removed(self, op: Operation) -> None:

@@ -19,12 +19,12 @@ func.func @effects(%x: i32) {
   func.return
 }
 
-// Rules apply until nothing changes, inside regions as well, and what they build is where the matched op was.
+// Rules apply until nothing changes, inside regions as well, and what they build is where the matched ops were.
 // CHECK-LABEL: func.func @rules
 // CHECK: ^bb0(%a: tensor<4x6xf32>):
 // CHECK-NEXT: %[[R:.*]] = xnnpack.static_reshape %a {new_shape = array<i32: 3, 8>}
 // CHECK-NEXT: xnnpack.yield %[[R]]
-// LOC: xnnpack.static_reshape %a {{.*}} loc("second")
+// LOC: xnnpack.static_reshape %a {{.*}} loc(fused["first", "second"])
 func.func @rules(%x: tensor<4x6xf32>) -> tensor<3x8xf32> {
   %y = xnnpack.subgraph(%x) : (tensor<4x6xf32>) -> tensor<3x8xf32> {
   ^bb0(%a: tensor<4x6xf32>):

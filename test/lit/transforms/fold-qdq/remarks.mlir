@@ -132,8 +132,8 @@ func.func @several(%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8> {
   ^bb0(%a: tensor<4x!quant.uniform<i8:f32, 0.5>>, %b: tensor<4x!quant.uniform<i8:f32, 0.5>>):
     %0 = xnnpack.convert %a : tensor<4x!quant.uniform<i8:f32, 0.5>> -> tensor<4xf32>
     %1 = xnnpack.convert %b : tensor<4x!quant.uniform<i8:f32, 0.5>> -> tensor<4xf32>
-    %2 = xnnpack.binary add %0, %1 : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32> loc("lerp_1")
-    %3 = xnnpack.binary multiply %2, %1 : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32> loc("lerp_1")
+    %2 = xnnpack.binary add %0, %1 {xir.origins = array<i64: 7>} : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32> loc("lerp_1")
+    %3 = xnnpack.binary multiply %2, %1 {xir.origins = array<i64: 7>} : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32> loc("lerp_1")
     %4 = xnnpack.convert %3 : tensor<4xf32> -> tensor<4x!quant.uniform<i8:f32, 0.5>>
     xnnpack.yield %4 : tensor<4x!quant.uniform<i8:f32, 0.5>>
   }

@@ -1,0 +1,64 @@
+"""Where ops come from while passes rewrite them: their place in the user's program, and the ops of it that they are.
+
+The place is the location, for people. The ops are numbers in the attribute `xir.origins`, for the compiler: what a
+backend refuses late is taken back by them (`PassManager`). They are there while a pipeline runs that asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerType, i64
+from xdsl.ir import Operation
+
+from xir.ir.location import fused_location
+
+ORIGINS = "xir.origins"
+"""The numbers of the ops that an op is made of, array<i64>, ascending."""
+
+
+def origins_of(op: Operation) -> tuple[int, ...]:
+    """The numbers of the ops that `op` is made of; none where nobody keeps track."""
+    attribute = op.attributes.get(ORIGINS)
+    if not isinstance(attribute, DenseArrayBase):
+        return ()
+    return tuple(int(number) for number in cast("DenseArrayBase[IntegerType]", attribute).get_values())
+
+
+def set_origins(op: Operation, numbers: Iterable[int]) -> None:
+    """Say what `op` is made of."""
+    op.attributes[ORIGINS] = DenseArrayBase.from_list(i64, sorted(set(numbers)))
+
+
+def inherit(op: Operation, *sources: Operation) -> None:
+    """Give `op` the places and origins of the ops that it stands for, or serves.
+
+    Of one source they are shared, not copied, so that this costs little where nothing is fused.
+    """
+    first = sources[0]
+    same = all(source.location == first.location for source in sources[1:])
+    op.location = first.location if same else fused_location(*(source.location for source in sources))
+    known = [source.attributes[ORIGINS] for source in sources if ORIGINS in source.attributes]
+    if not known:
+        return
+    if all(each == known[0] for each in known[1:]):
+        op.attributes[ORIGINS] = known[0]
+    else:
+        set_origins(op, (number for source in sources for number in origins_of(source)))
+
+
+def inherit_missing(op: Operation, source: Operation) -> None:
+    """Give `source`'s place and origins to `op` and the ops inside it, where they have none."""
+    origins = source.attributes.get(ORIGINS)
+    for inner in op.walk():
+        if inner.location == UNKNOWN_LOC:
+            inner.location = source.location
+        if origins is not None and inner.results and ORIGINS not in inner.attributes:
+            inner.attributes[ORIGINS] = origins
+
+
+def drop_origins(root: Operation) -> None:
+    """Remove the numbers from all ops."""
+    for op in root.walk():
+        op.attributes.pop(ORIGINS, None)
