@@ -22,3 +22,10 @@ DIALECTS: dict[str, DialectFactory] = {
     "xnnpack": _lazy("xir.dialects.xnnpack", "Xnnpack"),
 }
 """Dialect name -> factory. `builtin` is not here: each context makes its own, around its blob store."""
+
+
+def register_dialect(name: str, factory: DialectFactory) -> None:
+    """Add a dialect from outside to all contexts made from now on. ValueError if there is one of that name."""
+    if name in DIALECTS or name == "builtin":
+        raise ValueError(f"there is a dialect '{name}' already")
+    DIALECTS[name] = factory

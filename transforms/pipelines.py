@@ -10,3 +10,12 @@ PIPELINES: dict[str, str] = {
     "plan-memory",
 }
 """Name -> textual pipeline."""
+
+
+def register_pipeline(name: str, text: str) -> None:
+    """Add a pipeline from outside. ValueError if there is one, or a pass, of that name."""
+    from xir.transforms.registry import PASSES
+
+    if name in PIPELINES or name in PASSES:
+        raise ValueError(f"there is a pass or pipeline '{name}' already")
+    PIPELINES[name] = text

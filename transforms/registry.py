@@ -8,11 +8,13 @@ source.
 from __future__ import annotations
 
 import ast
+import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from xir.ir.passes import XirPass
@@ -65,11 +67,30 @@ PASSES: dict[str, Callable[[], type[XirPass]]] = {name: _lazy(path) for name, pa
 """Pass name -> lazy factory of its class."""
 
 
+PassT = TypeVar("PassT", bound="type[XirPass]")
+
+
+def register_pass(cls: PassT) -> PassT:
+    """Add a pass from outside, also as a decorator of its class. ValueError if there is one of that name."""
+    register_factory(cls.name, lambda: cls)
+    return cls
+
+
+def register_factory(name: str, factory: Callable[[], type[XirPass]]) -> None:
+    """Add a pass from outside whose class is loaded when it is asked for."""
+    from xir.transforms.pipelines import PIPELINES
+
+    if name in PASSES or name in PIPELINES:
+        raise ValueError(f"there is a pass or pipeline '{name}' already")
+    PASSES[name] = factory
+
+
 def describe(name: str) -> PassInfo:
-    """The summary and options of a pass, read from its source without importing it (and the dialects it needs)."""
-    tree = ast.parse(_FILES[name].read_text(encoding="utf-8"))
-    wanted = class_name(name)
-    cls = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
+    """The summary and options of a pass, read from its source; one of xir's own is not imported for it."""
+    cls = _definition(name)
+    if cls is None:
+        summary, _, description = inspect.cleandoc(PASSES[name]().__doc__ or "").partition("\n")
+        return PassInfo(name, summary, description.strip(), ())
     summary, _, description = (ast.get_docstring(cls) or "").partition("\n")
     options: list[PassOption] = []
     for node, following in zip(cls.body, [*cls.body[1:], None], strict=True):
@@ -81,6 +102,19 @@ def describe(name: str) -> PassInfo:
         default = None if node.value is None else ast.unparse(node.value)
         options.append(PassOption(node.target.id.replace("_", "-"), annotation, default, _string(following)))
     return PassInfo(name, summary, description.strip(), tuple(options))
+
+
+def _definition(name: str) -> ast.ClassDef | None:
+    """The source of a pass's class; None where there is none to read."""
+    try:
+        if name in _FILES:
+            source, wanted = _FILES[name].read_text(encoding="utf-8"), class_name(name)
+        else:
+            source, wanted = textwrap.dedent(inspect.getsource(PASSES[name]())), PASSES[name]().__name__
+    except (OSError, TypeError):
+        return None
+    found = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == wanted)
+    return next(found, None)
 
 
 def _string(node: ast.stmt | None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from xir.files import atomic_file
 from xir.models.zoo import MODELS, ModelError
+from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
 from xir.transforms.registry import PassOption, describe
 
@@ -83,6 +84,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
     )
+    parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     _add_quantization(parser)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
@@ -177,7 +179,9 @@ def _partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run with the arguments (default: the process's). Returns the exit code; 1 after any error."""
     try:
-        options = _argument_parser().parse_args(argv)
+        load_installed_plugins()
+        arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
+        options = _argument_parser().parse_args(arguments)
         if options.weights and not options.model_name:
             raise UsageError("--weights goes with --model_name")
         if options.dtype and options.pt2:
@@ -190,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError("a report says what --delegate leaves out: give that as well")
         _check_quantization(options)
         return _compile(options, _partitioner(options))
-    except (UsageError, ModelError, OSError) as error:
+    except (UsageError, ModelError, PluginError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:

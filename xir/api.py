@@ -32,7 +32,9 @@ def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
     DiagnosticError, with the line of the model's Python, for what a compiled program cannot do.
     """
     from xir.importer import import_exported_program, import_pt2
+    from xir.plugin_loading import load_installed_plugins
 
+    load_installed_plugins()
     ctx = XirContext()
     if isinstance(program, str | os.PathLike):
         module = import_pt2(program, ctx)

@@ -45,6 +45,19 @@ OPS: dict[str, type[EdgeOp]] = {row.op_name: op_class(row) for family in _FAMILI
 Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])
 
 
+def register_row(added: Row) -> type[EdgeOp]:
+    """Add an op from outside, `edge.<namespace>.<name>`, to all contexts made from now on; its class.
+
+    ValueError if there is an op of that name. Rules, decompositions and the importer know it by the name.
+    """
+    global Edge
+    if added.op_name in OPS:
+        raise ValueError(f"there is an op '{added.op_name}' already")
+    OPS[added.op_name] = op_class(added)
+    Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])
+    return OPS[added.op_name]
+
+
 def op(name: str) -> type[EdgeOp]:
     """The op class of `add.Tensor` or `quantized_decomposed.quantize_per_tensor`; KeyError if there is no row."""
     return OPS[f"edge.{name}"]
@@ -65,4 +78,5 @@ __all__ = [
     "SchemaError",
     "op",
     "parse_schema",
+    "register_row",
 ]

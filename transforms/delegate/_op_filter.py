@@ -45,17 +45,18 @@ def op_names(given: Collection[str]) -> frozenset[str]:
     found: set[str] = set()
     for name in given:
         full = name if name.startswith("edge.") else f"edge.{name}"
-        named = known_names().get(full)
+        known = known_names(len(edge.OPS))
+        named = known.get(full)
         if named is None:
-            close = difflib.get_close_matches(full, known_names(), n=1)
+            close = difflib.get_close_matches(full, known, n=1)
             raise ValueError(f"there is no op '{name}'{f', did you mean {close[0]!r}?' if close else ''}")
         found |= named
     return frozenset(found)
 
 
 @cache
-def known_names() -> dict[str, set[str]]:
-    """Every name there is for edge ops, and the ops that it stands for."""
+def known_names(count: int) -> dict[str, set[str]]:
+    """Every name there is for the `count` edge ops, and the ops that it stands for."""
     names: dict[str, set[str]] = {}
     for op, op_class in edge.OPS.items():
         schema = op_class.row.schema

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from xir.files import atomic_file
+from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 
@@ -40,9 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `xir-opt` with the arguments (default: the process's). Returns the exit code; 1 after any error."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        load_installed_plugins()
+        arguments = load_named_plugins(arguments)
         pass_flags, rest = _lift_pass_flags(arguments)
         options = _argument_parser().parse_args(rest)
-    except UsageError as error:
+    except (UsageError, PluginError) as error:
         return _fail(str(error))
     except SystemExit as error:
         return int(error.code or 0)
@@ -104,6 +107,8 @@ def _argument_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     passes.add_argument("--list-passes", action="store_true", help="list passes and pipelines, and exit")
     passes.add_argument("--show-dialects", action="store_true", help="list the dialects, and exit")
+
+    passes.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
 
     text = parser.add_argument_group("input and output")
     text.add_argument(

@@ -1,0 +1,52 @@
+"""The operator `softclip::softclip`: its edge op, its XNNPACK nodes, and what it is on kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, SSAValue
+
+from xir.plugin import (
+    EdgeBuilder,
+    EdgeOp,
+    NodeBuilder,
+    RefusalError,
+    decomposition,
+    operand,
+    register_row,
+    row,
+    rule,
+)
+
+
+def same_type(op: EdgeOp) -> Sequence[Attribute]:
+    """The operand's type."""
+    return (op.operands[0].type,)
+
+
+SOFTCLIP = register_row(
+    row(
+        "softclip::softclip(Tensor self, float limit) -> Tensor",
+        "`limit · tanh(self / limit)`: the numbers, bent into (−limit, limit).",
+        infer=same_type,
+    )
+)
+
+
+@rule("edge.softclip.softclip")
+def nodes(op: EdgeOp, b: NodeBuilder) -> SSAValue:
+    """Three XNNPACK nodes; one whose limit is no limit stays outside, with the reason."""
+    limit = op.value("limit")
+    if not limit > 0:
+        raise RefusalError(f"its limit is {limit:g}", "give a limit above zero")
+    value = operand(op, "self")
+    bent = b.unary("tanh", b.binary("multiply", value, b.scalar(1 / limit, value)))
+    return b.binary("multiply", bent, b.scalar(limit, value))
+
+
+@decomposition("edge.softclip.softclip")
+def kernels(op: EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`limit * tanh(self / limit)`"""
+    limit = op.value("limit")
+    scaled = b.call("div.Scalar", self=op.required("self"), other=limit)
+    return b.call("mul.Scalar", self=b.call("tanh", self=scaled), other=limit)

@@ -1,0 +1,140 @@
+"""`--load-plugin`, and xDSL's universes both ways."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+
+from xir import plugin_loading
+from xir.dialects.registry import DIALECTS
+from xir.tools.xir_opt import main
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES
+
+PLUGIN = '''
+from dataclasses import dataclass
+from xir.plugin import XirPass, register_pass, register_pipeline
+
+@register_pass
+@dataclass(frozen=True)
+class SayHelloPass(XirPass):
+    """Greet."""
+
+    name_of: str = "you"
+    """Whom."""
+
+    def apply(self, ctx, op):
+        ctx.diagnostics.remark(op, f"hello {self.name_of}")
+
+register_pipeline("politely", "say-hello{name-of=all},canonicalize")
+'''
+
+
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """What a test registers is gone after it."""
+    kept = [(registry, dict(registry)) for registry in (PASSES, PIPELINES, DIALECTS)]
+    yield
+    for registry, before in kept:
+        registry.clear()
+        registry.update(before)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    path = tmp_path / "in.mlir"
+    path.write_text("func.func @forward() {\n  func.return\n}\n", encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "hello.py"
+    plugin.write_text(PLUGIN, encoding="utf-8")
+    assert main(["--load-plugin", str(plugin), "--politely", "--say-hello", module]) == 0
+    said = capsys.readouterr().err
+    assert "remark: hello all\n" in said
+    assert "remark: hello you\n" in said
+    assert main(["--list-passes", f"--load-plugin={plugin}"]) == 0
+    listing = capsys.readouterr().out
+    assert "--say-hello\n      Greet.\n      name-of=<str> (default: 'you'): Whom.\n" in listing
+    assert "--politely\n      say-hello{name-of=all},canonicalize\n" in listing
+    assert main(["--help", f"--load-plugin={plugin}"]) == 0
+    assert "--say-hello" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "FileNotFoundError: there is no file"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        (PLUGIN.replace("SayHello", "Canonicalize"), "there is a pass or pipeline 'canonicalize' already"),
+        (PLUGIN.replace("politely", "delegate"), "there is a pass or pipeline 'delegate' already"),
+        (
+            "from xir.plugin import register_dialect\nregister_dialect('edge', None)",
+            "there is a dialect 'edge' already",
+        ),
+        (
+            "from xir.plugin import register_row, row\nregister_row(row('aten::abs(Tensor self) -> Tensor', 'x'))",
+            "there is an op 'edge.abs' already",
+        ),
+    ],
+)
+def test_a_bad_plugin_is_one_line(
+    text: str | None, message: str, tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.py"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    assert main([f"--load-plugin={path}", module]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"xir-opt: error: cannot load the plugin '{path}': ")
+    assert message in line
+
+
+def test_a_plugin_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--load-plugin"]) == 1
+    assert capsys.readouterr().err == "xir-opt: error: --load-plugin takes FILE.py or a module's name\n"
+
+
+class CountingPass(ModulePass):
+    """Count ops."""
+
+    name = "count-them"
+    counted = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        CountingPass.counted = len(list(op.walk()))
+
+
+UNIVERSE = Universe(all_passes={"count-them": lambda: CountingPass, "cse": lambda: CountingPass})
+
+
+def test_passes_of_other_universes(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    entry = EntryPoint("other", f"{__name__}:UNIVERSE", plugin_loading.UNIVERSES)
+    monkeypatch.setattr(EntryPoint, "load", lambda self: UNIVERSE)  # pyright: ignore[reportUnknownLambdaType]
+    before = PASSES["cse"]
+    plugin_loading._register_universe(entry)  # pyright: ignore[reportPrivateUsage]
+    assert PASSES["cse"] is before, "xir's own stay"
+    assert main(["--count-them", module]) == 0
+    assert CountingPass.counted == 3
+
+
+def test_xirs_passes_in_xdsl_opt(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "lit" / "transforms" / "fuse-conv-relu.mlir"
+    code = source.read_text(encoding="utf-8").split("// -----")[0]
+    path = tmp_path / "in.mlir"
+    path.write_text(code, encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("xdsl-opt")), "-p", "fuse-conv-relu,propagate-layout", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "xnnpack.clamp" in code
+    assert "output_min" in done.stdout

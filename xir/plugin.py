@@ -1,0 +1,43 @@
+"""What extends xir from outside: the public names for plugins, which docs/extending.md shows at work.
+
+A plugin imports them from here, and nothing else of xir but the dialects (`xir.dialects.*`). They change as
+docs/versioning.md says.
+"""
+
+from xir.dialects.edge import EdgeOp, register_row
+from xir.dialects.edge.base import Row, row
+from xir.dialects.registry import register_dialect
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.passes import XirPass
+from xir.ir.provenance import inherit
+from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.pipelines import register_pipeline
+from xir.transforms.registry import register_pass
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule
+
+__all__ = [
+    "DiagnosticError",
+    "EdgeBuilder",
+    "EdgeOp",
+    "NodeBuilder",
+    "Quantized",
+    "RefusalError",
+    "Row",
+    "XirContext",
+    "XirPass",
+    "constant_array",
+    "decomposition",
+    "inherit",
+    "make_dense",
+    "operand",
+    "register_dialect",
+    "register_pass",
+    "register_pipeline",
+    "register_row",
+    "rewrite_patterns",
+    "row",
+    "rule",
+]

@@ -1,0 +1,121 @@
+"""Finding and importing plugins: what `--load-plugin` names, and the packages that declare themselves.
+
+A plugin is a Python module that registers what it adds through the names of `xir.plugin`, when it is imported. An
+installed package declares its module as an entry point of the group `xir.plugins`. Universes of xDSL
+(`xdsl.universe`) take part as well: their dialects and passes can be used like xir's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+GROUP = "xir.plugins"
+UNIVERSES = "xdsl.universe"
+KNOWN_UNIVERSES = {"xdsl", "xir"}
+"""Those of xDSL itself, whose dialects and passes are not meant for programs of tensors, and of xir."""
+
+
+PLUGIN_HELP = (
+    "import FILE.py or a module, which adds passes, dialects, ops or rules (docs/extending.md); repeat for more"
+)
+
+
+class PluginError(Exception):
+    """A plugin cannot be loaded; the message is for the user."""
+
+
+def load_plugin(reference: str) -> ModuleType:
+    """Import the plugin that a path, `DIR/NAME.py`, or a module's dotted name stands for; at most once.
+
+    PluginError, with what went wrong inside, if it does not import or registers what is there already.
+    """
+    try:
+        return _file(Path(reference).resolve()) if reference.endswith(".py") else import_module(reference)
+    except Exception as error:
+        raise PluginError(f"cannot load the plugin '{reference}': {type(error).__name__}: {error}") from error
+
+
+@cache
+def _file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(path.stem)
+    # Dataclasses look their module up by its name.
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if before is None:
+            del sys.modules[path.stem]
+        else:
+            sys.modules[path.stem] = before
+        raise
+    return module
+
+
+def load_named_plugins(arguments: Sequence[str]) -> list[str]:
+    """Load the plugins that `--load-plugin` names, before other arguments are read: the rest of the command line.
+
+    PluginError also where the option has no value.
+    """
+    rest: list[str] = []
+    given = iter(arguments)
+    for argument in given:
+        name, equals, value = argument.partition("=")
+        if name not in ("--load-plugin", "-load-plugin"):
+            rest.append(argument)
+            continue
+        reference = value if equals else next(given, "")
+        if not reference:
+            raise PluginError("--load-plugin takes FILE.py or a module's name")
+        load_plugin(reference)
+    return rest
+
+
+@cache
+def load_installed_plugins() -> None:
+    """Import the plugins of installed packages, once. PluginError names the one that fails."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        _load(entry)
+    for entry in sorted(entry_points(group=UNIVERSES), key=lambda entry: entry.name):
+        if entry.name not in KNOWN_UNIVERSES:
+            _register_universe(entry)
+
+
+def _load(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Exception as error:
+        raise PluginError(
+            f"cannot load the plugin '{entry.name}' ({entry.value}): {type(error).__name__}: {error}"
+        ) from error
+
+
+def _register_universe(entry: EntryPoint) -> None:
+    from xdsl.universe import Universe
+
+    from xir.dialects.registry import DIALECTS, register_dialect
+    from xir.ir.foreign_passes import adapted
+    from xir.transforms.pipelines import PIPELINES
+    from xir.transforms.registry import PASSES, register_factory
+
+    universe = _load(entry)
+    if not isinstance(universe, Universe):
+        raise PluginError(f"'{entry.value}', an entry point of {UNIVERSES}, is no xdsl.universe.Universe")
+    for name, factory in universe.all_dialects.items():
+        if name not in DIALECTS:
+            register_dialect(name, factory)
+    for name, make in universe.all_passes.items():
+        if name not in PASSES and name not in PIPELINES:
+            register_factory(name, adapted(make))
