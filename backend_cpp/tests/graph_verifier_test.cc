@@ -56,7 +56,8 @@ XIR_TEST(graph_values_refused) {
   ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->datatype = graph::XNNDatatype::QCInt8; },
                      "without quantisation");
   ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->constant_buffer_idx = 99; }, "constant 99");
-  ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->constant_buffer_idx = 0; }, "is not a constant");
+  ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->constant_buffer_idx = 0; },
+                     "before it is written");
   ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->flags = 4; }, "flags 4");
   ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->flags = 1; }, "does not agree with flags");
   ExpectSmallRefused([](XNNGraphT* g) { Filter(g)->id_out = Conv(g)->input1_id; }, "not unique");
@@ -264,13 +265,13 @@ XIR_TEST(graph_integers_refused) {
         auto* node = keep(g, XNodeUnion::XNNStaticConstantPad);
         node->xnode_union.AsXNNStaticConstantPad()->input_id = g->input_ids.front();
       },
-      "does not pad");
+      "does not compute it from Int32");
   ExpectManyRefused(
       [&](XNNGraphT* g) {
         auto* node = keep(g, XNodeUnion::XNNDiv)->xnode_union.AsXNNDiv();
         node->input1_id = node->input2_id = g->input_ids.front();
       },
-      "integers are not divided");
+      "does not compute it from Int32, Int32");
 }
 
 XIR_TEST(graph_nodes_of_unknown_kind) {

@@ -3,6 +3,7 @@
 #include "exercise.h"
 #include "graphs.h"
 #include "testing.h"
+#include "verify/node_rules.h"
 
 namespace xir::testing {
 namespace {
@@ -32,7 +33,221 @@ graph::XNNFullyConnectedT Linear(uint32_t input, uint32_t filter, uint32_t bias,
   return node;
 }
 
+// A graph of one node of a kind on the types of one row of its table, with shapes that go together.
+// Operands that need not be constants are inputs, but for those in `constants`.
+class Sample {
+ public:
+  Sample(XNodeUnion kind, const Signature& row, uint32_t constants)
+      : kind_(kind), rules_(*FindNodeRules(kind)), row_(row), constants_(constants) {}
+
+  GraphMaker Make() {
+    switch (kind_) {
+      case XNodeUnion::XNNFullyConnected:
+        return With(Linear(In(0, {2, 64}), In(1, {4, 64}), In(2, {4}), Out(0, {2, 4})));
+      case XNodeUnion::XNNConv2d:
+      case XNodeUnion::XNNConvTranspose2d:
+        return With(Convolution({4, 3, 3, 4}, /*groups=*/1, /*group_inputs=*/4));
+      case XNodeUnion::XNNDepthwiseConv2d:
+        return With(Convolution({1, 3, 3, 4}, /*groups=*/4, /*group_inputs=*/1));
+      case XNodeUnion::XNNBatchMatrixMultiply:
+        return With(Binary(In(0, {2, 3, 8}), In(1, {2, 8, 5}), Out(0, {2, 3, 5})));
+      case XNodeUnion::XNNAvgPooling2d:
+      case XNodeUnion::XNNMaxPooling2d:
+        return With(Pool());
+      case XNodeUnion::XNNArgMaxPooling2d: {
+        graph::XNNArgMaxPooling2dT n;
+        n.pooling_height = n.pooling_width = 2;
+        n.input_id = In(0, {1, 6, 6, 4});
+        n.output_value_id = Out(0, {1, 3, 3, 4});
+        n.output_index_id = Out(1, {1, 3, 3, 4});
+        return With(n);
+      }
+      case XNodeUnion::XNNGlobalAvgPooling2d: {
+        graph::XNNNode1x1T n;
+        n.flags = XNN_FLAG_KEEP_DIMS;
+        n.input_id = In(0, {1, 6, 6, 4});
+        n.output_id = Out(0, {1, 1, 1, 4});
+        return With(n);
+      }
+      case XNodeUnion::XNNStaticTranspose: {
+        graph::XNNStaticTransposeT n;
+        n.perm = {2, 0, 1};
+        n.num_dims = 3;
+        return With(InOut(n, {2, 3, 4}, {4, 2, 3}));
+      }
+      case XNodeUnion::XNNStaticReshape: {
+        graph::XNNStaticReshapeT n;
+        n.new_shape = {6, 0};
+        n.num_dims = 2;
+        return With(InOut(n, {2, 3, 4}, {6, 4}));
+      }
+      case XNodeUnion::XNNStaticSlice: {
+        graph::XNNStaticSliceT n;
+        n.offsets = {1, 0};
+        n.sizes = {3, 2};
+        n.num_dims = 2;
+        return With(InOut(n, {5, 2}, {3, 2}));
+      }
+      case XNodeUnion::XNNStaticConstantPad: {
+        graph::XNNStaticConstantPadT n;
+        n.pre_paddings = {1, 0};
+        n.post_paddings = {0, 3};
+        return With(InOut(n, {2, 2}, {3, 5}));
+      }
+      case XNodeUnion::XNNStaticResizeBilinear2D: {
+        graph::XNNStaticResizeBilinear2DT n;
+        n.new_height = n.new_width = 5;
+        return With(InOut(n, {1, 3, 3, 4}, {1, 5, 5, 4}));
+      }
+      case XNodeUnion::XNNELU: {
+        graph::XNNELUT n;
+        n.alpha = 1;
+        return With(InOut(n, {2, 5}, {2, 5}));
+      }
+      case XNodeUnion::XNNLeakyReLU: {
+        graph::XNNLeakyReLUT n;
+        n.negative_slope = 0.25f;
+        return With(InOut(n, {2, 5}, {2, 5}));
+      }
+      case XNodeUnion::XNNConcatenate2:
+        return With(Join(2));
+      case XNodeUnion::XNNConcatenate3:
+        return With(Join(3));
+      case XNodeUnion::XNNConcatenate4:
+        return With(Join(4));
+      case XNodeUnion::XNNConcatenate5:
+        return With(Join(5));
+      case XNodeUnion::XNNReduceMax:
+      case XNodeUnion::XNNReduceMean:
+      case XNodeUnion::XNNReduceMeanSquared:
+      case XNodeUnion::XNNReduceMin:
+      case XNodeUnion::XNNReduceSum:
+      case XNodeUnion::XNNReduceSumSquared: {
+        graph::XNNStaticReduceT n;
+        n.reduction_axes = {0, 2};
+        n.num_reduction_axes = 2;
+        return With(InOut(n, {2, 3, 4}, {3}));
+      }
+      default:
+        // Elementwise, by whether there is a second operand.
+        if (row_.operands[1] != Type::Invalid) {
+          return With(Binary(In(0, {2, 5}), In(1, {5}), Out(0, {2, 5})));
+        }
+        return With(InOut(graph::XNNNode1x1T(), {2, 5}, {2, 5}));
+    }
+  }
+
+ private:
+  using Sizes = GraphMaker::Sizes;
+
+  template <typename Node>
+  GraphMaker With(const Node& node) {
+    graph::XNodeT* added = graph_.Node(kind_, node);
+    if (rules_.bounds == BoundsRule::kRequired) graph_.Bounds(added, -1, 1);
+    return std::move(graph_);
+  }
+
+  template <typename Node>
+  Node InOut(Node node, const Sizes& in, const Sizes& out) {
+    node.input_id = In(0, in);
+    node.output_id = Out(0, out);
+    return node;
+  }
+
+  uint32_t In(size_t at, const Sizes& dims) {
+    const Type type = row_.operands[at];
+    if (type == Type::Invalid) return kAbsent;
+    const uint32_t must = row_.constants;
+    const bool constant = ((must | constants_) >> at & 1) != 0;
+    if (type == Type::QDInt8) {
+      // What is quantised at run time is so by the node before.
+      graph::XNNNode1x1T convert;
+      convert.input_id = graph_.Input(Type::FP32, dims);
+      convert.output_id = graph_.Internal(type, dims);
+      graph_.QuantiseByRow(convert.output_id, rules_.row_rank);
+      graph_.Node(XNodeUnion::XNNConvert, convert);
+      return convert.output_id;
+    }
+    const uint32_t id = constant ? graph_.Constant(type, dims) : graph_.Input(type, dims);
+    if (type == Type::QCInt8 || type == Type::QCInt4 || type == Type::QCInt32) {
+      const int32_t axis = at == 1 ? rules_.filter_axis : 0;
+      graph_.QuantiseByChannel(id, axis, dims[static_cast<size_t>(axis)]);
+    } else if (type == Type::QBInt4) {
+      graph_.QuantiseByGroup(id, 32, dims[0] * dims[1] / 32);
+    }
+    return id;
+  }
+
+  uint32_t Out(size_t at, const Sizes& dims) {
+    const Type type = row_.results[at];
+    if (type != Type::QDInt8) return graph_.Output(type, dims);
+    // It has no memory outside; a matrix product reads it.
+    const uint32_t id = graph_.Internal(type, dims);
+    graph_.QuantiseByRow(id, 1);
+    return id;
+  }
+
+  graph::XNNNodeConvT Convolution(const Sizes& filter, uint32_t groups, uint32_t group_inputs) {
+    graph::XNNNodeConvT n;
+    n.kernel_height = n.kernel_width = 3;
+    n.subsampling_height = n.subsampling_width = n.dilation_height = n.dilation_width = 1;
+    n.groups = groups;
+    n.group_input_channels = group_inputs;
+    n.group_output_channels = 4 / groups;
+    n.input1_id = In(0, {1, 6, 6, 4});
+    n.filter_id = In(1, filter);
+    n.bias_id = In(2, {4});
+    const uint32_t size = kind_ == XNodeUnion::XNNConvTranspose2d ? 8 : 4;
+    n.output_id = Out(0, {1, size, size, 4});
+    return n;
+  }
+
+  graph::XNNPooling2DT Pool() {
+    graph::XNNPooling2DT n;
+    n.pooling_height = n.pooling_width = n.stride_height = n.stride_width = 2;
+    n.dilation_height = n.dilation_width = 1;
+    return InOut(n, {1, 6, 6, 4}, {1, 3, 3, 4});
+  }
+
+  graph::XNNCatT Join(uint32_t count) {
+    graph::XNNCatT n;
+    uint32_t* const ids[] = {&n.input1_id, &n.input2_id, &n.input3_id, &n.input4_id, &n.input5_id};
+    for (uint32_t i = 0; i < count; ++i) *ids[i] = In(i, {2, 3});
+    n.output_id = Out(0, {2, 3 * count});
+    n.axis = 1;
+    return n;
+  }
+
+  XNodeUnion kind_;
+  const NodeRules& rules_;
+  const Signature& row_;
+  uint32_t constants_;
+  GraphMaker graph_;
+};
+
 }  // namespace
+
+// What the table lets through XNNPACK defines and runs, wherever its operands come from.
+XIR_TEST(every_row_of_the_table_runs) {
+  size_t ran = 0;
+  for (const XNodeUnion kind : graph::EnumValuesXNodeUnion()) {
+    const NodeRules* rules = FindNodeRules(kind);
+    if (rules == nullptr) continue;
+    for (const Signature& row : rules->signatures) {
+      if (row.results[0] == Type::QDInt8) continue;  // covered by those that read it
+      // None of the operands constant, and the second one.
+      for (const uint32_t constants : {0u, 2u}) {
+        const GraphMaker graph = Sample(kind, row, constants).Make();
+        const Status status = Run(graph);
+        if (!status.ok()) {
+          Report(__FILE__, __LINE__, graph::EnumNameXNodeUnion(kind) + (": " + status.message()));
+        }
+        ++ran;
+      }
+    }
+  }
+  EXPECT(ran > 400);
+}
 
 XIR_TEST(graphs_by_hand_run) {
   GraphMaker g;

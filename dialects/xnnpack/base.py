@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import product
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    OptOperandDef,
     ParsePropInAttrDict,
     base,
     operand_def,
@@ -34,6 +36,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
+from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
 from xir.ir import tensor_types
 
@@ -75,6 +78,11 @@ class NodeOp(IRDLOperation, ABC):
     """The element types, quantised ones apart, that XNNPACK computes the node on: one for all operands and results."""
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
     """Further forms: the element types of the operands that are there, then of the results."""
+    QUANTISED: ClassVar[tuple[Form, ...]] = ()
+    """Forms with quantised operands or results."""
+    FILTER: ClassVar[Filter | None] = None
+    """How the second operand is quantised, where it is a filter; adds its forms to `QUANTISED`."""
+
     debug_handle = opt_prop_def(IntegerAttr.constr(i32))
     """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
 
@@ -82,9 +90,72 @@ class NodeOp(IRDLOperation, ABC):
 
     irdl_options = (ParsePropInAttrDict(),)
 
+    @property
+    def member_key(self) -> str | int | None:
+        """What selects the union member that this op is on the wire."""
+        return None
+
     def member(self) -> Member:
         """The union member that this op is on the wire."""
-        return self.WIRE.members[None]
+        return self.WIRE.members[self.member_key]
+
+    @classmethod
+    def elements_of(cls, key: str | int | None) -> tuple[Attribute, ...]:
+        """`ELEMENTS` of one union member, where they depend on it."""
+        return cls.ELEMENTS
+
+    @classmethod
+    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+        """`QUANTISED` of one union member, where they depend on it."""
+        return cls.QUANTISED if cls.FILTER is None else (*cls.QUANTISED, *cls.FILTER.forms())
+
+    @classmethod
+    def bounds_of(cls, key: str | int | None) -> str:
+        """`WIRE.bounds` of one union member, where it depends on it."""
+        return cls.WIRE.bounds
+
+    @classmethod
+    def constants_of(cls, form: Form) -> frozenset[int]:
+        """The positions of operands that must be constants where the datatypes are `form`."""
+        return frozenset()
+
+    @classmethod
+    def signatures(cls, key: str | int | None) -> tuple[Signature, ...]:
+        """All datatypes that XNNPACK computes the union member `key` on."""
+        definition = cls.get_irdl_definition()
+        optional = [isinstance(operand, OptOperandDef) for _, operand in definition.operands]
+        if isinstance(key, int):  # so many operands of a variadic one
+            optional = [False] * key
+        results = len(definition.results)
+        forms: list[Form] = []
+        for element in cls.elements_of(key):
+            name = PLAIN_DATATYPES[element]
+            forms += product(*((None, name) if may_lack else (name,) for may_lack in optional), *[(name,)] * results)
+        for form in cls.MIXED:
+            names = [PLAIN_DATATYPES[element] for element in form]
+            if len(names) < len(optional) + results:
+                names.insert(optional.index(True), "")
+            forms.append(tuple(name or None for name in names))
+        forms += cls.quantised_of(key)
+        return tuple(
+            Signature(form[: len(optional)], form[len(optional) :], cls.constants_of(form))
+            for form in dict.fromkeys(forms)
+        )
+
+    def signature(self) -> Signature:
+        """The row of `signatures` that this op is; VerifyException if it is none of them."""
+        definition = self.get_irdl_definition()
+        operands: list[SSAValue | None] = []
+        for name, _ in definition.operands:
+            value: SSAValue | Sequence[SSAValue] | None = getattr(self, name)
+            operands += [value] if value is None or isinstance(value, SSAValue) else list(value)
+        form = tuple(None if value is None else datatype_of(element_type(value)) for value in operands)
+        results = tuple(datatype_of(element_type(value)) for value in self.results)
+        for signature in signatures_of(type(self), self.member_key):
+            if signature.operands == form and signature.results == results:
+                return signature
+        types = ", ".join(map(str, self.element_types()))
+        raise VerifyException(f"XNNPACK does not compute it on {types} together")
 
     def verify_(self) -> None:
         for name in self.attributes:
@@ -100,6 +171,7 @@ class NodeOp(IRDLOperation, ABC):
         else:
             self.verify_elements(types)
         self.verify_node()
+        self.verify_signature()
         shapes = self.result_shapes([shape_of(value) for value in self.operands])
         names = (name for name, _ in self.get_irdl_definition().results)
         for name, result, shape in zip(names, self.results, shapes, strict=True):
@@ -109,27 +181,27 @@ class NodeOp(IRDLOperation, ABC):
         """Check the element types of a node with quantised operands or results."""
         raise VerifyException("XNNPACK does not compute it on quantised numbers")
 
-    def elements(self) -> tuple[Attribute, ...]:
-        """`ELEMENTS`, where those do not depend on the op's properties."""
-        return self.ELEMENTS
-
     def element_types(self) -> tuple[Attribute, ...]:
         """The element types of the operands, then of the results."""
         return tuple(element_type(value) for value in (*self.operands, *self.results))
 
     def accepts(self, types: tuple[Attribute, ...]) -> bool:
         """Whether XNNPACK computes the node on these element types, operands first, none of them quantised."""
-        return types in self.MIXED or (len(set(types)) == 1 and types[0] in self.elements())
+        return types in self.MIXED or (len(set(types)) == 1 and types[0] in self.elements_of(self.member_key))
 
     def verify_elements(self, types: tuple[Attribute, ...]) -> None:
         """Check the element types of a node without quantised operands or results."""
         if self.accepts(types):
             return
-        known = {*self.elements(), *(each for form in self.MIXED for each in form)}
+        known = {*self.elements_of(self.member_key), *(each for form in self.MIXED for each in form)}
         for each in types:
             if each not in known:
                 raise VerifyException(f"XNNPACK does not compute it on {each}")
         raise VerifyException(f"XNNPACK does not compute it on {', '.join(map(str, types))} together")
+
+    def verify_signature(self) -> None:
+        """Check that the datatypes are ones that XNNPACK computes the node on."""
+        self.signature()
 
     def verify_node(self) -> None:
         """Check what constraints on single operands cannot say."""
@@ -183,9 +255,16 @@ class WeightedOp(BoundedOp, ABC):
     assembly_format = "$input `,` $filter (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
 
     @property
-    @abstractmethod
     def channel_axis(self) -> int:
         """The filter's dimension of output channels."""
+        assert self.FILTER is not None
+        return self.FILTER.axis
+
+
+@cache
+def signatures_of(op: type[NodeOp], key: str | int | None) -> tuple[Signature, ...]:
+    """`op.signatures(key)`, which are made once."""
+    return op.signatures(key)
 
 
 def shape_of(value: SSAValue) -> Shape:

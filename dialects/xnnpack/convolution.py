@@ -28,6 +28,7 @@ from xir.dialects.xnnpack.base import (
 )
 from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.quantization import is_quantised, verify_weighted
+from xir.dialects.xnnpack.signatures import Filter, Form
 from xir.dialects.xnnpack.wire import ConstSlot, DerivedSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
 
@@ -89,12 +90,16 @@ class ConvolutionOp(WeightedOp, ABC):
     def group_output_channels(self) -> int:
         return shape_of(self.filter)[0] // self.groups.value.data
 
+    FILTER: ClassVar[Filter | None] = Filter(axis=0, row_rank=3, widths=(8,), dynamic=("FP32", "FP16"))
+
+    @classmethod
+    def constants_of(cls, form: Form) -> frozenset[int]:
+        return frozenset((1, 2))
+
     def verify_quantised(self) -> None:
         if not is_quantised(element_type(self.input)):
             raise VerifyException("XNNPACK convolves a floating-point input with a floating-point filter only")
-        verify_weighted(
-            self.input, self.filter, self.bias, self.output, axis=self.channel_axis, row_rank=3, widths=(8,)
-        )
+        verify_weighted(self.input, self.filter, self.bias, self.output, self.FILTER)
         if is_quantised(element_type(self.output)):
             self.verify_bounds()
 
@@ -174,9 +179,7 @@ class DepthwiseConv2dOp(ConvolutionOp):
         "XNNNodeConv", one("XNNDepthwiseConv2d", 13), conv_slots(NO_ADJUSTMENT), bounds="optional"
     )
 
-    @property
-    def channel_axis(self) -> int:
-        return 3
+    FILTER: ClassVar[Filter | None] = Filter(axis=3, row_rank=3, widths=(8,), dynamic=())
 
     @property
     def group_input_channels(self) -> int:
@@ -207,6 +210,8 @@ class Deconv2dOp(ConvolutionOp):
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = (f32,)
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(form for form in HALF_WEIGHTED if form[:2] != (f16, f16))
+
+    FILTER: ClassVar[Filter | None] = Filter(axis=0, row_rank=3, widths=(8,), dynamic=("FP32",))
 
     adjustment = prop_def(DenseArrayBase.constr(i32), default_value=u32s((0, 0)))
 

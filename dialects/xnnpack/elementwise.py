@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
-from typing import ClassVar
+from itertools import permutations, product
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32, i32
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
@@ -39,6 +39,7 @@ from xir.dialects.xnnpack.quantization import (
     expect_same_storage,
     quantised_by_tensor,
 )
+from xir.dialects.xnnpack.signatures import BYTES, PLAIN_DATATYPES, Form, datatype_of, same
 from xir.dialects.xnnpack.wire import FlagsSlot, FloatSlot, Member, ValueSlot, Wire, one
 
 NO_FLAGS = FlagsSlot({})
@@ -109,6 +110,8 @@ class SameShapeOp(NodeOp):
 class TableOp(SameShapeOp):
     """A function of one number, which XNNPACK looks up in a table of 256 entries where input and output are 8-bit."""
 
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+
     traits = traits_def(*decide(movement=None, layout=AnyLayout(), elementwise=True, boxes=of_elementwise))
 
     def verify_quantised(self) -> None:
@@ -134,11 +137,18 @@ class UnaryOp(TableOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", members_of(UNARY), UNARY_SLOTS)
 
-    def member(self) -> Member:
-        return self.WIRE.members[self.kind.data]
+    @property
+    def member_key(self) -> str:
+        return self.kind.data
 
-    def elements(self) -> tuple[Attribute, ...]:
-        return UNARY_ELEMENTS[self.kind.data]
+    @classmethod
+    def elements_of(cls, key: str | int | None) -> tuple[Attribute, ...]:
+        return UNARY_ELEMENTS[cast(str, key)]
+
+    @classmethod
+    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+        # What has no meaning for numbers has none for quantised ones.
+        return cls.QUANTISED if f32 in cls.elements_of(key) else ()
 
 
 @irdl_op_definition
@@ -211,6 +221,12 @@ class ConvertOp(NodeOp):
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(permutations(PLAIN, 2))
+    QUANTISED: ClassVar[tuple[Form, ...]] = (
+        *product(PLAIN_DATATYPES.values(), BYTES),
+        *product(BYTES, (*PLAIN_DATATYPES.values(), *BYTES)),
+        ("FP32", "QDInt8"),
+        ("FP16", "QDInt8"),
+    )
 
     traits = traits_def(
         ConvertPatterns(),
@@ -237,6 +253,12 @@ class ConvertOp(NodeOp):
         if isinstance(source, UniformType) and isinstance(result, UniformType):
             expect_ratio(quantised_by_tensor(self.input, "input").scale / result.scale, RESCALE, "input / output scale")
 
+    def verify_signature(self) -> None:
+        # Weights, and rows quantised at run time, are converted back until `fold-qdq` has found the nodes that compute
+        # on them. XNNPACK has no such conversion, so none is left in what is written.
+        if datatype_of(element_type(self.input)) in (*BYTES, *PLAIN_DATATYPES.values()):
+            self.signature()
+
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
         return (shapes[0],)
 
@@ -248,6 +270,7 @@ class CopyOp(SameShapeOp):
     name = "xnnpack.copy"
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(
         *decide(movement=Movement.PERMUTES, layout=AnyLayout(), elementwise=False, boxes=of_elementwise)
@@ -288,11 +311,21 @@ class BinaryOp(BoundedOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode2x1", members_of(BINARY), BINARY_SLOTS, bounds="optional")
 
-    def member(self) -> Member:
-        return self.WIRE.members[self.kind.data]
+    @property
+    def member_key(self) -> str:
+        return self.kind.data
 
-    def elements(self) -> tuple[Attribute, ...]:
-        return BINARY_ELEMENTS[self.kind.data]
+    @classmethod
+    def elements_of(cls, key: str | int | None) -> tuple[Attribute, ...]:
+        return BINARY_ELEMENTS[cast(str, key)]
+
+    @classmethod
+    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+        return same(3) if key in QUANTIZED_BINARY else ()
+
+    @classmethod
+    def bounds_of(cls, key: str | int | None) -> str:
+        return "optional" if key in BOUNDED_BINARY else "none"
 
     @property
     def can_clamp(self) -> bool:

@@ -35,6 +35,7 @@ from xir.dialects.xnnpack.quantization import (
     quantised_by_tensor,
     verify_weighted,
 )
+from xir.dialects.xnnpack.signatures import Filter, Form, same
 from xir.dialects.xnnpack.wire import FlagsSlot, ValueSlot, Wire, one
 
 
@@ -59,6 +60,7 @@ class FullyConnectedOp(WeightedOp):
         (bf16, bf16, bf16),
         (bf16, bf16, f32, bf16),
     )
+    FILTER: ClassVar[Filter | None] = Filter(axis=0, row_rank=1, widths=(4, 8), dynamic=("FP32", "FP16"))
 
     traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=boxes.of_fully_connected))
 
@@ -81,10 +83,16 @@ class FullyConnectedOp(WeightedOp):
         bounds="optional",
     )
 
+    @classmethod
+    def constants_of(cls, form: Form) -> frozenset[int]:
+        # XNNPACK has operators for filters computed at run time where all is of one of these types.
+        floats = {name for name in form if name is not None}
+        return frozenset() if floats in ({"FP32"}, {"FP16"}) else frozenset((1, 2))
+
     def verify_quantised(self) -> None:
         if self.transpose_weights is not None:
             raise VerifyException("a quantised filter is [O, I]; XNNPACK transposes floating-point ones only")
-        verify_weighted(self.input, self.filter, self.bias, self.output, axis=0, row_rank=1, widths=(4, 8))
+        verify_weighted(self.input, self.filter, self.bias, self.output, self.FILTER)
         if is_quantised(element_type(self.output)):
             self.verify_bounds()
 
@@ -115,6 +123,7 @@ class BatchMatrixMultiplyOp(NodeOp):
     name = "xnnpack.batch_matrix_multiply"
 
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ((bf16, bf16, f32),)
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(3, ["QInt8"])
 
     lhs = operand_def(Tensor)
     rhs = operand_def(Tensor)

@@ -26,6 +26,7 @@ from xir.dialects.xnnpack.base import (
 )
 from xir.dialects.xnnpack.interfaces import Movement, decide
 from xir.dialects.xnnpack.quantization import expect_same_storage, expect_same_type, quantised_by_tensor
+from xir.dialects.xnnpack.signatures import Form, same
 from xir.dialects.xnnpack.wire import ConstSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
 KEEP_DIMS = FlagsSlot({"keep_dims": 0x40})
@@ -82,6 +83,8 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
     """
 
     name = "xnnpack.max_pooling2d"
+
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(*decide(movement=Movement.PICKS, layout=None, elementwise=False, boxes=None))
 
@@ -195,6 +198,8 @@ class GlobalAveragePooling2dOp(BoundedOp):
     """
 
     name = "xnnpack.global_average_pooling2d"
+
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 

@@ -10,6 +10,7 @@ are those that XNNPACK's kernels are written for. Source: `src/subgraph/*.c`, `s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import Float16Type, Float32Type, IntAttr, IntegerType, Signedness, TensorType, i8
@@ -20,6 +21,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.quant import UniformType
+
+if TYPE_CHECKING:
+    from xir.dialects.xnnpack.signatures import Filter
 
 u8 = IntegerType(8, Signedness.UNSIGNED)
 i4 = IntegerType(4)
@@ -155,16 +159,11 @@ def verify_weighted(
     weight: SSAValue,
     bias: SSAValue | None,
     output: SSAValue,
-    *,
-    axis: int,
-    row_rank: int,
-    widths: tuple[int, ...],
+    filter: Filter | None,
 ) -> None:
-    """Check the element types of a convolution or fully connected node whose filter has output channels on `axis`.
-
-    `widths` are the bits that signed filters may have; a row of an input quantised at run time is its last `row_rank`
-    dimensions.
-    """
+    """Check the element types of a convolution or fully connected node, whose weight is such a `filter`."""
+    assert filter is not None
+    axis, row_rank, widths = filter.axis, filter.row_rank, filter.widths
     activation, kernel = element_of(value), element_of(weight)
     if isinstance(activation, DynamicType):
         verify_filter(kernel, weight, axis, widths)

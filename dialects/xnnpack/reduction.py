@@ -21,7 +21,7 @@ from xir.dialects.xnnpack.base import NodeOp, Shape, Tensor, ints, rank_of
 from xir.dialects.xnnpack.elementwise import KindAttr, members_of
 from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.kinds import REDUCE
-from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, Member, UIntsSlot, ValueSlot, Wire
+from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, UIntsSlot, ValueSlot, Wire
 
 
 @irdl_attr_definition
@@ -65,8 +65,9 @@ class StaticReduceOp(NodeOp):
         ),
     )
 
-    def member(self) -> Member:
-        return self.WIRE.members[self.kind.data]
+    @property
+    def member_key(self) -> str:
+        return self.kind.data
 
     def verify_node(self) -> None:
         axes, rank = ints(self.axes), rank_of(self.input)

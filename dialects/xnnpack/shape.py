@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerAttr, UnitAttr, f16, f32, i32
 from xdsl.ir import Attribute
@@ -30,6 +30,7 @@ from xir.dialects.xnnpack.base import (
 from xir.dialects.xnnpack.canonicalization import ReshapePatterns, TransposePatterns
 from xir.dialects.xnnpack.interfaces import AnyLayout, Movement, decide
 from xir.dialects.xnnpack.quantization import expect_same_type
+from xir.dialects.xnnpack.signatures import Form, same
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, FloatSlot, Member, UIntSlot, UIntsSlot, ValueSlot, Wire, one
 
 IN_OUT = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), FlagsSlot({}))
@@ -39,6 +40,7 @@ class MoveOp(NodeOp):
     """One input, one output, elements unchanged."""
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
+    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
 
     input = operand_def(Tensor)
     output = result_def(Tensor)
@@ -299,8 +301,13 @@ class ConcatenateOp(NodeOp):
         ),
     )
 
-    def member(self) -> Member:
-        return self.WIRE.members[len(self.inputs)]
+    @property
+    def member_key(self) -> int:
+        return len(self.inputs)
+
+    @classmethod
+    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+        return same(cast(int, key) + 1)
 
     def verify_quantised(self) -> None:
         for value in self.inputs:

@@ -17,53 +17,22 @@ which XNNPACK gives values itself, have no element type here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, i8, i32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
 
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.quantization import i4
+from xir.dialects.xnnpack.signatures import PER_CHANNEL_DATATYPES, PER_TENSOR_DATATYPES, PLAIN_DATATYPES, group_size
 from xir.emitter.codec import Tagged, Tree
 from xir.emitter.errors import FormatError
 from xir.ir.constants import round_to_bfloat16
 
-_PLAIN: dict[Attribute, str] = {f32: "FP32", f16: "FP16", bf16: "BF16", i32: "Int32"}
-_PER_TENSOR: dict[Attribute, str] = {
-    i8: "QInt8",
-    IntegerType(8, Signedness.UNSIGNED): "QUInt8",
-    i32: "QInt32",
-}
-_PER_CHANNEL: dict[Attribute, str] = {i8: "QCInt8", i4: "QCInt4", i32: "QCInt32"}
-
-_PLAIN_TYPES = {name: element_type for element_type, name in _PLAIN.items()}
-_PER_TENSOR_STORAGE = {name: cast(IntegerType, storage) for storage, name in _PER_TENSOR.items()}
-_PER_CHANNEL_STORAGE = {name: cast(IntegerType, storage) for storage, name in _PER_CHANNEL.items()}
-
-
-def datatype_name(element_type: Attribute) -> str | None:
-    """The member of `XNNDatatype` for an element type, None if there is none."""
-    if isinstance(element_type, DynamicType):
-        return "QDInt8"
-    if not isinstance(element_type, UniformType):
-        return _PLAIN.get(element_type)
-    if element_type.expressed != f32:
-        return None
-    if element_type.is_blockwise:
-        return "QBInt4" if group_size(element_type) is not None else None
-    if element_type.is_per_tensor:
-        return _PER_TENSOR.get(element_type.storage)
-    return _PER_CHANNEL.get(element_type.storage) if not element_type.zero_point_array().any() else None
-
-
-def group_size(type: UniformType) -> int | None:
-    """How many elements of a row share a scale; None if that is not how the blocks of a type are."""
-    blocks = dict(zip(type.axes.get_values(), type.block_sizes.get_values(), strict=True))
-    if type.storage != i4 or type.zero_point_array().any() or blocks.keys() != {0, 1} or blocks[0] != 1:
-        return None
-    return int(blocks[1])
+_PLAIN_TYPES = {name: element_type for element_type, name in PLAIN_DATATYPES.items()}
+_PER_TENSOR_STORAGE = {name: storage for storage, name in PER_TENSOR_DATATYPES.items()}
+_PER_CHANNEL_STORAGE = {name: storage for storage, name in PER_CHANNEL_DATATYPES.items()}
 
 
 def quant_params(type: UniformType | DynamicType, add_scales: Callable[[bytes], int]) -> Tagged:

@@ -23,6 +23,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import ConstantOp, DynamicType, NodeOp, SubgraphOp
 from xir.dialects.xnnpack.base import ints
 from xir.dialects.xnnpack.quantization import i4
+from xir.dialects.xnnpack.signatures import datatype_of
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -41,7 +42,7 @@ from xir.emitter.data import Data, constant_data
 from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.fbs import load_schema
 from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, NO_HANDLE, pack_blob
-from xir.emitter.xnn_types import datatype_name, quant_params
+from xir.emitter.xnn_types import quant_params
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -134,7 +135,7 @@ class _GraphWriter:
     def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tagged:
         type = value.type
         assert isinstance(type, TensorType)
-        name = datatype_name(type.element_type)
+        name = datatype_of(type.element_type)
         if name is None:
             raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
         if not type.has_static_shape():

@@ -1,6 +1,7 @@
 #include "verify/graph_verifier.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/checked.h"
 #include "verify/verify_node.h"
@@ -45,6 +46,19 @@ bool ByteSize(const Dims& dims, xnn_datatype datatype, uint64_t* nbytes) {
   return true;
 }
 
+bool Within(const Dims& dims, const Dims& largest) {
+  if (dims.rank != largest.rank) return false;
+  for (size_t i = 0; i < dims.rank; ++i) {
+    if (dims[i] == 0 || dims[i] > largest[i]) return false;
+  }
+  return true;
+}
+
+std::string NodeName(size_t index, const graph::XNode& node) {
+  return "node " + std::to_string(index) + " (" +
+         graph::EnumNameXNodeUnion(node.xnode_union_type()) + ")";
+}
+
 }  // namespace
 
 bool Dims::operator==(const Dims& other) const {
@@ -72,9 +86,7 @@ Status GraphVerifier::Run() {
   }
   size_t index = 0;
   for (const graph::XNode* node : *view_.graph->xnodes()) {
-    const std::string context = "node " + std::to_string(index++) + " (" +
-                                graph::EnumNameXNodeUnion(node->xnode_union_type()) + ")";
-    XIR_RETURN_IF_ERROR(VerifyNode(*node).In(context));
+    XIR_RETURN_IF_ERROR(VerifyNode(*node).In(NodeName(index++, *node)));
   }
   if (index == 0) return Bad("the graph has no node");
   for (const auto& [id, value] : values_) {
@@ -85,14 +97,134 @@ Status GraphVerifier::Run() {
   return {};
 }
 
+Status GraphVerifier::Follow(const std::function<Dims(const graph::XNNTensorValue&)>& dims_of) {
+  following_ = true;
+  for (auto& [id, value] : values_) {
+    if ((value.tensor->flags() & XNN_VALUE_FLAG_EXTERNAL_INPUT) == 0) continue;
+    value.dims = dims_of(*value.tensor);
+    if (!Within(value.dims, value.largest)) {
+      return Fail(Code::kInvalidArgument, "input ", value.tensor->external_id(), " of shape ",
+                  value.dims.ToString(), " is none within ", value.largest.ToString());
+    }
+  }
+  size_t index = 0;
+  for (const graph::XNode* node : *view_.graph->xnodes()) {
+    XIR_RETURN_IF_ERROR(VerifyXnode(*node, this).In(NodeName(index++, *node)));
+  }
+  return {};
+}
+
+namespace {
+
+Status VerifyBounds(const NodeRules& rules, const graph::XNode& node) {
+  const auto* bounds = node.output_min_max();
+  if (bounds == nullptr) {
+    return rules.bounds != BoundsRule::kRequired ? Status() : Bad("it has no output range");
+  }
+  const float low = bounds->output_min(), high = bounds->output_max();
+  if (!(low < high)) return Bad("its output range [", low, ", ", high, "] is empty");
+  if (rules.bounds == BoundsRule::kNone && (std::isfinite(low) || std::isfinite(high))) {
+    return Bad("it has an output range, but bounds nothing");
+  }
+  return {};
+}
+
+// "FP32, none and FP32"
+template <size_t size>
+std::string Names(const std::array<graph::XNNDatatype, size>& datatypes) {
+  std::string names;
+  for (const graph::XNNDatatype each : datatypes) {
+    if (each == graph::XNNDatatype::Invalid) continue;
+    names += (names.empty() ? "" : ", ") + std::string(graph::EnumNameXNNDatatype(each));
+  }
+  return names;
+}
+
+}  // namespace
+
 Status GraphVerifier::VerifyNode(const graph::XNode& node) {
   if (node.xnode_union() == nullptr) return Bad("it is empty");
-  if (const auto* bounds = node.output_min_max();
-      bounds != nullptr && !(bounds->output_min() <= bounds->output_max())) {
-    return Bad("its output range [", bounds->output_min(), ", ", bounds->output_max(),
-               "] is empty");
+  const NodeRules* rules = FindNodeRules(node.xnode_union_type());
+  if (rules == nullptr) {
+    return Fail(Code::kUnsupported, "node kind ", static_cast<int>(node.xnode_union_type()),
+                " is unknown to this runtime");
+  }
+  const NodeOperands ids = OperandsOf(node);
+  // XNNPACK gives some bits internal meanings that a file must not reach.
+  if ((ids.flags & ~rules->flags) != 0) {
+    return Bad("flags ", ids.flags, " have bits that it does not take");
+  }
+  XIR_RETURN_IF_ERROR(VerifyBounds(*rules, node));
+  XIR_RETURN_IF_ERROR(VerifyOperands(*rules, ids));
+  const GraphValue& result = Operand(ids.results[0]);
+  if (result.datatype == xnn_datatype_int32 && node.output_min_max() != nullptr) {
+    // XNNPACK casts both bounds to integers, infinite ones too.
+    return Fail(Code::kUnsupported, "integers are not bounded");
   }
   return VerifyXnode(node, this);
+}
+
+Status GraphVerifier::VerifyOperands(const NodeRules& rules, const NodeOperands& ids) const {
+  Signature given{};
+  for (size_t i = 0; i < kMaxNodeOperands; ++i) {
+    const uint32_t id = ids.operands[i];
+    if (id == XNN_INVALID_VALUE_ID) continue;
+    const auto found = values_.find(id);
+    if (found == values_.end()) return Bad("operand ", id, " does not exist");
+    if (!found->second.written) return Bad("operand ", id, " is read before it is written");
+    given.operands[i] = found->second.tensor->datatype();
+  }
+  for (size_t i = 0; i < kMaxNodeResults; ++i) {
+    const uint32_t id = ids.results[i];
+    if (id == XNN_INVALID_VALUE_ID) continue;
+    const auto found = values_.find(id);
+    if (found == values_.end()) return Bad("result ", id, " does not exist");
+    if (found->second.written) {
+      return Bad("result ", id, " is a constant, an input, or already written");
+    }
+    given.results[i] = found->second.tensor->datatype();
+  }
+  const auto* const match = std::find_if(
+      rules.signatures.begin(), rules.signatures.end(), [&](const Signature& signature) {
+        return signature.operands == given.operands && signature.results == given.results;
+      });
+  if (match == rules.signatures.end()) {
+    return Fail(Code::kUnsupported, "XNNPACK does not compute it from ", Names(given.operands),
+                " to ", Names(given.results));
+  }
+  for (size_t i = 0; i < kMaxNodeOperands; ++i) {
+    const uint32_t id = ids.operands[i];
+    if (id != XNN_INVALID_VALUE_ID && (match->constants >> i & 1) != 0 && !Operand(id).constant) {
+      return Bad("operand ", id, " is not a constant");
+    }
+  }
+  return rules.filter_axis < 0 ? Status() : VerifyFilter(rules, ids);
+}
+
+Status GraphVerifier::VerifyFilter(const NodeRules& rules, const NodeOperands& ids) const {
+  const auto quantization = [&](uint32_t id) {
+    return Operand(id).value->xvalue_union_as_XNNQuantizedTensorValue();
+  };
+  if (const auto* input = quantization(ids.operands[0])) {
+    const auto* rows = input->quant_params_as_PerTokenDynamicQuant();
+    if (rows != nullptr && rows->num_nonbatch_dims() != rules.row_rank) {
+      return Bad("operand ", ids.operands[0], " is quantised over ", rows->num_nonbatch_dims(),
+                 " dimensions, not ", rules.row_rank);
+    }
+  }
+  const auto* filter = quantization(ids.operands[1]);
+  if (filter == nullptr) return {};
+  const auto* channels = filter->quant_params_as_PerChannelQuant();
+  if (channels != nullptr && channels->channel_dim() != rules.filter_axis) {
+    return Bad("the filter's scales are along dimension ", channels->channel_dim(), ", not ",
+               rules.filter_axis);
+  }
+  const auto* whole = filter->quant_params_as_PerTensorQuant();
+  const bool is_signed = Operand(ids.operands[1]).datatype == xnn_datatype_qint8;
+  if (whole != nullptr && is_signed && whole->zero_point() != 0) {
+    return Bad("the filter has the zero point ", whole->zero_point());
+  }
+  return {};
 }
 
 Status GraphVerifier::AddValue(const graph::XValue& value) {
@@ -116,6 +248,7 @@ Status GraphVerifier::AddValue(const graph::XValue& value) {
     entry.dims[i] = tensor.dims()->Get(static_cast<flatbuffers::uoffset_t>(i));
     if (entry.dims[i] == 0 || entry.dims[i] > kMaxDim) return Bad("a dimension of ", entry.dims[i]);
   }
+  entry.largest = entry.dims;
   if (!ByteSize(entry.dims, entry.datatype, &entry.nbytes)) return Bad("its size overflows");
   XIR_RETURN_IF_ERROR(VerifyExternal(tensor));
   XIR_RETURN_IF_ERROR(VerifyConstant(tensor, &entry));
@@ -231,9 +364,10 @@ Status GraphVerifier::VerifyQuantization(const graph::XValue& value,
         return Bad("only a constant qbint4 matrix is quantised by group, along dimension 0");
       }
       if (params.group_size() <= 0 ||
-          entry.dims[1] % static_cast<uint64_t>(params.group_size()) != 0) {
+          entry.dims[1] % static_cast<uint64_t>(params.group_size()) != 0 ||
+          static_cast<uint64_t>(params.group_size()) % GroupMultiple() != 0) {
         return Bad("groups of ", params.group_size(), " do not divide ", entry.dims[1],
-                   " channels");
+                   " channels into multiples of ", GroupMultiple());
       }
       const uint64_t count =
           entry.dims[0] * (entry.dims[1] / static_cast<uint64_t>(params.group_size()));
@@ -244,61 +378,16 @@ Status GraphVerifier::VerifyQuantization(const graph::XValue& value,
   }
 }
 
-const GraphValue* GraphVerifier::Find(uint32_t id) const {
-  const auto found = values_.find(id);
-  return found == values_.end() ? nullptr : &found->second;
-}
-
-Result<const GraphValue*> GraphVerifier::Input(uint32_t id) const {
-  const GraphValue* value = Find(id);
-  if (value == nullptr) return Bad("operand ", id, " does not exist");
-  if (!value->written) return Bad("operand ", id, " is read before it is written");
-  if (!IsPlain(value->datatype)) {
-    return Bad("operand ", id, " is ", graph::EnumNameXNNDatatype(value->tensor->datatype()),
-               ", which this node does not read");
+Status GraphVerifier::Output(uint32_t id, const Dims& dims) {
+  GraphValue& value = values_.at(id);
+  if (following_) {
+    value.dims = dims;
+    return Within(dims, value.largest)
+               ? Status()
+               : Fail(Code::kInvalidArgument, "its result has shape ", dims.ToString(),
+                      ", which is none within ", value.largest.ToString());
   }
-  return value;
-}
-
-Result<const GraphValue*> GraphVerifier::MatrixInput(uint32_t id, int32_t row_rank) const {
-  const GraphValue* value = Find(id);
-  if (value == nullptr || !IsRowQuantized(value->datatype)) return Input(id);
-  if (!value->written) return Bad("operand ", id, " is read before it is written");
-  const auto* params = value->value->xvalue_union_as_XNNQuantizedTensorValue()
-                           ->quant_params_as_PerTokenDynamicQuant();
-  if (params->num_nonbatch_dims() != row_rank) {
-    return Bad("operand ", id, " is quantised over ", params->num_nonbatch_dims(),
-               " dimensions, not ", row_rank);
-  }
-  return value;
-}
-
-Result<const GraphValue*> GraphVerifier::Filter(uint32_t id, bool must_be_constant) const {
-  const GraphValue* value = Find(id);
-  if (value == nullptr) return Bad("filter ", id, " does not exist");
-  if (value->constant) return value;
-  if (must_be_constant) return Bad("filter ", id, " is not a constant");
-  return Input(id);
-}
-
-Status GraphVerifier::Bias(uint32_t id, uint64_t channels, bool must_be_constant) const {
-  if (id == XNN_INVALID_VALUE_ID) return {};
-  XIR_ASSIGN_OR_RETURN(const GraphValue* bias, Filter(id, must_be_constant));
-  if (bias->dims.rank == 0 || bias->numel() != channels) {
-    return Bad("bias ", id, " of shape ", bias->dims.ToString(), " for ", channels, " channels");
-  }
-  return {};
-}
-
-Status GraphVerifier::Write(uint32_t id, const Dims& dims, xnn_datatype datatype) {
-  const auto found = values_.find(id);
-  if (found == values_.end()) return Bad("result ", id, " does not exist");
-  GraphValue& value = found->second;
-  if (value.written) return Bad("result ", id, " is a constant, an input, or already written");
-  if (value.datatype != datatype) {
-    return Bad("result ", id, " has datatype ",
-               graph::EnumNameXNNDatatype(value.tensor->datatype()));
-  }
+  if (value.written) return Bad("result ", id, " is written twice");
   if (!(value.dims == dims)) {
     return Bad("result ", id, " is declared ", value.dims.ToString(), " but has shape ",
                dims.ToString());
@@ -307,24 +396,9 @@ Status GraphVerifier::Write(uint32_t id, const Dims& dims, xnn_datatype datatype
   return {};
 }
 
-Status GraphVerifier::Output(uint32_t id, const Dims& dims) {
-  const GraphValue* value = Find(id);
-  if (value != nullptr && !IsPlain(value->datatype)) {
-    return Bad("result ", id, " is ", graph::EnumNameXNNDatatype(value->tensor->datatype()),
-               ", which this node does not write");
-  }
-  return Write(id, dims, value == nullptr ? xnn_datatype_invalid : value->datatype);
-}
-
-Status GraphVerifier::OutputLike(uint32_t id, const Dims& dims, const GraphValue& like) {
-  return Write(id, dims, like.datatype);
-}
-
-Status GraphVerifier::DynamicOutput(uint32_t id, const Dims& dims) {
-  return Write(id, dims, xnn_datatype_qdint8);
-}
-
 Status GraphVerifier::Scratch(std::initializer_list<uint64_t> factors) {
+  // It was counted at the largest shapes.
+  if (following_) return {};
   uint64_t nbytes = 1;
   bool fits = true;
   for (const uint64_t factor : factors) fits = fits && CheckedMul(nbytes, factor, &nbytes);

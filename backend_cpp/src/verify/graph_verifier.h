@@ -1,15 +1,20 @@
-// The part of the verifier that walks one XNNPACK graph. XNNPACK checks ids and datatypes itself
-// when a node is defined; what it takes on trust is checked here: that constants are as large as
-// their shapes, that a node's attributes agree with its operands, that every value is written
-// before it is read, and that shapes stay small.
+// The part of the verifier that walks one XNNPACK graph. Types, constants and flags of each node
+// are those of a generated table (node_rules.h), so XNNPACK sees only what the compiler could have
+// built; that shapes agree is up to a function a node (node_checks.h). Every value is written
+// before it is read, constants are as large as their shapes, and memory stays within a limit.
+//
+// The declared shapes are the largest ones. When inputs of other shapes come, the same functions
+// follow them through the nodes (Follow) before XNNPACK is asked to: what holds at load holds then.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
 
+#include "verify/node_rules.h"
 #include "verify/program_view.h"
 #include "verify/work_budget.h"
 #include "xir/status.h"
@@ -34,6 +39,7 @@ struct GraphValue {
   const graph::XNNTensorValue* tensor = nullptr;
   xnn_datatype datatype = xnn_datatype_invalid;
   Dims dims;
+  Dims largest;  // as declared
   uint64_t nbytes = 0;
   bool constant = false;
   bool written = false;  // has content when the node at hand runs
@@ -46,32 +52,26 @@ class GraphVerifier {
   GraphVerifier(const GraphView& view, uint64_t max_memory, WorkBudget* budget)
       : view_(view), max_memory_(max_memory), budget_(budget) {}
 
+  // Checks the graph, at its declared shapes.
   Status Run();
 
-  // What nodes ask; each failure names the operand.
+  // Checks that the graph, for which Run has passed, runs on inputs of other shapes. `dims_of`
+  // gives the sizes of an external input.
+  Status Follow(const std::function<Dims(const graph::XNNTensorValue&)>& dims_of);
 
-  // A value that is neither packed nor quantised by channel, row or block, and has content.
-  Result<const GraphValue*> Input(uint32_t id) const;
-  // As Input, or a value quantised by row at run time, which only matrix nodes read: each of its
-  // rows of `row_rank` trailing dimensions has its own scale.
-  Result<const GraphValue*> MatrixInput(uint32_t id, int32_t row_rank) const;
-  // A weight of a matrix node, in any datatype.
-  Result<const GraphValue*> Filter(uint32_t id, bool must_be_constant) const;
-  // Passes where the bias is absent, or has one element for each of `channels`.
-  Status Bias(uint32_t id, uint64_t channels, bool must_be_constant) const;
-  // The node writes `id` with shape `dims`.
+  // What the nodes' functions ask.
+
+  // An operand. It exists and has content.
+  const GraphValue& Operand(uint32_t id) const { return values_.at(id); }
+  // The node writes `id`, which exists, with shape `dims`.
   Status Output(uint32_t id, const Dims& dims);
-  // As Output, with the datatype of `like`.
-  Status OutputLike(uint32_t id, const Dims& dims, const GraphValue& like);
-  // As Output, for a value quantised at run time.
-  Status DynamicOutput(uint32_t id, const Dims& dims);
+  // Whether shapes are followed that are not the declared ones.
+  bool following() const { return following_; }
 
   // Memory that XNNPACK will take for a node beside its values: packed weights, tables of pointers,
   // partial sums. The product of `factors` is its bytes, which count towards the limit together
   // with the values'.
   Status Scratch(std::initializer_list<uint64_t> factors);
-
-  const GraphValue* Find(uint32_t id) const;
 
  private:
   Status AddValue(const graph::XValue& value);
@@ -80,12 +80,14 @@ class GraphVerifier {
   Status VerifyQuantization(const graph::XValue& value, const GraphValue& entry) const;
   Status VerifyScales(const flatbuffers::Vector<float>* scales, uint32_t buffer, uint64_t count,
                       uint64_t buffer_element_size) const;
-  Status Write(uint32_t id, const Dims& dims, xnn_datatype datatype);
   Status VerifyNode(const graph::XNode& node);
+  Status VerifyOperands(const NodeRules& rules, const NodeOperands& ids) const;
+  Status VerifyFilter(const NodeRules& rules, const NodeOperands& ids) const;
 
   const GraphView& view_;
   const uint64_t max_memory_;
   WorkBudget* const budget_;
+  bool following_ = false;
   uint64_t total_ = 0;  // bytes of all values that are not constants, and of the nodes' scratch
   std::unordered_map<uint32_t, GraphValue> values_;
   std::array<bool, 4096> external_used_{};

@@ -1,24 +1,20 @@
-// One check a node. Each reads its operands through the graph verifier, derives the result's shape
-// as XNNPACK will, and reports it with Output. A row XIR_NODE(<name>) of node_dispatch.inc needs
-// its Verify<name> here.
+// One function a node. Each reads its operands, whose types, flags and presence have been checked,
+// derives the result's shape as XNNPACK will, and reports it with Output. A row XIR_NODE(<name>) of
+// node_dispatch.inc needs its Verify<name> here.
 #pragma once
 
 #include "verify/graph_verifier.h"
+#include "xnnpack/datatype.h"
 
 namespace xir {
 
-// Fails for flag bits outside of `allowed`. XNNPACK gives some bits internal meanings that a file
-// must not reach. KEEP_DIMS passes everywhere: ExecuTorch sets it also where it means nothing.
-inline Status CheckFlags(uint32_t flags, uint32_t allowed) {
-  const uint32_t unknown = flags & ~(allowed | XNN_FLAG_KEEP_DIMS);
-  return unknown == 0
-             ? Status()
-             : Fail(Code::kInvalidProgram, "flags ", flags, " have bits that it does not take");
-}
+// Writes the sizes that `a` and `b` broadcast to into `dims`, but for the `last` ones. Its rank is
+// the larger one of theirs.
+Status Broadcast(const Dims& a, const Dims& b, size_t last, Dims* dims);
 
 // verify_elementwise.cc
 Status VerifyUnary(const graph::XNNNode1x1& node, GraphVerifier* g);
-Status VerifyBinary(const graph::XNNNode2x1& node, xnn_binary_operator op, GraphVerifier* g);
+Status VerifyBinary(const graph::XNNNode2x1& node, GraphVerifier* g);
 Status VerifyClamp(const graph::XNNNode1x1& node, GraphVerifier* g);
 Status VerifyConvert(const graph::XNNNode1x1& node, GraphVerifier* g);
 Status VerifyCopy(const graph::XNNNode1x1& node, GraphVerifier* g);
@@ -27,6 +23,11 @@ Status VerifyELU(const graph::XNNELU& node, GraphVerifier* g);
 Status VerifyLeakyReLU(const graph::XNNLeakyReLU& node, GraphVerifier* g);
 
 // verify_matrix.cc
+// Counts the memory of `groups` packed matrices of `columns` columns.
+Status PackedWeights(uint64_t groups, uint64_t inner, uint64_t columns, const GraphValue& filter,
+                     GraphVerifier* g);
+// Passes where the bias is absent, or has one element for each of `channels`.
+Status CheckBias(uint32_t id, uint64_t channels, const GraphVerifier& g);
 Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier* g);
 Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g);
 

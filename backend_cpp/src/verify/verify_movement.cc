@@ -1,6 +1,7 @@
-#include "verify/node_checks.h"
+#include <algorithm>
 
 #include "core/checked.h"
+#include "verify/node_checks.h"
 #include "xir/span.h"
 
 namespace xir {
@@ -19,28 +20,26 @@ bool HasLength(const Uints* list, size_t length) {
 }
 
 Status VerifyConcatenate(const graph::XNNCat& node, size_t count, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
   const uint32_t ids[] = {node.input1_id(), node.input2_id(), node.input3_id(), node.input4_id(),
                           node.input5_id()};
-  XIR_ASSIGN_OR_RETURN(const GraphValue* first, g->Input(ids[0]));
-  Dims dims = first->dims;
+  const Dims& first = g->Operand(ids[0]).dims;
+  Dims dims = first;
   // The file stores the axis unsigned, XNNPACK takes it signed, and -1 is the last one.
   const int64_t signed_axis = static_cast<int32_t>(node.axis());
   const int64_t axis =
       signed_axis < 0 ? signed_axis + static_cast<int64_t>(dims.rank) : signed_axis;
   if (axis < 0 || axis >= static_cast<int64_t>(dims.rank)) return Bad("axis ", signed_axis);
   for (const uint32_t id : Span<const uint32_t>(ids, count).subspan(1, count - 1)) {
-    XIR_ASSIGN_OR_RETURN(const GraphValue* next, g->Input(id));
-    if (next->datatype != first->datatype) return Bad("operand ", id, " has another datatype");
-    Dims expected = first->dims;
-    if (next->dims.rank == expected.rank) expected[axis] = next->dims[axis];
-    if (!(next->dims == expected)) {
-      return Bad("shapes ", first->dims.ToString(), " and ", next->dims.ToString(),
+    const Dims& next = g->Operand(id).dims;
+    Dims expected = first;
+    if (next.rank == expected.rank) expected[axis] = next[axis];
+    if (!(next == expected)) {
+      return Bad("shapes ", first.ToString(), " and ", next.ToString(),
                  " do not concatenate along ", axis);
     }
-    dims[axis] += next->dims[axis];
+    dims[axis] += next[axis];
   }
-  return g->OutputLike(node.output_id(), dims, *first);
+  return g->Output(node.output_id(), dims);
 }
 
 }  // namespace
@@ -59,9 +58,8 @@ Status VerifyConcatenate5(const graph::XNNCat& node, GraphVerifier* g) {
 }
 
 Status VerifyStaticTranspose(const graph::XNNStaticTranspose& node, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
-  const size_t rank = input->dims.rank;
+  const GraphValue& input = g->Operand(node.input_id());
+  const size_t rank = input.dims.rank;
   if (rank == 0 || !HasLength(node.perm(), rank))
     return Bad("its permutation does not fit its operand");
   Dims dims;
@@ -71,14 +69,13 @@ Status VerifyStaticTranspose(const graph::XNNStaticTranspose& node, GraphVerifie
     const uint32_t from = node.perm()->Get(static_cast<uoffset_t>(i));
     if (from >= rank || (seen >> from & 1) != 0) return Bad("its permutation is none");
     seen |= 1u << from;
-    dims[i] = input->dims[from];
+    dims[i] = input.dims[from];
   }
-  return g->OutputLike(node.output_id(), dims, *input);
+  return g->Output(node.output_id(), dims);
 }
 
 Status VerifyStaticReshape(const graph::XNNStaticReshape& node, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
+  const GraphValue& input = g->Operand(node.input_id());
   if (node.new_shape() == nullptr || node.new_shape()->size() > XNN_MAX_TENSOR_DIMS) {
     return Bad("no new shape, or one of too high a rank");
   }
@@ -95,49 +92,39 @@ Status VerifyStaticReshape(const graph::XNNStaticReshape& node, GraphVerifier* g
       return Bad("its new shape overflows");
     }
   }
-  const uint64_t numel = input->numel();
+  const uint64_t numel = input.numel();
   if (inferred != dims.rank) {
     dims[inferred] = numel / known;
     known *= dims[inferred];
   }
   if (known != numel) return Bad(numel, " elements do not make shape ", dims.ToString());
-  return g->OutputLike(node.output_id(), dims, *input);
+  return g->Output(node.output_id(), dims);
 }
 
 Status VerifyStaticSlice(const graph::XNNStaticSlice& node, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
+  const GraphValue& input = g->Operand(node.input_id());
   Dims dims;
-  dims.rank = input->dims.rank;
+  dims.rank = input.dims.rank;
   if (dims.rank == 0 || !HasLength(node.offsets(), dims.rank) ||
       !HasLength(node.sizes(), dims.rank)) {
     return Bad("its offsets or sizes do not fit its operand");
   }
   for (size_t i = 0; i < dims.rank; ++i) {
     const uint64_t offset = node.offsets()->Get(static_cast<uoffset_t>(i));
-    dims[i] = node.sizes()->Get(static_cast<uoffset_t>(i));
-    if (dims[i] == 0 || !Fits(offset, dims[i], input->dims[i])) {
-      return Bad("[", offset, ", +", dims[i], ") of a dimension of ", input->dims[i]);
+    const uint64_t size = node.sizes()->Get(static_cast<uoffset_t>(i));
+    const uint64_t available = input.dims[i] - std::min(offset, input.dims[i]);
+    dims[i] = std::min(size, available);
+    // Of an input that is smaller than the largest one XNNPACK takes what is there.
+    if (dims[i] == 0 || (dims[i] < size && !g->following())) {
+      return Bad("[", offset, ", +", size, ") of a dimension of ", input.dims[i]);
     }
   }
-  return g->OutputLike(node.output_id(), dims, *input);
+  return g->Output(node.output_id(), dims);
 }
 
 Status VerifyStaticConstantPad(const graph::XNNStaticConstantPad& node, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(node.input_id()));
-  // XNNPACK takes every other datatype to be impossible (src/subgraph/static-constant-pad.c).
-  switch (input->datatype) {
-    case xnn_datatype_fp32:
-    case xnn_datatype_fp16:
-    case xnn_datatype_bf16:
-    case xnn_datatype_qint8:
-    case xnn_datatype_quint8:
-      break;
-    default:
-      return Bad("XNNPACK does not pad its datatype");
-  }
-  Dims dims = input->dims;
+  const GraphValue& input = g->Operand(node.input_id());
+  Dims dims = input.dims;
   if (!HasLength(node.pre_paddings(), dims.rank) || !HasLength(node.post_paddings(), dims.rank)) {
     return Bad("its paddings do not fit its operand");
   }
@@ -145,7 +132,7 @@ Status VerifyStaticConstantPad(const graph::XNNStaticConstantPad& node, GraphVer
     const auto at = static_cast<uoffset_t>(i);
     dims[i] += uint64_t{node.pre_paddings()->Get(at)} + node.post_paddings()->Get(at);
   }
-  return g->OutputLike(node.output_id(), dims, *input);
+  return g->Output(node.output_id(), dims);
 }
 
 }  // namespace xir

@@ -12,7 +12,7 @@ Status VerifyXnode(const graph::XNode& node, GraphVerifier* graph) {
     return VerifyUnary(*node.xnode_union_as_XNN##name(), graph);
 #define XIR_BINARY(name, op)  \
   case XNodeUnion::XNN##name: \
-    return VerifyBinary(*node.xnode_union_as_XNN##name(), op, graph);
+    return VerifyBinary(*node.xnode_union_as_XNN##name(), graph);
 #define XIR_REDUCE(name, op)  \
   case XNodeUnion::XNN##name: \
     return VerifyReduce(*node.xnode_union_as_XNN##name(), graph);

@@ -24,15 +24,9 @@ Status CheckWindow(const Window& w) {
   return {};
 }
 
-// Positions of the window along an axis of `size`. With TensorFlow's SAME the padding follows from
-// the stride.
-Result<uint64_t> Slide(const Window& w, uint64_t size, bool same) {
+// Positions of the window along an axis of `size`.
+Result<uint64_t> Slide(const Window& w, uint64_t size) {
   XIR_RETURN_IF_ERROR(CheckWindow(w));
-  if (same) {
-    if (w.pad_before != 0 || w.pad_after != 0)
-      return Bad("SAME padding beside a padding of its own");
-    return (size + w.stride - 1) / w.stride;
-  }
   const uint64_t padded = size + w.pad_before + w.pad_after;
   if (padded < w.extent()) return Bad("a window of ", w.extent(), " over ", padded, " elements");
   return (padded - w.extent()) / w.stride + 1;
@@ -40,6 +34,12 @@ Result<uint64_t> Slide(const Window& w, uint64_t size, bool same) {
 
 Status CheckImage(const GraphValue& value) {
   return value.dims.rank == 4 ? Status() : Bad("its operand has rank ", value.dims.rank, ", not 4");
+}
+
+bool IsPointwise(const graph::XNNNodeConv& n) {
+  return n.kernel_height() == 1 && n.kernel_width() == 1 && n.subsampling_height() == 1 &&
+         n.subsampling_width() == 1 && n.padding_top() == 0 && n.padding_right() == 0 &&
+         n.padding_bottom() == 0 && n.padding_left() == 0;
 }
 
 // XNNPACK keeps a pointer for each element of each window.
@@ -65,6 +65,7 @@ struct Channels {
 
 // Agreement of groups, channels and operand.
 Result<Channels> CheckChannels(const graph::XNNNodeConv& n, const GraphValue& input) {
+  XIR_RETURN_IF_ERROR(CheckImage(input));
   const uint64_t groups = n.groups();
   if (groups == 0 || n.group_input_channels() == 0 || n.group_output_channels() == 0) {
     return Bad("no groups or no channels");
@@ -92,58 +93,59 @@ Dims Image(uint64_t batch, uint64_t height, uint64_t width, uint64_t channels) {
   return dims;
 }
 
-Status FinishConv(const graph::XNNNodeConv& node, const GraphValue& input, Channels channels,
-                  GraphVerifier* g) {
-  const bool same = (node.flags() & XNN_FLAG_TENSORFLOW_SAME_PADDING) != 0;
-  XIR_RETURN_IF_ERROR(g->Bias(node.bias_id(), channels.out, /*must_be_constant=*/true));
-  XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(Rows(node), input.dims[1], same));
-  XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(Columns(node), input.dims[2], same));
-  XIR_RETURN_IF_ERROR(
-      IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), g));
-  return g->Output(node.output_id(), Image(input.dims[0], height, width, channels.out));
+Status PackedConvWeights(const graph::XNNNodeConv& n, const GraphValue& filter, GraphVerifier* g) {
+  // The filter has as many elements, so the product is small.
+  const uint64_t inner = uint64_t{n.kernel_height()} * n.kernel_width() * n.group_input_channels();
+  return PackedWeights(n.groups(), inner, n.group_output_channels(), filter, g);
 }
 
-Result<const GraphValue*> ConvInput(const graph::XNNNodeConv& node, uint32_t flags,
-                                    GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(node.flags(), flags));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->MatrixInput(node.input1_id(), /*row_rank=*/3));
-  XIR_RETURN_IF_ERROR(CheckImage(*input));
-  return input;
+Status FinishConv(const graph::XNNNodeConv& node, const GraphValue& input, Channels channels,
+                  GraphVerifier* g) {
+  XIR_RETURN_IF_ERROR(CheckBias(node.bias_id(), channels.out, *g));
+  XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(Rows(node), input.dims[1]));
+  XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(Columns(node), input.dims[2]));
+  if (!IsPointwise(node)) {
+    XIR_RETURN_IF_ERROR(
+        IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), g));
+  }
+  return g->Output(node.output_id(), Image(input.dims[0], height, width, channels.out));
 }
 
 }  // namespace
 
 Status VerifyConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input,
-                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, g));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
-  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
-  XIR_RETURN_IF_ERROR(CheckFilter(*filter, channels.out, node.kernel_height(), node.kernel_width(),
+  const GraphValue& input = g->Operand(node.input1_id());
+  const GraphValue& filter = g->Operand(node.filter_id());
+  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, input));
+  XIR_RETURN_IF_ERROR(CheckFilter(filter, channels.out, node.kernel_height(), node.kernel_width(),
                                   node.group_input_channels()));
-  return FinishConv(node, *input, channels, g);
+  XIR_RETURN_IF_ERROR(PackedConvWeights(node, filter, g));
+  return FinishConv(node, input, channels, g);
 }
 
 Status VerifyDepthwiseConv2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input,
-                       ConvInput(node, XNN_FLAG_TENSORFLOW_SAME_PADDING, g));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
-  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
+  const GraphValue& input = g->Operand(node.input1_id());
+  const GraphValue& filter = g->Operand(node.filter_id());
+  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, input));
   if (node.group_input_channels() != 1) {
     return Bad(node.group_input_channels(),
                " input channels to a group of a depthwise convolution");
   }
   XIR_RETURN_IF_ERROR(
-      CheckFilter(*filter, 1, node.kernel_height(), node.kernel_width(), channels.out));
-  return FinishConv(node, *input, channels, g);
+      CheckFilter(filter, 1, node.kernel_height(), node.kernel_width(), channels.out));
+  XIR_RETURN_IF_ERROR(PackedWeights(1, uint64_t{node.kernel_height()} * node.kernel_width(),
+                                    channels.out, filter, g));
+  return FinishConv(node, input, channels, g);
 }
 
 Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, ConvInput(node, 0, g));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* filter, g->Filter(node.filter_id(), true));
-  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, *input));
-  XIR_RETURN_IF_ERROR(CheckFilter(*filter, channels.out, node.kernel_height(), node.kernel_width(),
+  const GraphValue& input = g->Operand(node.input1_id());
+  const GraphValue& filter = g->Operand(node.filter_id());
+  XIR_ASSIGN_OR_RETURN(const Channels channels, CheckChannels(node, input));
+  XIR_RETURN_IF_ERROR(CheckFilter(filter, channels.out, node.kernel_height(), node.kernel_width(),
                                   node.group_input_channels()));
-  XIR_RETURN_IF_ERROR(g->Bias(node.bias_id(), channels.out, /*must_be_constant=*/true));
+  XIR_RETURN_IF_ERROR(PackedConvWeights(node, filter, g));
+  XIR_RETURN_IF_ERROR(CheckBias(node.bias_id(), channels.out, *g));
   const auto spread = [](const Window& w, uint64_t size, uint64_t adjustment) -> Result<uint64_t> {
     XIR_RETURN_IF_ERROR(CheckWindow(w));
     const uint64_t full = w.stride * (size - 1) + w.extent() + adjustment;
@@ -152,30 +154,34 @@ Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
     return full - pad;
   };
   XIR_ASSIGN_OR_RETURN(const uint64_t height,
-                       spread(Rows(node), input->dims[1], node.adjustment_height()));
+                       spread(Rows(node), input.dims[1], node.adjustment_height()));
   XIR_ASSIGN_OR_RETURN(const uint64_t width,
-                       spread(Columns(node), input->dims[2], node.adjustment_width()));
+                       spread(Columns(node), input.dims[2], node.adjustment_width()));
   XIR_RETURN_IF_ERROR(
       IndirectionScratch(height, width, node.kernel_height(), node.kernel_width(), g));
-  return g->Output(node.output_id(), Image(input->dims[0], height, width, channels.out));
+  return g->Output(node.output_id(), Image(input.dims[0], height, width, channels.out));
 }
 
 namespace {
 
-Status VerifyPooling(const graph::XNNPooling2D& n, GraphVerifier* g, Window rows, Window columns) {
-  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), XNN_FLAG_TENSORFLOW_SAME_PADDING));
-  const bool same = (n.flags() & XNN_FLAG_TENSORFLOW_SAME_PADDING) != 0;
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
-  XIR_RETURN_IF_ERROR(CheckImage(*input));
-  XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(rows, input->dims[1], same));
-  XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(columns, input->dims[2], same));
+Result<Dims> PooledShape(uint32_t input_id, const Window& rows, const Window& columns,
+                         GraphVerifier* g) {
+  const GraphValue& input = g->Operand(input_id);
+  XIR_RETURN_IF_ERROR(CheckImage(input));
+  XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(rows, input.dims[1]));
+  XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(columns, input.dims[2]));
   // A window that holds nothing but padding has no element to pool.
   if (std::max(rows.pad_before, rows.pad_after) >= rows.extent() ||
       std::max(columns.pad_before, columns.pad_after) >= columns.extent()) {
     return Bad("its padding is as large as its window");
   }
   XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, g));
-  return g->OutputLike(n.output_id(), Image(input->dims[0], height, width, input->dims[3]), *input);
+  return Image(input.dims[0], height, width, input.dims[3]);
+}
+
+Status VerifyPooling(const graph::XNNPooling2D& n, GraphVerifier* g, Window rows, Window columns) {
+  XIR_ASSIGN_OR_RETURN(const Dims dims, PooledShape(n.input_id(), rows, columns, g));
+  return g->Output(n.output_id(), dims);
 }
 
 }  // namespace
@@ -199,74 +205,56 @@ Status VerifyMaxPooling2d(const graph::XNNPooling2D& n, GraphVerifier* g) {
 }
 
 Status VerifyArgMaxPooling2d(const graph::XNNArgMaxPooling2d& n, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
-  XIR_RETURN_IF_ERROR(CheckImage(*input));
   const Window rows{n.padding_top(), n.padding_bottom(), n.pooling_height(), n.pooling_height(), 1};
   const Window columns{n.padding_left(), n.padding_right(), n.pooling_width(), n.pooling_width(),
                        1};
-  XIR_ASSIGN_OR_RETURN(const uint64_t height, Slide(rows, input->dims[1], false));
-  XIR_ASSIGN_OR_RETURN(const uint64_t width, Slide(columns, input->dims[2], false));
-  if (std::max(rows.pad_before, rows.pad_after) >= rows.extent() ||
-      std::max(columns.pad_before, columns.pad_after) >= columns.extent()) {
-    return Bad("its padding is as large as its window");
-  }
-  XIR_RETURN_IF_ERROR(IndirectionScratch(height, width, rows.kernel, columns.kernel, g));
-  const Dims dims = Image(input->dims[0], height, width, input->dims[3]);
-  XIR_RETURN_IF_ERROR(g->OutputLike(n.output_value_id(), dims, *input));
-  if (const GraphValue* index = g->Find(n.output_index_id());
-      index != nullptr && index->datatype != xnn_datatype_int32) {
-    return Bad("its indices are not int32");
-  }
+  XIR_ASSIGN_OR_RETURN(const Dims dims, PooledShape(n.input_id(), rows, columns, g));
+  XIR_RETURN_IF_ERROR(g->Output(n.output_value_id(), dims));
   return g->Output(n.output_index_id(), dims);
 }
 
 Status VerifyReduce(const graph::XNNStaticReduce& n, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
+  const GraphValue& input = g->Operand(n.input_id());
   if (n.reduction_axes() == nullptr || n.reduction_axes()->size() == 0) return Bad("no axes");
   const bool keep = (n.flags() & XNN_FLAG_KEEP_DIMS) != 0;
   Dims dims;
   uint32_t next = 0;  // the first axis that was not looked at
   for (const uint32_t axis : *n.reduction_axes()) {
-    if (axis < next || axis >= input->dims.rank)
+    if (axis < next || axis >= input.dims.rank)
       return Bad("axis ", axis, " is none, or no new one");
-    for (; next < axis; ++next) dims[dims.rank++] = input->dims[next];
+    for (; next < axis; ++next) dims[dims.rank++] = input.dims[next];
     if (keep) dims[dims.rank++] = 1;
     ++next;
   }
-  for (; next < input->dims.rank; ++next) dims[dims.rank++] = input->dims[next];
+  for (; next < input.dims.rank; ++next) dims[dims.rank++] = input.dims[next];
   // Sums of types other than fp32 are kept in fp32 or int32 until the last one is added.
   uint64_t count = 1;
   for (size_t i = 0; i < dims.rank; ++i) count *= dims[i];
   XIR_RETURN_IF_ERROR(g->Scratch({count, sizeof(float)}));
-  return g->OutputLike(n.output_id(), dims, *input);
+  return g->Output(n.output_id(), dims);
 }
 
 Status VerifyGlobalAvgPooling2d(const graph::XNNNode1x1& n, GraphVerifier* g) {
-  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), 0));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
-  if (input->dims.rank < 3) return Bad("its operand has rank ", input->dims.rank);
-  Dims dims = input->dims;
+  const GraphValue& input = g->Operand(n.input_id());
+  if (input.dims.rank < 3) return Bad("its operand has rank ", input.dims.rank);
+  Dims dims = input.dims;
   dims[dims.rank - 3] = 1;
   dims[dims.rank - 2] = 1;
   if ((n.flags() & XNN_FLAG_KEEP_DIMS) == 0) {
     dims[dims.rank - 3] = dims.last();
     dims.rank -= 2;
   }
-  return g->OutputLike(n.output_id(), dims, *input);
+  return g->Output(n.output_id(), dims);
 }
 
 Status VerifyStaticResizeBilinear2D(const graph::XNNStaticResizeBilinear2D& n, GraphVerifier* g) {
-  constexpr uint32_t kFlags = XNN_FLAG_TENSORFLOW_LEGACY_MODE | XNN_FLAG_ALIGN_CORNERS;
-  XIR_RETURN_IF_ERROR(CheckFlags(n.flags(), kFlags));
-  XIR_ASSIGN_OR_RETURN(const GraphValue* input, g->Input(n.input_id()));
-  XIR_RETURN_IF_ERROR(CheckImage(*input));
+  const GraphValue& input = g->Operand(n.input_id());
+  XIR_RETURN_IF_ERROR(CheckImage(input));
   if (n.new_height() == 0 || n.new_width() == 0) return Bad("a new size of zero");
   // Four pointers and two weights for each pixel.
   XIR_RETURN_IF_ERROR(IndirectionScratch(n.new_height(), n.new_width(), 2, 3, g));
-  return g->OutputLike(
-      n.output_id(), Image(input->dims[0], n.new_height(), n.new_width(), input->dims[3]), *input);
+  return g->Output(n.output_id(),
+                   Image(input.dims[0], n.new_height(), n.new_width(), input.dims[3]));
 }
 
 }  // namespace xir
