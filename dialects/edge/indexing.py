@@ -8,7 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
 from .elementwise import same
-from .types import broadcast, element_of, shape_of, shape_text, tensor_type, ui8, wrap_dim
+from .types import broadcast, element_of, replaced, shape_of, shape_text, tensor_type, ui8, wrap_dim
 
 
 def _embedding(op: EdgeOp) -> Sequence[Attribute]:
@@ -20,7 +20,7 @@ def _embedding(op: EdgeOp) -> Sequence[Attribute]:
 
 def _gather(op: EdgeOp) -> Sequence[Attribute]:
     value, index = op.tensor("self"), op.tensor("index")
-    if len(shape_of(value)) != len(shape_of(index)):
+    if max(len(shape_of(value)), 1) != max(len(shape_of(index)), 1):  # a scalar counts as a vector
         raise VerifyException("self and index differ in rank")
     wrap_dim(op.value("dim"), len(shape_of(value)))
     return (tensor_type(element_of(value), shape_of(index)),)
@@ -49,7 +49,13 @@ def _index_select(op: EdgeOp) -> Sequence[Attribute]:
     dim = wrap_dim(op.value("dim"), len(shape))
     if len(index) > 1:
         raise VerifyException(f"index has rank {len(index)}, expected 1")
-    return (tensor_type(element_of(value), (*shape[:dim], index[0] if index else 1, *shape[dim + 1 :])),)
+    shape = replaced(shape, dim, index[0] if index else 1) if shape else shape
+    return (tensor_type(element_of(value), shape),)
+
+
+def _masked_scatter(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.tensor("self")
+    return (tensor_type(element_of(value), broadcast(shape_of(value), shape_of(op.tensor("mask")))),)
 
 
 def _scatter(op: EdgeOp) -> Sequence[Attribute]:
@@ -82,7 +88,7 @@ ROWS = [
         "bool include_self=True) -> Tensor", "self combined with src at the index.", out="scatter_reduce.two_out",
         infer=_scatter),
     row("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-        "self with the masked elements taken from source in order.", out="masked_scatter.out", infer=same),
+        "self with the masked elements taken from source in order.", out="masked_scatter.out", infer=_masked_scatter),
     row("aten::nonzero(Tensor self) -> Tensor", "Positions of the elements that are not zero, [count, rank].",
         out="nonzero.out", infer=_nonzero),
 ]  # fmt: skip

@@ -157,6 +157,8 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     size = known(op.value("split_size"))
     if total < 0 or size < 0:
         return None
+    if size == 0 and total == 0:
+        return [0]
     if size == 0:
         raise VerifyException("split_size is at least 1")
     pieces = -(-total // size)

@@ -7,6 +7,7 @@ time, on the shapes it has in the program, and the graph is kept for the next ca
 # pyright: reportPrivateUsage=false
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
+import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -133,7 +134,7 @@ def _any_dynamic(inputs: list[Node]) -> bool:
 
 def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
-        with torch.no_grad(), _without_mkldnn(), _fake_mode(inputs), _open_sizes(inputs):
+        with torch.no_grad(), _silently(), _without_mkldnn(), _fake_mode(inputs), _open_sizes(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except Exception:  # whatever a decomposition raises: the operator then stays as it is
         return None
@@ -151,6 +152,17 @@ def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
 def _open_sizes(inputs: list[Node]) -> AbstractContextManager[Any]:
     """Where sizes are open, dispatch in Python: torch's C++ asks for their numbers, which closes them for good."""
     return enable_python_dispatcher() if _any_dynamic(inputs) else nullcontext()
+
+
+@contextmanager
+def _silently() -> Generator[None]:
+    """torch logs the stack of what a trace raises, which is no error here."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    was, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = was
 
 
 @contextmanager

@@ -499,3 +499,22 @@ func.func @replication_pad3d(%x: tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32> {
   %0 = edge.replication_pad3d(%x) {padding = array<i64: 1, 0, 0, 0, 0, 1>} : (tensor<1x2x2x3xf32>) -> tensor<1x3x2x4xf32>
   func.return %0 : tensor<1x3x2x4xf32>
 }
+
+// -----
+
+// A scalar has no dimensions to exchange, and counts as a vector where elements are taken by an index.
+// CHECK-LABEL: func.func @of_a_scalar(
+// CHECK:         ^bb0(%[[X:.*]]: tensor<f32>):
+// CHECK-NEXT:    %[[C:.*]] = xnnpack.static_reshape %[[X]] {new_shape = array<i32: 1>}
+// CHECK-NEXT:    %[[A:.*]] = xnnpack.unary abs %[[X]]
+// CHECK-NEXT:    %[[B:.*]] = xnnpack.unary exp %[[X]]
+// CHECK-NEXT:    xnnpack.yield %[[C]], %[[A]], %[[B]]
+func.func @of_a_scalar(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<1xf32>) {
+  %i = edge.constant dense<0> : tensor<1xi64>
+  %0 = edge.transpose.int(%x) {dim0 = 0 : i64, dim1 = -1 : i64} : (tensor<f32>) -> tensor<f32>
+  %1 = edge.index_select(%x, %i) {dim = 0 : i64} : (tensor<f32>, tensor<1xi64>) -> tensor<f32>
+  %2 = edge.gather(%x, %i) {dim = 0 : i64} : (tensor<f32>, tensor<1xi64>) -> tensor<1xf32>
+  %a = edge.abs(%0) : (tensor<f32>) -> tensor<f32>
+  %b = edge.exp(%1) : (tensor<f32>) -> tensor<f32>
+  func.return %a, %b, %2 : tensor<f32>, tensor<f32>, tensor<1xf32>
+}

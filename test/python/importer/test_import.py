@@ -276,6 +276,12 @@ def test_checks_of_data_are_kept() -> None:
     assert names(check(lambda x: x.to(torch.float64), X)) == ["_to_copy"]
 
 
+def test_what_does_not_trace_stays_silently(caplog: pytest.LogCaptureFixture) -> None:
+    """Our decomposition subtracts the largest element, of which there is none; torch's does not."""
+    assert names(check(lambda x: x.logsumexp(0), torch.rand(0, 3))) == ["exp", "sum.dim_IntList", "log"]
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_sparse_tensors_are_refused() -> None:
     for function, x in [
         (lambda x: x * 2, X.to_sparse()),

@@ -88,9 +88,10 @@ def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def exchanged(rank: int, first: int, second: int) -> list[int]:
-    """The permutation that exchanges two dimensions."""
+    """The permutation that exchanges two dimensions; a scalar has none."""
     perm = list(range(rank))
-    perm[first], perm[second] = perm[second], perm[first]
+    if perm:
+        perm[first], perm[second] = perm[second], perm[first]
     return perm
 
 
@@ -184,6 +185,8 @@ def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
     value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index").reshape(-1)
+    if rank_of(value) == 0:
+        return value
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
@@ -215,18 +218,18 @@ def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.gather")
 def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Elements by a static index, one for each element of the result."""
+    """Elements by a static index, one for each element of the result; a scalar counts as a vector."""
     value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index")
-    shape, dim = b.shape(value), op.value("dim") % max(rank_of(value), 1)
-    if index.ndim == 0:
-        return value
+    result, index = index.shape, np.atleast_1d(index)
+    value = b.reshape(value, b.shape(value) or (1,))
+    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
     places = list(np.indices(index.shape))
     places[dim] = index
     flat = np.ravel_multi_index(tuple(places), shape)
     elements = taken(b, b.reshape(value, (prod(shape),)), 0, flat.reshape(-1).tolist())
-    return b.reshape(elements, index.shape)
+    return b.reshape(elements, result)
 
 
 @rule("edge.diagonal")
