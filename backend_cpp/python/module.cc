@@ -261,25 +261,56 @@ xir::KernelProvider MakeProvider(const py::object& find) {
   };
 }
 
+// Text of a file, which need not be UTF-8.
+py::str ToText(const std::string& text) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+// The events as dictionaries by the names of their fields, None for what is not known.
+py::list Events(const xir::Profile& profile) {
+  constexpr const char* kKinds[] = {"kernel", "delegate", "operator"};
+  const auto index = [](size_t value) -> py::object {
+    if (value == xir::ProfileEvent::kNone) return py::none();
+    return py::int_(value);
+  };
+  py::list list;
+  for (const xir::ProfileEvent& event : profile.events) {
+    py::list origins;
+    for (const xir::Origin& origin : event.origins) {
+      origins.append(py::make_tuple(ToText(origin.file), origin.line, ToText(origin.module),
+                                    ToText(origin.op), ToText(origin.name)));
+    }
+    py::dict fields;
+    fields["kind"] = kKinds[static_cast<size_t>(event.kind)];
+    fields["name"] = ToText(event.name);
+    fields["microkernel"] = ToText(event.microkernel);
+    fields["instruction"] = event.instruction;
+    fields["delegate"] = index(event.delegate);
+    fields["node"] = index(event.node);
+    fields["start"] = event.start;
+    fields["duration"] = event.duration;
+    fields["result_bytes"] = event.result_bytes;
+    fields["constant_bytes"] = event.constant_bytes;
+    fields["origins"] = std::move(origins);
+    list.append(std::move(fields));
+  }
+  return list;
+}
+
+std::string ProfileTable(const std::vector<xir::Profile>& executions, bool by_time, size_t width) {
+  return xir::ProfileTable(executions, {by_time, width});
+}
+
 class PyMethod {
  public:
   explicit PyMethod(std::unique_ptr<xir::Method> method) : method_(std::move(method)) {}
 
   std::string name() const { return method_->name(); }
 
-  // (name, delegate or None, microseconds) of each operator of the last execution.
-  py::list Profile() {
-    py::list list;
-    for (const xir::ProfileEvent& event : Take(method_->Profile())) {
-      const bool is_kernel = event.delegate == xir::ProfileEvent::kNoDelegate;
-      const py::object delegate = is_kernel ? py::object(py::none()) : py::int_(event.delegate);
-      list.append(py::make_tuple(event.name, delegate, event.microseconds));
-    }
-    return list;
-  }
-
   // Each input is a number, or (C-contiguous array in memory order, logical shape).
-  py::list Execute(const py::list& inputs) {
+  // The outputs, and the execution's profile or None.
+  py::tuple Execute(const py::list& inputs, bool profile) {
     if (inputs.size() != method_->num_inputs()) {
       Raise(Fail(Code::kInvalidArgument, "method '", method_->name(), "' takes ",
                  method_->num_inputs(), " inputs, and ", inputs.size(), " were given"));
@@ -293,15 +324,25 @@ class PyMethod {
     }
     for (size_t i = 0; i < inputs.size(); ++i) SetInput(i, inputs[i]);
     Status status;
+    py::object profiled = py::none();
     {
       const py::gil_scoped_release released;
-      status = method_->Execute();
+      if (profile) {
+        auto result = method_->ExecuteProfiled();
+        if (result.ok()) {
+          const py::gil_scoped_acquire gil;
+          profiled = py::cast(std::move(result).value());
+        }
+        status = std::move(result).status();
+      } else {
+        status = method_->Execute();
+      }
     }
     Check(std::move(status));
     py::list outputs;
     for (size_t i = 0; i < method_->num_outputs(); ++i)
       outputs.append(ToPython(method_->output(i)));
-    return outputs;
+    return py::make_tuple(outputs, profiled);
   }
 
  private:
@@ -351,7 +392,7 @@ class PyProgram {
   std::shared_ptr<const xir::Program> program_;
 };
 
-xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
+xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
                              std::vector<std::string> library_paths,
                              const std::vector<std::string>& kernels,
                              const std::vector<std::string>& data, const py::object& fallback) {
@@ -360,7 +401,6 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
   for (const std::string& library : kernels) Check(registry->LoadLibrary(library));
   options.kernels = std::move(registry);
   for (const std::string& path : data) options.data.push_back(xir::Source::Path(path));
-  options.profile = profile;
   options.threads = threads;
   options.max_memory = max_memory;
   options.library_paths = std::move(library_paths);
@@ -369,22 +409,22 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, bool profile,
 }
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
-                                bool profile, std::vector<std::string> library_paths,
+                                std::vector<std::string> library_paths,
                                 const std::vector<std::string>& kernels,
                                 const std::vector<std::string>& data, const py::object& fallback) {
   auto options =
-      MakeOptions(threads, max_memory, profile, std::move(library_paths), kernels, data, fallback);
+      MakeOptions(threads, max_memory, std::move(library_paths), kernels, data, fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
-                                     bool profile, std::vector<std::string> library_paths,
+                                     std::vector<std::string> library_paths,
                                      const std::vector<std::string>& kernels,
                                      const std::vector<std::string>& data,
                                      const py::object& fallback) {
   auto options =
-      MakeOptions(threads, max_memory, profile, std::move(library_paths), kernels, data, fallback);
+      MakeOptions(threads, max_memory, std::move(library_paths), kernels, data, fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
@@ -423,8 +463,18 @@ PYBIND11_MODULE(_native, m) {
       "xir.runtime";
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
-      .def("execute", &PyMethod::Execute, py::arg("inputs"))
-      .def("profile", &PyMethod::Profile);
+      .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"));
+  py::class_<xir::Profile>(m, "Profile")
+      .def_readonly("method", &xir::Profile::method)
+      .def_readonly("duration", &xir::Profile::duration)
+      .def_property_readonly("events", &Events);
+  m.def("profile_table", &ProfileTable, py::arg("executions"), py::kw_only(), py::arg("by_time"),
+        py::arg("width"));
+  m.def("profile_trace",
+        [](const std::vector<xir::Profile>& executions) { return xir::ProfileTrace(executions); });
+  m.def("profile_etdump", [](const std::vector<xir::Profile>& executions) {
+    return py::bytes(xir::ProfileEtdump(executions));
+  });
   py::class_<PyProgram>(m, "Program")
       .def_property_readonly("method_names", &PyProgram::method_names)
       .def_property_readonly("threads", &PyProgram::threads)
@@ -433,11 +483,10 @@ PYBIND11_MODULE(_native, m) {
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("profile"), py::arg("library_paths"), py::arg("kernels"), py::arg("data"),
-        py::arg("fallback"));
+        py::arg("library_paths"), py::arg("kernels"), py::arg("data"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("profile"), py::arg("library_paths"), py::arg("kernels"),
-        py::arg("data"), py::arg("fallback"));
+        py::arg("max_memory"), py::arg("library_paths"), py::arg("kernels"), py::arg("data"),
+        py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("library_paths"));
 }

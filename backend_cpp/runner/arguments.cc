@@ -21,7 +21,11 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --threads N          worker threads (one for each core)
   --warmup N           executions that are not counted, the first included (10)
   --iterations N       executions that are counted (50)
-  --profile            print the median time of each operator as well
+  --profile            print where the time of the counted executions went: by operator,
+                       with its source line, module and share, and in all by kind and module
+  --profile-order O    print its lines by 'time' (the default) or as they 'ran'
+  --profile-trace FILE write a trace of them, for ui.perfetto.dev or chrome://tracing
+  --etdump_path FILE   write an ETDump of them, for ExecuTorch's Inspector
   --help               this text
 
 ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,
@@ -63,6 +67,15 @@ Status SetOption(std::string_view name, std::string_view value, Arguments* argum
     arguments->output_dir = value;
   } else if (name == "--output_file") {
     arguments->output_file = value;
+  } else if (name == "--profile-trace" || name == "--profile_trace") {
+    arguments->profile_trace = value;
+  } else if (name == "--etdump_path") {
+    arguments->etdump_path = value;
+  } else if (name == "--profile_order" || name == "--profile-order") {
+    if (value != "time" && value != "ran") {
+      return Fail(Code::kInvalidArgument, name, " is 'time' or 'ran', not '", value, "'");
+    }
+    arguments->profile_in_order = value == "ran";
   } else if (name == "--cpu_threads" && value == "-1") {
     arguments->threads = 0;
   } else if (name == "--threads" || name == "--cpu_threads") {

@@ -20,7 +20,13 @@ struct Arguments {
   size_t warmup = 10;
   size_t iterations = 50;
   bool profile = false;
+  bool profile_in_order = false;  // else by time
+  std::string profile_trace;
+  std::string etdump_path;
   bool help = false;
+
+  // Whether anything asks for where the time went.
+  bool profiles() const { return profile || !profile_trace.empty() || !etdump_path.empty(); }
 };
 
 extern const char kUsage[];

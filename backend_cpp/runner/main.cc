@@ -1,11 +1,14 @@
 // Runs a .pte program from the command line: no Python, no torch.
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -141,11 +144,18 @@ Result<std::vector<Array>> MakeInputs(const Method& method, const std::vector<st
   return inputs;
 }
 
-Result<double> RunOnce(Method* method, std::vector<Array>* inputs) {
+// The milliseconds that it took; with `profiles`, what they were spent on is appended to those.
+Result<double> RunOnce(Method* method, std::vector<Array>* inputs,
+                       std::vector<Profile>* profiles = nullptr) {
   const auto start = Clock::now();
   for (size_t i = 0; i < inputs->size(); ++i) {
     Array& input = (*inputs)[i];
     XIR_RETURN_IF_ERROR(method->SetInput(i, input.data.data(), input.data.size(), input.shape));
+  }
+  if (profiles != nullptr) {
+    XIR_ASSIGN_OR_RETURN(Profile profile, method->ExecuteProfiled());
+    profiles->push_back(std::move(profile));
+    return profiles->back().duration / 1000;
   }
   XIR_RETURN_IF_ERROR(method->Execute());
   return MillisecondsSince(start);
@@ -194,26 +204,34 @@ void PrintTimes(double first, std::vector<double> times) {
               median, times.front());
 }
 
-// The operators of several executions, each with its median time; loops may make them differ.
-void PrintProfile(const std::vector<std::vector<ProfileEvent>>& profiles) {
-  std::printf("%12s  %8s  %s\n", "microseconds", "delegate", "operator");
-  const std::vector<ProfileEvent>& first = profiles.front();
-  for (size_t i = 0; i < first.size(); ++i) {
-    std::vector<double> times;
-    for (const std::vector<ProfileEvent>& profile : profiles) {
-      if (i < profile.size()) times.push_back(profile[i].microseconds);
-    }
-    const bool is_kernel = first[i].delegate == ProfileEvent::kNoDelegate;
-    const std::string delegate = is_kernel ? "-" : std::to_string(first[i].delegate);
-    std::printf("%12.1f  %8s  %s\n", Median(std::move(times)), delegate.c_str(),
-                first[i].name.c_str());
+// The width of the terminal, or what fits most of them.
+size_t LineWidth() {
+  winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const long width = columns == nullptr ? 0 : std::strtol(columns, nullptr, 10);
+  return width > 0 ? static_cast<size_t>(width) : ProfileTableOptions().width;
+}
+
+Status WriteProfile(const Arguments& arguments, const std::vector<Profile>& profiles) {
+  if (arguments.profile) {
+    const ProfileTableOptions options{!arguments.profile_in_order, LineWidth()};
+    std::printf("\n%s", ProfileTable(profiles, options).c_str());
   }
+  if (!arguments.profile_trace.empty()) {
+    const std::string trace = ProfileTrace(profiles);
+    XIR_RETURN_IF_ERROR(WriteFile(arguments.profile_trace, "", trace.data(), trace.size()));
+  }
+  if (!arguments.etdump_path.empty()) {
+    const std::string etdump = ProfileEtdump(profiles);
+    XIR_RETURN_IF_ERROR(WriteFile(arguments.etdump_path, "", etdump.data(), etdump.size()));
+  }
+  return {};
 }
 
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
-  options.profile = arguments.profile;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
   auto kernels = std::make_shared<KernelRegistry>();
   for (const std::string& library : arguments.kernels) {
@@ -233,17 +251,19 @@ Status Run(const Arguments& arguments) {
   for (size_t i = 1; i < arguments.warmup; ++i) {
     XIR_RETURN_IF_ERROR(std::move(RunOnce(method.get(), &inputs)).status());
   }
+  std::vector<Profile> profiles;
+  if (arguments.profiles()) {
+    XIR_RETURN_IF_ERROR(std::move(RunOnce(method.get(), &inputs, &profiles)).status());
+    profiles.clear();
+  }
   std::vector<double> times;
-  std::vector<std::vector<ProfileEvent>> profiles;
   for (size_t i = 0; i < arguments.iterations; ++i) {
-    XIR_ASSIGN_OR_RETURN(const double time, RunOnce(method.get(), &inputs));
+    XIR_ASSIGN_OR_RETURN(const double time, RunOnce(method.get(), &inputs,
+                                                    arguments.profiles() ? &profiles : nullptr));
     times.push_back(time);
-    if (!arguments.profile) continue;
-    XIR_ASSIGN_OR_RETURN(auto profile, method->Profile());
-    profiles.push_back(std::move(profile));
   }
   PrintTimes(first, std::move(times));
-  if (arguments.profile) PrintProfile(profiles);
+  XIR_RETURN_IF_ERROR(WriteProfile(arguments, profiles));
   if (!arguments.output_file.empty()) {
     XIR_RETURN_IF_ERROR(WriteRawOutputs(*method, arguments.output_file));
   }

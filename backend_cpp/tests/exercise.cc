@@ -9,7 +9,8 @@
 namespace xir::testing {
 namespace {
 
-Status RunOnOnes(Method* method) {
+// Runs the method on ones. With `profile` it is made a profile of as well, in every form.
+Status RunOnOnes(Method* method, bool profile) {
   std::vector<std::vector<uint8_t>> inputs(method->num_inputs());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* tensor = method->input(i).get<Tensor>();
@@ -22,7 +23,15 @@ Status RunOnOnes(Method* method) {
     if (inputs[i].empty()) inputs[i].reserve(1);
     XIR_RETURN_IF_ERROR(method->SetInput(i, inputs[i].data(), inputs[i].size(), tensor->bound));
   }
-  XIR_RETURN_IF_ERROR(method->Execute());
+  if (profile) {
+    XIR_ASSIGN_OR_RETURN(const Profile measured, method->ExecuteProfiled());
+    const Span<const Profile> executions(&measured, 1);
+    static_cast<void>(ProfileTable(executions, {}));
+    static_cast<void>(ProfileTrace(executions));
+    static_cast<void>(ProfileEtdump(executions));
+  } else {
+    XIR_RETURN_IF_ERROR(method->Execute());
+  }
   // Reading every byte of the results lets a sanitizer see where they are.
   unsigned sum = 0;
   for (size_t i = 0; i < method->num_outputs(); ++i) {
@@ -45,7 +54,8 @@ Status Exercise(Bytes bytes, uint64_t max_memory) {
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(bytes, options));
   for (const std::string& name : program->method_names()) {
     XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(name));
-    XIR_RETURN_IF_ERROR(RunOnOnes(method.get()));
+    XIR_RETURN_IF_ERROR(RunOnOnes(method.get(), /*profile=*/false));
+    XIR_RETURN_IF_ERROR(RunOnOnes(method.get(), /*profile=*/true));
   }
   return {};
 }

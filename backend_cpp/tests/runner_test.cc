@@ -193,11 +193,22 @@ XIR_TEST(runner_feeds_ones) {
 }
 
 XIR_TEST(runner_profiles) {
+  const TemporaryDirectory directory;
   const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small.pte";
-  const Run run = RunRunner("--model_path " + golden + " --profile --iterations 2");
+  const std::string trace = directory.path() + "/trace.json";
+  const std::string etdump = directory.path() + "/run.etdp";
+  const Run run = RunRunner("--model_path " + golden + " --profile --iterations 2 --profile-order" +
+                            " ran --profile-trace " + trace + " --etdump_path " + etdump);
   EXPECT(run.exit_status == 0);
-  EXPECT(Contains(run.output, "microseconds  delegate  operator"));
-  EXPECT(Contains(run.output, "         0  Convolution (NHWC, F32)"));
+  EXPECT(Contains(run.output, "forward: 2 executions, on average "));
+  EXPECT(Contains(run.output, "  Convolution (NHWC, F32)"));
+  EXPECT(Contains(run.output, "  delegate 0: overhead"));
+  const auto json = runner::ReadFile(trace);
+  EXPECT(json.ok() && json.value().front() == '{');
+  const auto dump = runner::ReadFile(etdump);
+  EXPECT(dump.ok() && std::memcmp(dump.value().data() + 8, "ED00", 4) == 0);
+  const Run without = RunRunner("--model_path " + golden + " --iterations 2");
+  EXPECT(!Contains(without.output, "overhead"));
 }
 
 XIR_TEST(runner_tells_what_is_wrong) {
@@ -215,6 +226,9 @@ XIR_TEST(runner_tells_what_is_wrong) {
         "the shape is fixed");
   fails("--model_path " + golden + ".pte --iterations 1 --output_dir /proc/x",
         "cannot create '/proc/x'");
+  fails("--model_path " + golden + ".pte --profile-order name", "is 'time' or 'ran', not 'name'");
+  fails("--model_path " + golden + ".pte --iterations 1 --profile-trace /proc/x",
+        "cannot write '/proc/x'");
 }
 
 }  // namespace xir::testing

@@ -7,10 +7,10 @@ The work is done by the C++ runtime (`backend_cpp/`); operators that it has no k
 """
 
 from xir.runtime._native import XirRuntimeError
+from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
     Method,
     MethodMetadata,
-    ProfileEvent,
     Program,
     Runtime,
     ValueInfo,
@@ -21,6 +21,8 @@ from xir.runtime.program import (
 __all__ = [
     "Method",
     "MethodMetadata",
+    "Origin",
+    "Profile",
     "ProfileEvent",
     "Program",
     "Runtime",

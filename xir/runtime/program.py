@@ -15,6 +15,7 @@ from xir.runtime.convert import inverse, tensor_input, torch_from_physical
 from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
 from xir.runtime.library import library_paths
+from xir.runtime.profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,16 +56,6 @@ class MethodMetadata:
         return len(self.outputs)
 
 
-@dataclass(frozen=True)
-class ProfileEvent:
-    """How long one operator took: a kernel, or one of the operators that XNNPACK made of a delegate's nodes."""
-
-    name: str
-    delegate: int | None
-    """The delegate that the operator is part of; None for a kernel."""
-    microseconds: float
-
-
 class Method:
     """An instance of a method, with memory of its own. Calls from several threads run one after the other; threads
     that are to run at once load an instance each. They share the packed weights.
@@ -74,14 +65,15 @@ class Method:
         self._native = native
         self._metadata = metadata
         self._inputs = inputs
+        self._profile: Profile | None = None
 
     @property
     def metadata(self) -> MethodMetadata:
         """What the method takes, answers, and is run by."""
         return self._metadata
 
-    def execute(self, inputs: Sequence[Any]) -> list[Any]:
-        """Run the method and answer its outputs, each in memory of its own.
+    def execute(self, inputs: Sequence[Any], *, profile: bool = False) -> list[Any]:
+        """Run the method and answer its outputs, each in memory of its own. With `profile`, `profile()` has its times.
 
         Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
         where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
@@ -98,14 +90,16 @@ class Method:
         as_numpy = any(isinstance(value, np.ndarray | np.generic) for value in inputs) and not any(
             is_torch_tensor(value) for value in inputs
         )
-        return [_output(value, as_numpy) for value in self._native.execute(given)]
+        outputs, profiled = self._native.execute(given, profile=profile)
+        if profiled is not None:
+            self._profile = Profile([profiled])
+        return [_output(value, as_numpy) for value in outputs]
 
-    def profile(self) -> list[ProfileEvent]:
-        """The operators of the last execution in the order in which they ran.
-
-        Raises XirRuntimeError unless the program was loaded with `profile=True` and the method has run.
-        """
-        return [ProfileEvent(*event) for event in self._native.profile()]
+    def profile(self) -> Profile:
+        """Where the last execution with `profile=True` spent its time. Raises XirRuntimeError if there was none."""
+        if self._profile is None:
+            raise _native.XirRuntimeError("no execution was profiled: execute(inputs, profile=True) is")
+        return self._profile
 
 
 class Program:
@@ -155,18 +149,17 @@ class Runtime:
         *,
         threads: int | None = None,
         max_memory: int | None = None,
-        profile: bool = False,
         kernels: Sequence[str | os.PathLike[str]] = (),
         data: Sequence[str | os.PathLike[str]] = (),
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
         `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
-        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default. `profile`
-        times each operator for `Method.profile`. `kernels` are shared libraries of kernels (`xir/kernel_library.h`),
-        which are asked before the runtime's own; such a library stays loaded in this process. `data` are `.ptd` files
-        with weights that the program names and does not hold; they are mapped. Raises XirRuntimeError where a file is
-        damaged or asks for what this runtime does not have.
+        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default.
+        `kernels` are shared libraries of kernels (`xir/kernel_library.h`), which are asked before the runtime's own;
+        such a library stays loaded in this process. `data` are `.ptd` files with weights that the program names and
+        does not hold; they are mapped. Raises XirRuntimeError where a file is damaged or asks for what this runtime
+        does not have.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -175,7 +168,6 @@ class Runtime:
         options: dict[str, Any] = {
             "threads": threads or 0,
             "max_memory": max_memory or 0,
-            "profile": profile,
             "library_paths": library_paths(),
             "kernels": [os.fspath(library) for library in kernels],
             "data": [os.fspath(path) for path in data],

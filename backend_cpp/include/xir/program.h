@@ -15,6 +15,7 @@
 
 #include "xir/kernel.h"
 #include "xir/kernel_registry.h"
+#include "xir/profile.h"
 #include "xir/source.h"
 #include "xir/span.h"
 #include "xir/status.h"
@@ -36,23 +37,12 @@ struct LoadOptions {
   uint64_t max_instructions = 10'000'000;
   // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories.
   std::vector<std::string> library_paths;
-  // Time each operator, for Method::Profile; costs some microseconds an operator.
-  bool profile = false;
   // .ptd files with what the program names and does not hold. A name must be in one of them alone.
   std::vector<Source> data;
   // The application's own kernels, asked before the portable ones.
   std::shared_ptr<const KernelRegistry> kernels;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
-};
-
-// How long one operator took in the last execution.
-struct ProfileEvent {
-  static constexpr size_t kNoDelegate = SIZE_MAX;
-
-  std::string name;               // a kernel's, or XNNPACK's for one of its operators
-  size_t delegate = kNoDelegate;  // the delegate that the operator is part of
-  double microseconds = 0;
 };
 
 // What an input or output is declared as.
@@ -137,9 +127,9 @@ class Method {
   // is none, the next one. It fails with kCancelled, and with that the request is done with.
   virtual void Cancel() = 0;
 
-  // The last execution's operators in the order in which they ran. Fails unless the program was
-  // loaded with LoadOptions::profile and has run.
-  virtual Result<std::vector<ProfileEvent>> Profile() const = 0;
+  // Executes, and tells what took how long. The first such execution makes XNNPACK runtimes of its
+  // own, which share the packed weights, and is as slow as a first execution.
+  virtual Result<Profile> ExecuteProfiled() = 0;
 };
 
 }  // namespace xir

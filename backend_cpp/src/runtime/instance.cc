@@ -1,7 +1,6 @@
 #include "runtime/instance.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -56,14 +55,21 @@ Status MethodInstance::CreateDelegates() {
   xnn_workspace_t workspace = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
   workspace_.reset(workspace);
-  XIR_ASSIGN_OR_RETURN(pthreadpool_t pool, program_->pool->handle());
-  for (size_t i = 0; i < plan_.weights.size(); ++i) {
-    auto delegate = XnnDelegate::Create(plan_.view->delegates[i], plan_.weights[i].get(), workspace,
-                                        pool, program_->options.profile);
-    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
-    delegates_.push_back(std::move(delegate).value());
-  }
+  XIR_ASSIGN_OR_RETURN(delegates_, MakeDelegates(/*profile=*/false));
   return {};
+}
+
+Result<std::vector<std::unique_ptr<XnnDelegate>>> MethodInstance::MakeDelegates(
+    bool profile) const {
+  XIR_ASSIGN_OR_RETURN(pthreadpool_t pool, program_->pool->handle());
+  std::vector<std::unique_ptr<XnnDelegate>> delegates;
+  for (size_t i = 0; i < plan_.weights.size(); ++i) {
+    auto delegate = XnnDelegate::Create(plan_.view->delegates[i], plan_.weights[i].get(),
+                                        workspace_.get(), pool, profile);
+    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
+    delegates.push_back(std::move(delegate).value());
+  }
+  return delegates;
 }
 
 std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
@@ -230,7 +236,7 @@ Status MethodInstance::RunKernel(KernelCall* call) {
 }
 
 Status MethodInstance::RunDelegate(const DelegateCall& call) {
-  return delegates_[call.delegate]->Execute(call.args);
+  return (profiling_ ? timed_delegates_ : delegates_)[call.delegate]->Execute(call.args);
 }
 
 Result<bool> MethodInstance::IsFalse(size_t condition) const {
@@ -244,12 +250,47 @@ Result<bool> MethodInstance::IsFalse(size_t condition) const {
   return std::any_of(flags, flags + tensor.numel(), [](uint8_t flag) { return flag == 0; });
 }
 
-Result<std::vector<ProfileEvent>> MethodInstance::Profile() const {
-  if (!program_->options.profile) {
-    return Fail(Code::kInvalidArgument, "the program was not loaded for profiling");
+Status MethodInstance::RunCall(Instruction* instruction) {
+  if (const auto* call = std::get_if<DelegateCall>(instruction)) return RunDelegate(*call);
+  return RunKernel(std::get_if<KernelCall>(instruction));
+}
+
+Status MethodInstance::RunProfiled(Instruction* instruction, size_t index) {
+  profiler_->BeginCall(index);
+  XIR_RETURN_IF_ERROR(RunCall(instruction));
+  profiler_->EndCall();
+  if (const auto* call = std::get_if<DelegateCall>(instruction)) {
+    return timed_delegates_[call->delegate]->ReadOperatorTimes(profiler_->operator_times());
   }
-  if (!has_run_) return Fail(Code::kInvalidArgument, "the method has not run yet");
-  return profile_;
+  uint64_t written = 0;
+  for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
+    written += memory_[value].get<Tensor>()->nbytes();
+  }
+  profiler_->set_result_bytes(written);
+  return {};
+}
+
+Status MethodInstance::CreateProfiler() {
+  if (profiler_ != nullptr) return {};
+  XIR_ASSIGN_OR_RETURN(timed_delegates_, MakeDelegates(/*profile=*/true));
+  std::vector<std::vector<std::string>> operators;
+  for (const auto& delegate : timed_delegates_) {
+    XIR_ASSIGN_OR_RETURN(std::vector<std::string> names, delegate->OperatorNames());
+    operators.push_back(std::move(names));
+  }
+  profiler_ = std::make_unique<Profiler>(program_->view, *plan_.view, operators);
+  return {};
+}
+
+Result<Profile> MethodInstance::ExecuteProfiled() {
+  XIR_RETURN_IF_ERROR(CreateProfiler());
+  profiling_ = true;
+  profiler_->Begin();
+  Status status = Execute();
+  Profile profile = profiler_->End();
+  profiling_ = false;
+  if (!status.ok()) return status;
+  return profile;
 }
 
 Status MethodInstance::CheckInputs() const {
@@ -264,8 +305,6 @@ Status MethodInstance::CheckInputs() const {
 
 Status MethodInstance::Execute() {
   XIR_RETURN_IF_ERROR(CheckInputs());
-  profile_.clear();
-  has_run_ = false;
   Status status = RunInstructions();
   // The caller's memory is lent for one execution, whether that succeeds or not.
   for (Input& input : inputs_) {
@@ -273,7 +312,6 @@ Status MethodInstance::Execute() {
     Status given_back = GiveBack(&input);
     if (status.ok()) status = std::move(given_back);
   }
-  has_run_ = status.ok();
   return status;
 }
 
@@ -287,33 +325,26 @@ Status MethodInstance::RunInstructions() {
       return Fail(Code::kCancelled, "cancelled before instruction ", next);
     }
     const size_t current = next++;
-    Instruction& instruction = instructions_[current];
-    XIR_RETURN_IF_ERROR(Run(&instruction, &next).In(NameOf(instruction, current)));
+    Status status = Run(current, &next);
+    if (!status.ok()) return std::move(status).In(NameOf(instructions_[current], current));
   }
   return {};
 }
 
-std::string MethodInstance::NameOf(const Instruction& instruction, size_t index) {
+std::string MethodInstance::NameOf(const Instruction& instruction, size_t index) const {
   const std::string name = "instruction " + std::to_string(index);
-  if (const auto* call = std::get_if<KernelCall>(&instruction)) {
-    return name + " ('" + call->plan->name + "')";
-  }
-  return std::holds_alternative<DelegateCall>(instruction) ? name + " (delegate)" : name;
+  if (std::holds_alternative<DelegateCall>(instruction)) return name + " (delegate)";
+  const auto* call = std::get_if<KernelCall>(&instruction);
+  if (call == nullptr) return name;
+  return name + " ('" + call->plan->name + "')" +
+         PlaceOfInstruction(program_->view, *plan_.view, index);
 }
 
-Status MethodInstance::Run(Instruction* instruction, size_t* next) {
-  if (const auto* call = std::get_if<DelegateCall>(instruction)) {
-    XIR_RETURN_IF_ERROR(RunDelegate(*call));
-    if (!program_->options.profile) return {};
-    return delegates_[call->delegate]->AppendProfile(call->delegate, &profile_);
-  }
-  if (auto* call = std::get_if<KernelCall>(instruction)) {
-    if (!program_->options.profile) return RunKernel(call);
-    const auto start = std::chrono::steady_clock::now();
-    XIR_RETURN_IF_ERROR(RunKernel(call));
-    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-    profile_.push_back({call->plan->name, ProfileEvent::kNoDelegate, time.count()});
-    return {};
+Status MethodInstance::Run(size_t index, size_t* next) {
+  Instruction* instruction = &instructions_[index];
+  if (std::holds_alternative<DelegateCall>(*instruction) ||
+      std::holds_alternative<KernelCall>(*instruction)) {
+    return profiling_ ? RunProfiled(instruction, index) : RunCall(instruction);
   }
   if (const auto* move = std::get_if<Move>(instruction)) return RunMove(*move);
   if (const auto* jump = std::get_if<JumpFalse>(instruction)) {

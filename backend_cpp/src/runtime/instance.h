@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "profile/profiler.h"
 #include "runtime/loaded_program.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
@@ -37,7 +38,7 @@ class MethodInstance final : public Method {
   Status SetInput(size_t index, double value) override;
   Status Execute() override;
   void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
-  Result<std::vector<ProfileEvent>> Profile() const override;
+  Result<Profile> ExecuteProfiled() override;
 
  private:
   struct Input {
@@ -72,6 +73,7 @@ class MethodInstance final : public Method {
                  MethodMemory memory)
       : program_(std::move(program)), plan_(plan), memory_(std::move(memory)) {}
   Status CreateDelegates();
+  Result<std::vector<std::unique_ptr<XnnDelegate>>> MakeDelegates(bool profile) const;
   void BindInputs();
   void BindInstructions();
   std::vector<Value*> Values(const std::vector<size_t>& indices);
@@ -79,11 +81,17 @@ class MethodInstance final : public Method {
   Status CheckInputs() const;
   // Runs the instructions from first to last.
   Status RunInstructions();
-  static std::string NameOf(const Instruction& instruction, size_t index);
-  Status Run(Instruction* instruction, size_t* next);
+  // "instruction 5 ('aten::add.out') at model.py:41"
+  std::string NameOf(const Instruction& instruction, size_t index) const;
+  // Runs instruction `index`; `next` is the one behind it, unless it jumps.
+  Status Run(size_t index, size_t* next);
   Status RunMove(const Move& move);
   Status RunKernel(KernelCall* call);
   Status RunDelegate(const DelegateCall& call);
+  Status RunCall(Instruction* instruction);
+  Status CreateProfiler();
+  // Runs a call of a kernel or a delegate, and notes how long it took.
+  Status RunProfiled(Instruction* call, size_t index);
   Result<bool> IsFalse(size_t condition) const;
   // Ends the loan of the caller's memory: no pointer to it is left.
   Status GiveBack(Input* input);
@@ -95,9 +103,12 @@ class MethodInstance final : public Method {
   XnnWorkspace workspace_;
   std::vector<std::unique_ptr<XnnDelegate>> delegates_;
   std::vector<Instruction> instructions_;
-  std::vector<ProfileEvent> profile_;  // of the last execution
-  bool has_run_ = false;
   std::atomic<bool> cancelled_{false};
+  // Once an execution was profiled. XNNPACK times operators for a runtime's life or not at all, so
+  // there are other ones for it, which share weights and workspace.
+  std::unique_ptr<Profiler> profiler_;
+  std::vector<std::unique_ptr<XnnDelegate>> timed_delegates_;
+  bool profiling_ = false;
 };
 
 }  // namespace xir

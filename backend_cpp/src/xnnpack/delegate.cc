@@ -172,29 +172,37 @@ Status XnnDelegate::Execute(KernelArgs args) {
   return {};
 }
 
-Status XnnDelegate::AppendProfile(size_t delegate, std::vector<ProfileEvent>* events) const {
-  // The first call tells the size that the second one fills.
-  const auto read = [this](xnn_profile_info info, auto* values) {
-    size_t size = 0;
-    xnn_status status =
-        xnn_get_runtime_profiling_info(runtime_.get(), info, 0, values->data(), &size);
-    if (status == xnn_status_out_of_memory) {
-      values->resize(size / sizeof(*values->data()));
-      status = xnn_get_runtime_profiling_info(runtime_.get(), info, size, values->data(), &size);
-    }
-    return CheckXnn(status, "tell how long its operators took");
-  };
-  std::vector<char> names;
-  std::vector<uint64_t> microseconds;
-  XIR_RETURN_IF_ERROR(read(xnn_profile_info_operator_name, &names));
-  XIR_RETURN_IF_ERROR(read(xnn_profile_info_operator_timing, &microseconds));
-  std::string_view rest(names.data(), names.size());
-  for (const uint64_t time : microseconds) {
+namespace {
+
+// The first call tells the size that the second one fills.
+template <typename T>
+Status ReadProfile(xnn_runtime_t runtime, xnn_profile_info info, std::vector<T>* values) {
+  size_t size = values->size() * sizeof(T);
+  xnn_status status = xnn_get_runtime_profiling_info(runtime, info, size, values->data(), &size);
+  if (status == xnn_status_out_of_memory) {
+    values->resize(size / sizeof(T));
+    status = xnn_get_runtime_profiling_info(runtime, info, size, values->data(), &size);
+  }
+  return CheckXnn(status, "tell how long its operators took");
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> XnnDelegate::OperatorNames() const {
+  std::vector<char> text;
+  XIR_RETURN_IF_ERROR(ReadProfile(runtime_.get(), xnn_profile_info_operator_name, &text));
+  std::vector<std::string> names;
+  std::string_view rest(text.data(), text.size());
+  while (!rest.empty()) {
     const size_t end = std::min(rest.find('\0'), rest.size());
-    events->push_back({std::string(rest.substr(0, end)), delegate, static_cast<double>(time)});
+    names.emplace_back(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return {};
+  return names;
+}
+
+Status XnnDelegate::ReadOperatorTimes(std::vector<uint64_t>* microseconds) const {
+  return ReadProfile(runtime_.get(), xnn_profile_info_operator_timing, microseconds);
 }
 
 }  // namespace xir

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "verify/program_view.h"
@@ -20,8 +21,8 @@ using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 class XnnDelegate {
  public:
   // Packs the weights if nobody has, and plans memory for the largest shapes. Delegates that never
-  // run at the same time may share `workspace`. `profile` has XNNPACK time each of its operators.
-  // `weights` are the graph's, and must outlive the delegate.
+  // run at the same time may share `workspace`. `weights` are the graph's, and must
+  // outlive the delegate. `profile` has XNNPACK look at the clock behind each of its operators.
   static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view, PackedGraph* weights,
                                                      xnn_workspace_t workspace,
                                                      pthreadpool_t threadpool, bool profile);
@@ -30,9 +31,10 @@ class XnnDelegate {
   // to the shapes that follow from its inputs'.
   Status Execute(KernelArgs args);
 
-  // Appends what each of XNNPACK's operators took in the last execution, in their order. Those are
-  // what XNNPACK made of the graph's nodes; it fuses and drops some.
-  Status AppendProfile(size_t delegate, std::vector<ProfileEvent>* events) const;
+  // XNNPACK's operators in the order in which they run. They are what it made of the graph's nodes.
+  Result<std::vector<std::string>> OperatorNames() const;
+  // What each of them took in the last execution, in whole microseconds. Both need `profile`.
+  Status ReadOperatorTimes(std::vector<uint64_t>* microseconds) const;
 
  private:
   struct External {

@@ -98,9 +98,9 @@ class Builder:
     def profile(self, program: EdgeProgram) -> list[str]:
         """The operators that XNNPACK made of the program, as xir's runtime ran them."""
         file = program.to_executorch().buffer
-        method = runtime.Runtime.get().load_program(file, profile=True).load_method("forward")
-        method.execute([torch.from_numpy(array) for array in self.inputs])
-        return [event.name for event in method.profile()]
+        method = runtime.Runtime.get().load_program(file).load_method("forward")
+        method.execute([torch.from_numpy(array) for array in self.inputs], profile=True)
+        return [event.name for event in method.profile().events if event.kind == "operator"]
 
 
 def arguments(params: Params) -> dict[str, Any]:

@@ -88,25 +88,6 @@ def test_dynamic_shapes():
         torch.testing.assert_close(plus_one, x[:rows] + 1)
 
 
-def test_profile():
-    method = Runtime.get().load_program(GOLDEN / "stock_portable.pte", profile=True).load_method()
-    with pytest.raises(XirRuntimeError, match="has not run yet"):
-        method.profile()
-    method.execute([np.load(path) for path in sorted(GOLDEN.glob("stock_portable.input_*.npy"))])
-    events = method.profile()
-    assert {event.name for event in events if event.delegate is None} == set(method.metadata.kernel_names)
-    assert all(event.microseconds >= 0 for event in events)
-
-    delegated = Runtime.get().load_program(GOLDEN / "stock_small.pte", profile=True).load_method()
-    for _ in range(2):
-        delegated.execute([IMAGE])
-        events = delegated.profile()
-        assert {event.delegate for event in events} == {None, *range(delegated.metadata.num_delegates)}
-        assert any("Convolution" in event.name for event in events)
-    with pytest.raises(XirRuntimeError, match="not loaded for profiling"):
-        load("stock_small.pte").profile()
-
-
 def test_calls_from_several_threads():
     method = load("stock_small.pte", threads=1)
     failures: list[str] = []

@@ -1,0 +1,65 @@
+#include "profile/debug_info.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace xir {
+namespace {
+
+constexpr int kMaxDepth = 8;
+// A hostile file can share one long list or text among all of its handles.
+constexpr size_t kMaxOrigins = 64;
+constexpr size_t kMaxText = 4096;
+
+// The element at `index`, if there is one.
+template <typename Vector>
+auto At(const Vector* vector, size_t index) {
+  return vector == nullptr || index >= vector->size()
+             ? typename Vector::return_type{}
+             : vector->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+
+}  // namespace
+
+DebugInfo::DebugInfo(Bytes data) {
+  if (data.size() < 8 || data.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) return;
+  data_.resize((data.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(data_.data(), data.data(), data.size());
+  const auto* copy = reinterpret_cast<const uint8_t*>(data_.data());
+  flatbuffers::Verifier verifier(copy, data.size(), kMaxDepth,
+                                 static_cast<flatbuffers::uoffset_t>(data.size() / 4));
+  if (debug::VerifyDebugInfoBuffer(verifier)) info_ = debug::GetDebugInfo(copy);
+}
+
+std::string DebugInfo::Text(uint32_t index) const {
+  const flatbuffers::String* text = At(info_->strings(), index);
+  return text == nullptr ? std::string()
+                         : std::string(text->c_str(), std::min<size_t>(text->size(), kMaxText));
+}
+
+std::vector<Origin> DebugInfo::OfHandle(uint32_t handle) const {
+  std::vector<Origin> origins;
+  if (info_ == nullptr || handle == kNoHandle) return origins;
+  const debug::Origins* list = At(info_->handles(), handle);
+  if (list == nullptr || list->items() == nullptr) return origins;
+  const size_t count = std::min<size_t>(list->items()->size(), kMaxOrigins);
+  for (size_t i = 0; i < count; ++i) {
+    const debug::Origin* origin = At(info_->origins(), At(list->items(), i));
+    if (origin == nullptr) continue;
+    origins.push_back({Text(origin->file()), origin->line(), Text(origin->module_()),
+                       Text(origin->op()), Text(origin->name())});
+  }
+  return origins;
+}
+
+std::vector<Origin> DebugInfo::OfInstruction(size_t plan, size_t instruction) const {
+  if (info_ == nullptr) return {};
+  const debug::Plan* entry = At(info_->plans(), plan);
+  if (entry == nullptr || entry->instructions() == nullptr ||
+      instruction >= entry->instructions()->size()) {
+    return {};
+  }
+  return OfHandle(At(entry->instructions(), instruction));
+}
+
+}  // namespace xir

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "debug_generated.h"
+#include "xir/profile.h"
+#include "xir/span.h"
+
+namespace xir {
+
+// What a file tells of where its parts come from (xir/schema/debug.fbs). Nothing depends on it, so
+// what is unsound in it is unknown, and no error.
+class DebugInfo {
+ public:
+  static constexpr uint32_t kNoHandle = 65535;  // ExecuTorch's mark of a node without one
+
+  DebugInfo() = default;
+  // Copies the data. Without data, or if it is damaged, nothing is known.
+  explicit DebugInfo(Bytes data);
+
+  // By XNode.debug_handle.
+  std::vector<Origin> OfHandle(uint32_t handle) const;
+  // By the indices of a plan and of an instruction of its first chain.
+  std::vector<Origin> OfInstruction(size_t plan, size_t instruction) const;
+
+ private:
+  std::string Text(uint32_t index) const;
+
+  std::vector<uint64_t> data_;  // aligned for the flatbuffer's scalars
+  const debug::DebugInfo* info_ = nullptr;
+};
+
+}  // namespace xir

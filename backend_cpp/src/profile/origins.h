@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/debug_info.h"
+#include "verify/program_view.h"
+#include "xir/profile.h"
+
+namespace xir {
+
+// Where the instructions and nodes of one method come from: as xir's debug information tells, else
+// by the frames of instructions, which ExecuTorch writes as well.
+class Origins {
+ public:
+  Origins(const ProgramView& program, const PlanView& plan);
+
+  std::vector<Origin> OfInstruction(size_t index) const;
+  // By the handle of a node.
+  std::vector<Origin> OfHandle(uint32_t handle) const { return debug_info_.OfHandle(handle); }
+
+ private:
+  DebugInfo debug_info_;
+  size_t plan_index_;
+  const program::ExecutionPlan* plan_;
+};
+
+// " at model.py:41" for an error in an instruction; "" where nothing is known.
+std::string PlaceOfInstruction(const ProgramView& program, const PlanView& plan, size_t index);
+
+}  // namespace xir

@@ -1,0 +1,153 @@
+#include "profile/profiler.h"
+
+#include <algorithm>
+
+#include "xir/dtype.h"
+#include "xnnpack/datatype.h"
+#include "xnnpack/node_values.h"
+#include "xnnpack/operator_map.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+std::string OperatorName(const program::Operator& op) {
+  std::string name(View(op.name()));
+  if (!View(op.overload()).empty()) name += "." + op.overload()->str();
+  return name;
+}
+
+// The bytes of a constant among an instruction's arguments.
+uint64_t ConstantBytes(const program::EValue& value) {
+  const auto* tensor = value.val_as_Tensor();
+  if (tensor == nullptr || tensor->data_buffer_idx() == 0 || tensor->allocation_info() != nullptr) {
+    return 0;
+  }
+  uint64_t bytes = ElementSize(static_cast<DType>(tensor->scalar_type()));
+  if (tensor->sizes() == nullptr) return bytes;
+  for (const int32_t size : *tensor->sizes()) bytes *= static_cast<uint64_t>(size);
+  return bytes;
+}
+
+// What a value of a graph takes at its largest.
+uint64_t ValueBytes(const graph::XNNTensorValue& tensor) {
+  uint64_t bits = DatatypeBits(ToXnnDatatype(tensor.datatype()));
+  if (tensor.dims() == nullptr) return bits / 8;
+  for (const uint32_t size : *tensor.dims()) bits *= size;
+  return bits / 8;
+}
+
+}  // namespace
+
+Profiler::Profiler(const ProgramView& program, const PlanView& plan,
+                   const std::vector<std::vector<std::string>>& operators)
+    : plan_(plan) {
+  const Origins origins(program, plan);
+  const auto* chains = plan.plan->chains();
+  const auto* instructions =
+      chains == nullptr || chains->size() == 0 ? nullptr : chains->Get(0)->instructions();
+  const size_t count = instructions == nullptr ? 0 : instructions->size();
+  for (size_t i = 0; i < count; ++i) instructions_.push_back(DescribeInstruction(i, origins));
+  for (size_t i = 0; i < operators.size(); ++i) {
+    operators_.push_back(DescribeOperators(i, operators[i], origins));
+  }
+}
+
+ProfileEvent Profiler::DescribeInstruction(size_t index, const Origins& origins) const {
+  ProfileEvent event;
+  event.instruction = index;
+  const program::ExecutionPlan& plan = *plan_.plan;
+  const program::Instruction& instruction =
+      *plan.chains()->Get(0)->instructions()->Get(static_cast<uoffset_t>(index));
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) {
+    event.kind = ProfileEvent::Kind::kDelegate;
+    event.delegate = static_cast<size_t>(call->delegate_index());
+    event.name = "delegate " + std::to_string(event.delegate);
+    return event;
+  }
+  const auto* call = instruction.instr_args_as_KernelCall();
+  if (call == nullptr) return event;
+  event.name = OperatorName(*plan.operators()->Get(static_cast<uoffset_t>(call->op_index())));
+  event.origins = origins.OfInstruction(index);
+  if (call->args() == nullptr) return event;
+  for (const int32_t argument : *call->args()) {
+    event.constant_bytes += ConstantBytes(*plan.values()->Get(static_cast<uoffset_t>(argument)));
+  }
+  return event;
+}
+
+std::vector<ProfileEvent> Profiler::DescribeOperators(size_t delegate,
+                                                      const std::vector<std::string>& names,
+                                                      const Origins& origins) const {
+  const GraphView& view = plan_.delegates[delegate];
+  const std::vector<MappedOperator> mapped = MapOperators(*view.graph, names);
+  std::vector<ProfileEvent> events;
+  for (size_t i = 0; i < names.size(); ++i) {
+    ProfileEvent& event = events.emplace_back();
+    event.kind = ProfileEvent::Kind::kOperator;
+    event.delegate = delegate;
+    // "Convolution (NHWC, F32) IGEMM"
+    const size_t end = std::min(names[i].find(") "), names[i].size());
+    event.name = names[i].substr(0, end + 1);
+    if (end < names[i].size()) event.microkernel = names[i].substr(end + 2);
+    event.origins = origins.OfHandle(mapped[i].debug_handle);
+    event.node = mapped[i].node;
+    if (event.node == MappedOperator::kUnknown) continue;
+    const NodeValues values =
+        ValuesOf(*view.graph->xnodes()->Get(static_cast<uoffset_t>(event.node)));
+    for (const uint32_t id : values.outputs) {
+      const auto value = view.values.find(id);
+      if (value != view.values.end()) event.result_bytes += ValueBytes(*TensorOf(*value->second));
+    }
+    for (const uint32_t id : values.inputs) {
+      const auto value = view.values.find(id);
+      if (value == view.values.end()) continue;
+      const graph::XNNTensorValue& tensor = *TensorOf(*value->second);
+      if (tensor.constant_buffer_idx() != 0) event.constant_bytes += ValueBytes(tensor);
+    }
+  }
+  return events;
+}
+
+void Profiler::Begin() {
+  calls_.clear();
+  begin_ = Clock::now();
+}
+
+void Profiler::BeginCall(size_t instruction) {
+  Call& call = calls_.emplace_back();
+  call.instruction = instruction;
+  call.start = Now();
+}
+
+void Profiler::EndCall() { calls_.back().end = Now(); }
+
+Profile Profiler::End() {
+  Profile profile;
+  profile.duration = Now();
+  profile.method = std::string(View(plan_.plan->name()));
+  for (const Call& call : calls_) {
+    ProfileEvent& event = profile.events.emplace_back(instructions_[call.instruction]);
+    event.start = call.start;
+    event.duration = call.end - call.start;
+    event.result_bytes = call.result_bytes;
+    if (event.kind != ProfileEvent::Kind::kDelegate) continue;
+    // A delegate takes shapes and pointers first, and its operators follow one another to the end.
+    double before = 0;
+    for (const uint64_t time : call.operators) before += static_cast<double>(time);
+    double start = call.start + std::max(0.0, call.end - call.start - before);
+    const std::vector<ProfileEvent>& described = operators_[event.delegate];
+    const size_t count = std::min(described.size(), call.operators.size());
+    for (size_t i = 0; i < count; ++i) {
+      ProfileEvent& each = profile.events.emplace_back(described[i]);
+      each.instruction = call.instruction;
+      each.start = start;
+      each.duration = static_cast<double>(call.operators[i]);
+      start += each.duration;
+    }
+  }
+  return profile;
+}
+
+}  // namespace xir

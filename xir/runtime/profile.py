@@ -1,0 +1,128 @@
+"""Where the time of executions went, and which part of the model that was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from xir.files import atomic_file
+from xir.runtime import _native
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A place in the model's source, as the compiler wrote it into the file; "" and 0 are unknown."""
+
+    file: str
+    line: int
+    """Counted from 1."""
+    module: str
+    """The path of the module instance, such as `features.0.1`."""
+    op: str
+    """The ATen operator, such as `aten::conv2d`."""
+    name: str
+    """Of the node in the exported graph."""
+
+
+@dataclass(frozen=True)
+class ProfileEvent:
+    """One thing that an execution did. The operators of a delegate follow its call and lie within its time."""
+
+    kind: Literal["kernel", "delegate", "operator"]
+    """A call of a kernel or of a delegate, or an operator that XNNPACK ran in a delegate."""
+    name: str
+    """The kernel's or XNNPACK's; `delegate 0` for a call of one."""
+    microkernel: str
+    """What kind of microkernel an operator runs, such as `GEMM`; "" where XNNPACK does not tell."""
+    instruction: int
+    """Of the method."""
+    delegate: int | None
+    """The delegate that is called, or that the operator is part of."""
+    node: int | None
+    """The node of the delegate's graph that the operator computes.
+
+    XNNPACK fuses, drops and inserts some; None where that leaves a doubt.
+    """
+    start: float
+    """Microseconds from the beginning of the execution."""
+    duration: float
+    """Microseconds. XNNPACK counts whole ones, rounded down."""
+    result_bytes: int
+    """What it writes; an operator at the graph's largest shapes."""
+    constant_bytes: int
+    """The weights that it reads, as the file has them."""
+    origins: tuple[Origin, ...]
+    """Several where ops were fused, none where nothing is known."""
+
+
+class Profile:
+    """Where one execution of a method, or several, spent their time. `a + b` has the executions of both."""
+
+    def __init__(self, executions: Iterable[_native.Profile]):
+        self._executions = list(executions)
+
+    def __add__(self, other: Profile) -> Profile:
+        return Profile([*self._executions, *other._executions])
+
+    def __len__(self) -> int:
+        return len(self._executions)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return self._executions[0].method
+
+    @property
+    def durations(self) -> list[float]:
+        """Microseconds of each execution by the wall clock."""
+        return [execution.duration for execution in self._executions]
+
+    @cached_property
+    def executions(self) -> list[list[ProfileEvent]]:
+        """What each execution did, in order."""
+        return [[_event(fields) for fields in execution.events] for execution in self._executions]
+
+    @property
+    def events(self) -> list[ProfileEvent]:
+        """What the last execution did, in order."""
+        return self.executions[-1]
+
+    def table(self, *, order: Literal["time", "ran"] = "time", width: int | None = None) -> str:
+        """Tables for people: each operator with its share of the time, then totals by kind of operator and by module.
+
+        Times are means over the executions. Lines are sorted by time, or as they `ran`, and are as wide as the terminal
+        unless `width` says how many characters they may have.
+        """
+        columns = width or shutil.get_terminal_size((120, 24)).columns
+        return _native.profile_table(self._executions, by_time=order == "time", width=columns)
+
+    def to_trace(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A trace in Chrome's JSON format, which ui.perfetto.dev opens; written to `path` as well, if there is one."""
+        trace = _native.profile_trace(self._executions)
+        if path is not None:
+            _write(path, trace.encode())
+        return trace
+
+    def to_etdump(self, path: str | os.PathLike[str] | None = None) -> bytes:
+        """An ETDump, which ExecuTorch's Inspector reads; written to `path` as well, if there is one."""
+        etdump = _native.profile_etdump(self._executions)
+        if path is not None:
+            _write(path, etdump)
+        return etdump
+
+
+def _event(fields: dict[str, Any]) -> ProfileEvent:
+    origins = tuple(Origin(*origin) for origin in fields.pop("origins"))
+    return ProfileEvent(**fields, origins=origins)
+
+
+def _write(path: str | os.PathLike[str], content: bytes) -> None:
+    with atomic_file(os.fspath(path)) as file:
+        file.write(content)
