@@ -176,9 +176,10 @@ def label(node: xnnpack.NodeOp) -> str:
 
 
 def functions() -> dict[str, ast.FunctionDef]:
-    """Every function of the rules' modules, by name."""
-    folder = Path(inspect.getfile(legalizations)).parent
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py")))
+    """Every function of the rules' modules, and of the analyses that they ask, by name."""
+    rules = Path(inspect.getfile(legalizations)).parent
+    paths = [*sorted((rules.parents[1] / "analysis").glob("*.py")), *sorted(rules.glob("*.py"))]
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

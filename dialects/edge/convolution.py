@@ -75,3 +75,8 @@ ROWS = [
         "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor",
         "Transposed convolution of NCHW.", infer=_convolution),
 ]  # fmt: skip
+
+
+def is_transposed(op: EdgeOp) -> bool:
+    """Whether a convolution op spreads instead of gathering."""
+    return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))

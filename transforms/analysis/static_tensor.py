@@ -21,6 +21,7 @@ from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
 from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE, integer_range, parameters
+from xir.transforms.analysis.refusal import RefusalError
 
 i4 = IntegerType(4)
 
@@ -230,3 +231,21 @@ def static_integers(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
     if tensor is None or element is None:
         return None
     return replace(tensor, array=quantised(tensor.numbers(), element, integer_range(owner)), element=element.storage)
+
+
+def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
+    """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
+    tensor = static_tensor(value, ctx)
+    if tensor is None:
+        raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
+    return tensor
+
+
+def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
+    """The numbers of a static value, bf16 widened; RefusalError, naming it as `what`, if computed at run time."""
+    return static_operand(value, what, ctx).numbers()
+
+
+def static_name(value: SSAValue) -> str:
+    """The name of a static value, to derive the names of its rewritten forms from."""
+    return (isinstance(value.owner, edge.ConstantOp) and value.owner.resource) or "constant"

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
-from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
-from xir.dialects import edge, xnnpack
-from xir.dialects.xnnpack.interfaces import moves_data
-from xir.transforms.xnnpack.legalizations.quantization import is_looked_through
+from xir.dialects import edge
+from xir.transforms.analysis.looked_through import is_looked_through
 
 
 @dataclass
@@ -26,21 +24,15 @@ class Lowered:
 
     ops: list[Operation]
     values: Sequence[SSAValue]
-
-    @property
-    def nodes(self) -> list[xnnpack.NodeOp]:
-        """The XNNPACK nodes there are to run; constants are none."""
-        return [op for op in self.ops if isinstance(op, xnnpack.NodeOp)]
+    node_count: int
+    """How many of the ops there are to run; constants are none."""
+    only_moves: bool
+    """Whether nothing is computed."""
 
     @property
     def does_nothing(self) -> bool:
         """Whether the results are values that were there before."""
         return all(value.owner not in self.ops for value in self.values)
-
-    @property
-    def only_moves(self) -> bool:
-        """Whether nothing is computed."""
-        return all(moves_data(node) for node in self.nodes)
 
 
 def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list[Operation]:
@@ -102,14 +94,6 @@ def is_unread(op: Operation, lowered: dict[Operation, Lowered], unread: set[Oper
 def computes_sizes(op: Operation) -> bool:
     """Whether an op's results are numbers: what a size is, not what a tensor holds."""
     return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
-
-
-def erase_dead(block: Block) -> None:
-    """Erase edge ops whose results nobody uses, such as those on sizes that delegated ops no longer read."""
-    for op in reversed(list(block.ops)):
-        if isinstance(op, edge.EdgeOp) and is_trivially_dead(op):
-            op.detach()
-            op.erase()
 
 
 def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:

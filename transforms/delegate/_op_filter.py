@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from xir.dialects import edge
-from xir.transforms.xnnpack.legalizations import RefusalError
+from xir.transforms.analysis.refusal import RefusalError
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ from xdsl.dialects.builtin import ModuleOp, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.dialects.edge.convolution import is_transposed
+from xir.dialects.edge.types import element_of, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.location import fused_location
 from xir.ir.passes import XirPass
-from xir.transforms.xnnpack.legalizations.convolution import batch_norm_affine, is_transposed
-from xir.transforms.xnnpack.legalizations.rule import RefusalError, operand, static_array, static_name
+from xir.transforms.analysis.batch_norm import batch_norm_affine
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.static_tensor import static_array, static_name
 
 BATCH_NORMS = ("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
 WEIGHTED = (
@@ -67,22 +69,22 @@ class FoldBatchNormPass(XirPass):
 
 def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
     """Fold one batch norm; RefusalError if something is not constant, nothing if there is no op to fold into."""
-    value = operand(norm, "input")
+    value = norm.required("input")
     producer = value.owner
     if not isinstance(producer, edge.EdgeOp) or producer.name not in WEIGHTED or not value.has_one_use():
         return
     # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
-    if rank_of(value) != rank_of(operand(producer, "weight")) or element_type(value) not in FOLDED:
+    if len(shape_of(value)) != len(shape_of(producer.required("weight"))) or element_of(value) not in FOLDED:
         return
     scale, shift = batch_norm_affine(norm, ctx)
-    weight, bias = operand(producer, "weight"), producer.tensor("bias")
+    weight, bias = producer.required("weight"), producer.tensor("bias")
     new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
     new_bias = shift if bias is None else shift + static_array(bias, "bias", ctx) * scale
-    if element_type(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
+    if element_of(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
         return
 
     arguments: dict[str, object] = {name: producer.value(name) for name in producer.schema.values}
-    arguments["input"] = operand(producer, "input")
+    arguments["input"] = producer.required("input")
     arguments["weight"] = constant(new_weight, weight, static_name(weight), ctx, norm)
     arguments["bias"] = constant(new_bias, weight, static_name(weight if bias is None else bias), ctx, norm)
     folded = type(producer).build_from(
@@ -111,7 +113,7 @@ def scaled_weight(op: edge.EdgeOp, weight: np.ndarray, scale: np.ndarray) -> np.
 
 def constant(array: np.ndarray, like: SSAValue, name: str, ctx: XirContext, before: edge.EdgeOp) -> SSAValue:
     """A constant op in front of `before`, with the element type of `like`."""
-    op = edge.ConstantOp(make_dense(array, ctx, name, element_type(like)), before.location)
+    op = edge.ConstantOp(make_dense(array, ctx, name, element_of(like)), before.location)
     block = before.parent
     assert block is not None
     block.insert_op_before(op, before)

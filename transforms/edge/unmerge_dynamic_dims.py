@@ -12,11 +12,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.xnnpack.base import Shape, rank_of
+from xir.dialects.edge.types import Shape, shape_of
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
+from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.sizes import SMALLEST, OpenSizes
-from xir.transforms.delegate._groups import erase_dead
 
 VIEWS = ("edge.view", "edge._unsafe_view")
 
@@ -66,7 +66,7 @@ class Unmerger:
                 self.view(op)
             elif op.name == "edge.linear" and isinstance(op, edge.EdgeOp):
                 self.linear(op)
-        erase_dead(self.block)
+        erase_dead_ops(self.block, edge.EdgeOp)
 
     def view(self, op: edge.EdgeOp) -> None:
         """A view of permuted dimensions that another view merged."""
@@ -153,7 +153,7 @@ class Unmerger:
 
 def through_permutations(value: SSAValue) -> tuple[SSAValue, list[int]]:
     """What `value` is a permutation of, and the permutation."""
-    rank = rank_of(value)
+    rank = len(shape_of(value))
     perm = list(range(rank))
     while isinstance(op := value.owner, edge.EdgeOp) and op.name in ("edge.permute", "edge.transpose.int"):
         step = list(range(rank))

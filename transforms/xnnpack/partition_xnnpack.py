@@ -21,17 +21,19 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
 from xir.ir.provenance import ORIGINS, set_origins
+from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
 from xir.transforms.delegate._groups import (
     Lowered,
     assign_levels,
     computes_sizes,
-    erase_dead,
     groups_of,
     is_unread,
     islands,
@@ -39,10 +41,9 @@ from xir.transforms.delegate._groups import (
     unread_ops,
 )
 from xir.transforms.delegate._op_filter import Selection, op_names
-from xir.transforms.delegate._outline import outline
+from xir.transforms.xnnpack._outline import outline
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder, RefusalError
-from xir.transforms.xnnpack.legalizations.quantization import is_looked_through
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
@@ -146,7 +147,7 @@ class PartitionXnnpackPass(XirPass):
             groups = groups_of(levels, lowered)
             reorder(block, ops, levels, lowered)
         for group in groups:
-            if (nodes := sum(len(lowered[op].nodes) for op in group)) < self.min_ops:
+            if (nodes := sum(lowered[op].node_count for op in group)) < self.min_ops:
                 refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
                 for op in group:
                     lowering.take_out(op, lowered, refusal)
@@ -155,7 +156,7 @@ class PartitionXnnpackPass(XirPass):
         for group in groups:
             if group[0] in lowered:
                 outline(group, lowered, self.target)
-        erase_dead(block)
+        erase_dead_ops(block, edge.EdgeOp)
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class Lowering:
 
     def lower_all(self, block: Block) -> dict[Operation, Lowered]:
         """Lower the ops of a block that can be; those that are dead or do nothing are gone afterwards."""
-        erase_dead(block)
+        erase_dead_ops(block, edge.EdgeOp)
         lowered: dict[Operation, Lowered] = {}
         sizes = OpenSizes(block)
         edge_ops = [op for op in block.ops if isinstance(op, edge.EdgeOp) and not computes_sizes(op)]
@@ -230,7 +231,8 @@ class Lowering:
         if (origins := op.attributes.get(ORIGINS)) is not None:
             for built in builder.ops:
                 built.attributes[ORIGINS] = origins
-        return Lowered(builder.ops, values)
+        nodes = [op for op in builder.ops if isinstance(op, xnnpack.NodeOp)]
+        return Lowered(builder.ops, values, len(nodes), all(map(moves_data, nodes)))
 
     def check(self, node: xnnpack.NodeOp) -> None:
         """RefusalError unless XNNPACK runs the node. Each kind of node is looked at once."""

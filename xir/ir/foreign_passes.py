@@ -9,7 +9,7 @@ from typing import Self
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.exceptions import PassFailedException
 
 from xir.ir.context import XirContext
@@ -32,7 +32,9 @@ def adapted(make: Callable[[], type[ModulePass]]) -> Callable[[], type[XirPass]]
 
             @classmethod
             def from_options(cls, options: Mapping[str, str]) -> Self:
-                args = {name: tuple(text.split(",")) if text else () for name, text in options.items()}
+                args: dict[str, ParameterListType] = {
+                    name: tuple(text.split(",")) if text else () for name, text in options.items()
+                }
                 return cls(foreign.from_spec(ArgSpec(foreign.name, args)))
 
         AdaptedPass.name = foreign.name

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from types import UnionType
 from typing import Union, get_args, get_origin
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
@@ -35,6 +35,14 @@ def rewrite_patterns(root: Operation, patterns: Iterable[RewritePattern], *, era
     while sweeps < MAX_SWEEPS and driver.sweep():
         sweeps += 1
     return sweeps > 0
+
+
+def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
+    """Erase a block's ops of a kind that have no effect and whose results nobody uses, chains from their end."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, kind) and is_trivially_dead(op):
+            op.detach()
+            op.erase()
 
 
 def matched_types(pattern: RewritePattern) -> tuple[type[Operation], ...]:

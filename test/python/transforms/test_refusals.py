@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[3]
 PARTITION = ("xnnpack/partition_xnnpack.py", "delegate/_op_filter.py", "xnnpack/_stays_float.py")
 SOURCES = [
     *(ROOT / "transforms" / name for name in PARTITION),
+    *sorted((ROOT / "transforms" / "analysis").glob("*.py")),
     *sorted((ROOT / "transforms" / "xnnpack" / "legalizations").glob("*.py")),
 ]
 

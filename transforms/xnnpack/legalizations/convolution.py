@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.convolution import is_transposed
 from xir.dialects.xnnpack.base import rank_of, u32s
-from xir.ir.context import XirContext
+from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.static_tensor import StaticTensor, is_static
 from xir.transforms.xnnpack.legalizations.rule import (
     NCHW_TO_NHWC,
@@ -20,7 +20,6 @@ from xir.transforms.xnnpack.legalizations.rule import (
     RefusalError,
     operand,
     rule,
-    static_array,
 )
 from xir.transforms.xnnpack.legalizations.slicing import pad_with
 
@@ -98,11 +97,6 @@ def with_smaller_adjustment(
     return image, (padding[0], ends[1], ends[0], padding[3]), (kept[0], kept[1])
 
 
-def is_transposed(op: edge.EdgeOp) -> bool:
-    """Whether a convolution op spreads instead of gathering."""
-    return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))
-
-
 def image_shape(b: NodeBuilder, value: SSAValue, dims: int) -> tuple[int, int, int, int]:
     """The NCHW shape of an activation with `dims` spatial dimensions, which may lack the batch."""
     shape = b.shape(value)
@@ -137,26 +131,3 @@ def by_running_statistics(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
     product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
     return b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))
-
-
-def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
-    """(scale, shift), fp32 by channel, of a batch norm in inference; computed in double.
-
-    RefusalError if its statistics are used or missing, or its parameters are not static.
-    """
-    if any(result.first_use is not None for result in op.results[1:]):
-        raise RefusalError("its saved statistics are used")
-    mean, variance, weight, bias = (
-        None if value is None else static_array(value, what, ctx).astype(np.float64)
-        for what in ("running_mean", "running_var", "weight", "bias")
-        for value in (op.tensor(what),)
-    )
-    if mean is None or variance is None:
-        raise RefusalError("it keeps no running statistics")
-    scale = 1.0 / np.sqrt(variance + op.value("eps"))
-    if weight is not None:
-        scale = scale * weight
-    shift = -mean * scale
-    if bias is not None:
-        shift = shift + bias
-    return scale.astype(np.float32), shift.astype(np.float32)

@@ -7,7 +7,7 @@ a plain tensor of integers; a cast stands wherever a rule crosses that border.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
@@ -86,17 +86,3 @@ def quantised_at_run_time(op: edge.EdgeOp) -> SSAValue | None:
         return None
     same = chooser.operands[0] is writer.operands[0] and list(op.operands[1:]) == list(writer.operands[1:])
     return writer.operands[0] if same else None
-
-
-def is_looked_through(op: Operation) -> bool:
-    """Whether the rules of an op's users look through it, so that it is lowered only if somebody else wants it."""
-    if not isinstance(op, edge.EdgeOp) or op.name not in CHOOSE | QUANTISE | DEQUANTISE:
-        return False
-    if op.name in CHOOSE:
-        return True
-    return is_static(op.results[0]) or (op.name in QUANTISE and is_chosen(op))
-
-
-def is_chosen(op: edge.EdgeOp) -> bool:
-    """Whether an op quantises with a scale that is chosen at run time."""
-    return any(isinstance(value.owner, edge.EdgeOp) and value.owner.name in CHOOSE for value in op.operands[1:])

@@ -32,8 +32,15 @@ from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, t
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
+from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import OpenSize, OpenSizes
-from xir.transforms.analysis.static_tensor import StaticTensor, static_tensor, stored_as
+from xir.transforms.analysis.static_tensor import (
+    StaticTensor,
+    static_array,
+    static_name,
+    static_operand,
+    stored_as,
+)
 from xir.transforms.xnnpack.legalizations.reshaping import composed_reshape
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -71,15 +78,6 @@ Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501
 
 NCHW_TO_NHWC = (0, 2, 3, 1)
 NHWC_TO_NCHW = (0, 3, 1, 2)
-
-
-class RefusalError(Exception):
-    """XNNPACK cannot compute the op. `reason` completes "not delegated: …"; `hint` is the change that would help."""
-
-    def __init__(self, reason: str, hint: str | None = None):
-        super().__init__(reason)
-        self.reason = reason
-        self.hint = hint
 
 
 class NodeBuilder:
@@ -253,30 +251,12 @@ def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
     return element == bf16 and not moves_data(op) and not isinstance(op, xnnpack.ConvertOp)
 
 
-def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
-    """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
-    tensor = static_tensor(value, ctx)
-    if tensor is None:
-        raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
-    return tensor
-
-
 def has_number(element: Attribute, value: int) -> bool:
     """Whether a whole number is one of an element type's; what is no integer type rounds it."""
     if not isinstance(element, IntegerType):
         return True
     low, high = storage_limits(element)
     return low <= value <= high
-
-
-def static_array(value: SSAValue, what: str, ctx: XirContext) -> np.ndarray:
-    """The numbers of a static value, bf16 widened; RefusalError, naming it as `what`, if computed at run time."""
-    return static_operand(value, what, ctx).numbers()
-
-
-def static_name(value: SSAValue) -> str:
-    """The name of a static value, to derive the names of its rewritten forms from."""
-    return (isinstance(value.owner, edge.ConstantOp) and value.owner.resource) or "constant"
 
 
 Rule = Callable[[edge.EdgeOp, NodeBuilder], SSAValue | Sequence[SSAValue]]

@@ -1,0 +1,94 @@
+"""Layers: the table of docs/architecture.md says what each part may import, and this holds it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TABLE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def table() -> dict[str, set[str]]:
+    """Part -> the parts that it may import, as the table under "Layers" lists them."""
+    text = TABLE.split("## Layers\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([^|]+)` \|([^|]*)\|$", text, re.MULTILINE)
+    return {name: set(re.findall(r"`([^`]+)`", allowed)) for name, allowed in rows}
+
+
+LAYERS = table()
+
+
+def part_of(module: str) -> str | None:
+    """The part with the longest name that a module is in; None for what has no row."""
+    found = [name for name in LAYERS if module == name or module.startswith(f"{name}.")]
+    return max(found, key=len, default=None)
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for folder, prefix in ((ROOT / "xir" / "ir", "xir.ir"), (ROOT / "dialects", "xir.dialects"),
+                           (ROOT / "transforms", "xir.transforms"), (ROOT / "xir" / "importer", "xir.importer"),
+                           (ROOT / "xir" / "emitter", "xir.emitter")):  # fmt: skip
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            yield ".".join([prefix, *(part for part in parts if part != "__init__")]), path
+
+
+def imported(module: str, path: Path) -> Iterator[str]:
+    """The modules of xir that a module imports, anywhere in it but for type checking."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing = {id(inner) for node in ast.walk(tree) if is_type_checking(node) for inner in ast.walk(node)}
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if id(node) in typing:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("xir."))
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            if base.startswith("xir"):
+                yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def violations() -> list[tuple[str, str]]:
+    """(module, part) of each import that the table does not allow."""
+    found: set[tuple[str, str]] = set()
+    for module, path in modules():
+        own = part_of(module)
+        assert own is not None, f"{module} has no row in the table"
+        for name in imported(module, path):
+            part = part_of(name)
+            if part is not None and part != own and part not in LAYERS[own]:
+                found.add((module, part))
+    return sorted(found)
+
+
+def test_the_table_is_read() -> None:
+    assert LAYERS["xir.ir"] == {"xir.dialects.registry"}
+    assert "xir.ir" in LAYERS["xir.dialects.xnnpack"]
+
+
+def test_no_import_leaves_its_layer() -> None:
+    assert violations() == []
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_imports_none_that_imports_it(name: str) -> None:
+    seen, pending = set[str](), list(LAYERS[name])
+    while pending:
+        other = pending.pop()
+        if other not in seen:
+            seen.add(other)
+            pending += LAYERS.get(other, ())
+    assert name not in seen

@@ -1,0 +1,33 @@
+"""What a batch norm in inference computes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xir.dialects import edge
+from xir.ir.context import XirContext
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.static_tensor import static_array
+
+
+def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
+    """(scale, shift), fp32 by channel, of a batch norm in inference; computed in double.
+
+    RefusalError if its statistics are used or missing, or its parameters are not static.
+    """
+    if any(result.first_use is not None for result in op.results[1:]):
+        raise RefusalError("its saved statistics are used")
+    mean, variance, weight, bias = (
+        None if value is None else static_array(value, what, ctx).astype(np.float64)
+        for what in ("running_mean", "running_var", "weight", "bias")
+        for value in (op.tensor(what),)
+    )
+    if mean is None or variance is None:
+        raise RefusalError("it keeps no running statistics")
+    scale = 1.0 / np.sqrt(variance + op.value("eps"))
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale
+    if bias is not None:
+        shift = shift + bias
+    return scale.astype(np.float32), shift.astype(np.float32)
