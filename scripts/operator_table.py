@@ -175,31 +175,44 @@ def label(node: xnnpack.NodeOp) -> str:
     return f"{name} {kind.data}" if isinstance(kind, KINDED) else name
 
 
-def functions() -> dict[str, ast.FunctionDef]:
-    """Every function of the rules' modules, and of the analyses that they ask, by name."""
-    rules = Path(inspect.getfile(legalizations)).parent
-    paths = [*sorted((rules.parents[1] / "analysis").glob("*.py")), *sorted(rules.glob("*.py"))]
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
-    return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+class Functions:
+    """The functions of the rules' modules and of the analyses that they ask; equal names in two modules are two."""
+
+    def __init__(self) -> None:
+        rules = Path(inspect.getfile(legalizations)).parent
+        self.defined: dict[tuple[str, str], ast.FunctionDef] = {}
+        self.imported: dict[tuple[str, str], tuple[str, str]] = {}
+        for path in (*rules.glob("*.py"), *(rules.parents[1] / "analysis").glob("*.py")):
+            module = ".".join(("xir", *path.relative_to(rules.parents[2]).with_suffix("").parts))
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef):
+                    self.defined[module, node.name] = node
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    self.imported |= {(module, alias.name): (node.module, alias.name) for alias in node.names}
+
+    def find(self, module: str, name: str) -> tuple[str, str] | None:
+        """The function that a name in a module stands for."""
+        place = self.imported.get((module, name), (module, name))
+        return place if place in self.defined else None
 
 
-FUNCTIONS = functions()
+FUNCTIONS = Functions()
 
 
 def refusals(rule: object) -> list[str]:
     """The texts of the refusals in a rule and in the functions that it calls, "…" for what depends on the op."""
-    name = getattr(rule, "__name__", "")
-    pending, seen, texts = [name], {name}, dict[str, None]()
+    first = FUNCTIONS.find(getattr(rule, "__module__", ""), getattr(rule, "__name__", ""))
+    pending, seen, texts = [first] if first else [], {first}, dict[str, None]()
     while pending:
-        function = FUNCTIONS.get(pending.pop())
-        for node in ast.walk(function) if function else ():
+        place = pending.pop()
+        for node in ast.walk(FUNCTIONS.defined[place]):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
             if node.func.id == "RefusalError" and (text := reason(node.args[0])):
                 texts[text] = None
-            elif node.func.id in FUNCTIONS and node.func.id not in seen:
-                seen.add(node.func.id)
-                pending.append(node.func.id)
+            elif (called := FUNCTIONS.find(place[0], node.func.id)) is not None and called not in seen:
+                seen.add(called)
+                pending.append(called)
     return list(texts)
 
 
