@@ -74,10 +74,30 @@ fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make
 op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; half an hour
 	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md
 
+.PHONY: fuzz-loader
+fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels for TIME (300) seconds; needs clang
+	scripts/setup.sh --clang
+	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Debug \
+	    -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON -DXIR_BUILD_RUNNER=OFF
+	cmake --build build/fuzz
+	$(BIN)/python scripts/fuzz_loader.py --time $(or $(TIME),300)
+
+.PHONY: fuzz-text
+fuzz-text: build ## Lit files with mistakes in them through xir-opt for TIME (300) seconds
+	$(BIN)/python scripts/fuzz_text.py --time $(or $(TIME),300)
+
+.PHONY: fuzz-differential
+fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and in stock ExecuTorch
+	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
+	cmake --build build/sanitize --target xir_fuzz_replay
+	$(BIN)/python scripts/fuzz_differential.py --count $(or $(COUNT),1000)
+
+SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
+    -DXIR_BUILD_TESTS=ON
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
-	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug \
-	    -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_BUILD_TESTS=ON
+	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --output-on-failure
 

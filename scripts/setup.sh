@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine to build and test xir: system packages, then a virtual environment with the pinned Python packages.
 # usage: scripts/setup.sh VENV_DIRECTORY
+#        scripts/setup.sh --clang             Clang alone, which `make fuzz-loader` needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
@@ -55,6 +56,15 @@ install_system_packages() {
   printf 'Install them, then run the same command again:\n    sudo apt-get install %s\n' "$*" >&2
   exit 1
 }
+
+if [[ $venv == --clang ]]; then
+  # libFuzzer and Clang's sanitizers are a package of their own, named after Clang's version.
+  has_command clang++ || install_system_packages clang
+  if [[ ! -e $(clang++ -print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a ]]; then
+    install_system_packages "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+  fi
+  exit
+fi
 
 python=$(find_python)
 read -ra missing <<< "$(missing_packages | xargs)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i32
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -44,14 +44,40 @@ def _dequantize(
     return infer
 
 
+def _block_counts(op: EdgeOp) -> list[int]:
+    """How many blocks each dimension of `input` holds, open where the dimension is."""
+    shape, block = shape_of(op.tensor("input")), op.value("block_size")
+    if len(block) != len(shape):
+        raise VerifyException(f"block_size has {len(block)} elements for a tensor of rank {len(shape)}")
+    counts: list[int] = []
+    for axis, (size, each) in enumerate(zip(shape, block, strict=True)):
+        if size == DYNAMIC_INDEX:
+            counts.append(1 if each == size else DYNAMIC_INDEX)
+            continue
+        if each <= 0 or size % each:
+            raise VerifyException(f"blocks of {each} do not divide the {size} indices of dimension {axis}")
+        counts.append(size // each)
+    return counts
+
+
+def _choose(op: EdgeOp) -> Sequence[Attribute]:
+    """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
+    shape, block, counts = shape_of(op.tensor("input")), op.value("block_size"), _block_counts(op)
+    if not op.value("keepdim"):
+        counts = [count for size, each, count in zip(shape, block, counts, strict=True) if each == 1 or each != size]
+    scale = op.value("scale_dtype") or element_of(op.tensor("input"))
+    # Libraries differ in the type of zero points where none is asked for.
+    made = op.results[1].type if len(op.results) == 2 else None
+    zero_point = op.value("zero_point_dtype") or (made.element_type if isinstance(made, TensorType) else i32)
+    return tensor_type(scale, tuple(counts)), tensor_type(zero_point, tuple(counts))
+
+
 def _affine(dtype: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
     """torchao's ops: a scale for each block of `block_size`, which has the input's rank."""
 
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        shape, block = shape_of(op.tensor("input")), op.value("block_size")
-        if len(block) != len(shape):
-            raise VerifyException(f"block_size has {len(block)} elements for a tensor of rank {len(shape)}")
-        return (tensor_type(op.value(dtype), shape),)
+        _block_counts(op)
+        return (tensor_type(op.value(dtype), shape_of(op.tensor("input"))),)
 
     return infer
 
@@ -102,7 +128,7 @@ ROWS = [
     row("torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, "
         "Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, "
         "ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)",
-        "Scales and zero points for the range of each block of block_size."),
+        "Scales and zero points for the range of each block of block_size.", infer=_choose),
     row("torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
         "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
         "clamp(round(input / scale) + zero_point, quant_min, quant_max), the parameters by block.",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -67,7 +67,7 @@ def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
     zero_points = None if given is None else known(given, ctx)
     if scales is None or (given is not None and zero_points is None):
         return None
-    return uniform(op, storage, scales.astype(np.float32), zero_points)
+    return uniform(op, storage, scales, zero_points)
 
 
 @lru_cache(maxsize=4096)
@@ -87,13 +87,16 @@ def known(value: SSAValue | None, ctx: XirContext) -> np.ndarray | None:
 
 def uniform(op: edge.EdgeOp, storage: IntegerType, scales: np.ndarray, zero_points: np.ndarray | None) -> UniformType:
     """The type for the scales that an op has as a tensor. VerifyException if they do not fit the integers."""
+    shape = shape_of(op.operands[0])
+    if DYNAMIC_INDEX not in shape and scales.size > max(prod(shape), 1):
+        raise VerifyException(f"{scales.size} scales for {prod(shape)} numbers")
+    scales = scales.astype(np.float32)
     flat = None if zero_points is None else whole(zero_points)
     if flat is not None and len(flat) != scales.size:
         raise VerifyException(f"{scales.size} scales and {len(flat)} zero points: one of each is needed")
     if scales.size == 1:
         zero_point = 0 if flat is None else flat[0]
         return UniformType.per_tensor(storage, f32, float(scales.item()), zero_point, integer_range(op))
-    shape = shape_of(op.operands[0])
     blocks = block_sizes(op, shape)
     if list(blocks.values()) == [1]:
         (axis,) = blocks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ from xir.emitter.codec import Buffer
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
+
+SPLAT_CHUNK = 1 << 20
+"""Bytes that a splat is written out in at a time."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ def constant_data(
     A resource is not copied: its chunks are views of what the context's blob store holds.
     """
     if isinstance(attr, DenseIntOrFPElementsAttr):
-        data = Data.of(attr.data.data)
+        data = _dense_data(attr)
     else:
         key = attr.resource_handle.data
         if key not in ctx.blobs:
@@ -47,3 +51,21 @@ def constant_data(
     if data.size != size:
         raise DiagnosticError(where, f"the constant has {data.size} bytes, its type needs {size}")
     return data
+
+
+def _dense_data(attr: DenseIntOrFPElementsAttr) -> Data:
+    """The bytes of a `dense` attribute, a splat's written out piece by piece."""
+    stored = attr.data.data
+    size = math.prod(attr.get_shape()) * attr.type.element_type.compile_time_size
+    if len(attr) != 1 or size <= len(stored):
+        return Data.of(stored)
+    chunk = stored * min(size // len(stored), max(SPLAT_CHUNK // len(stored), 1))
+
+    def chunks() -> Iterable[Buffer]:
+        for begin in range(0, size, len(chunk)):
+            yield chunk[: size - begin]
+
+    digest = hashlib.sha256()
+    for piece in chunks():
+        digest.update(piece)
+    return Data(size, digest.digest(), chunks)

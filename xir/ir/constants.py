@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IndexType,
     IntegerType,
+    RankedStructure,
     Signedness,
     TensorType,
     bf16,
@@ -89,11 +90,13 @@ def element_type_of_constant(attr: Attribute) -> Attribute:
 def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
     """The constant's elements as stored (bf16 as `uint16`), shaped like its type; no copy is made.
 
+    A splat, one value for all elements, is a view in which they are all at one address.
+
     DiagnosticError at `where` if the attribute is no dense constant, or its resource is missing or of another size.
     """
     if isinstance(attr, DenseIntOrFPElementsAttr):
         data = np.frombuffer(attr.data.data, dtype=storage_dtype(attr.get_element_type()))
-        return data.reshape(attr.get_shape())
+        return np.broadcast_to(data[0], attr.get_shape()) if data.size == 1 else data.reshape(attr.get_shape())
     if not isinstance(attr, DenseResourceAttr):
         raise DiagnosticError(where, f"expected a dense constant, got {attr}")
     key = attr.resource_handle.data
@@ -115,20 +118,47 @@ def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> 
 def constant_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
     """The constant's values, shaped like its type: as `storage_array`, with bf16 widened to float32 (the one copy)."""
     array = storage_array(attr, ctx, where)
-    if element_type_of_constant(attr) == bf16:
-        return (array.astype(np.uint32) << 16).view(np.float32)
-    return array
+    if element_type_of_constant(attr) != bf16:
+        return array
+    if _is_splat_view(array):
+        return np.broadcast_to(_widen_bfloat16(array.flat[0]), array.shape)
+    return _widen_bfloat16(array)
+
+
+def _widen_bfloat16(bits: np.ndarray) -> np.ndarray:
+    return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
+
+
+def _is_splat_view(array: np.ndarray) -> bool:
+    """Whether all elements are known to be one: they have one address."""
+    return array.size > 0 and all(step == 0 or size == 1 for step, size in zip(array.strides, array.shape, strict=True))
+
+
+def dense_elements(type: RankedStructure[AnyDenseElement], data: bytes) -> DenseIntOrFPElementsAttr:
+    """The `dense` attribute of the elements' bytes, all of them or those of one; a splat keeps one, whatever its size.
+
+    xDSL writes a splat out, which takes as much memory as its type says.
+    """
+    size = type.element_type.compile_time_size
+    # Compared as bytes: 0.0 equals -0.0, and a NaN equals nothing.
+    if len(data) > size and data == data[:size] * (len(data) // size):
+        data = data[:size]
+    return DenseIntOrFPElementsAttr(type, BytesAttr(data))
 
 
 def make_dense(
     array: np.ndarray, ctx: XirContext, name: str = "constant", element_type: Attribute | None = None
 ) -> DenseAttr:
-    """The constant attribute of `array`: `dense` when small, else a resource whose key starts from `name`.
+    """The constant attribute of `array`: `dense` when small or a splat, else a resource whose key starts from `name`.
 
     `element_type` says what numpy cannot: bf16 (from float32 values, rounded to nearest even, or from `uint16` bits),
     i4 (from `int8`), or another signedness. A resource keeps the array itself, without a copy.
     """
     element_type = element_type_of(array.dtype) if element_type is None else element_type
+    if array.size > 1 and _is_splat_view(array):
+        one = make_dense(array.flat[:1], ctx, name, element_type)
+        assert isinstance(one, DenseIntOrFPElementsAttr)
+        return dense_elements(TensorType(cast(AnyDenseElement, element_type), array.shape), one.data.data)
     dtype = storage_dtype(element_type)
     if element_type == bf16 and array.dtype.kind == "f":
         array = round_to_bfloat16(array)
@@ -137,7 +167,7 @@ def make_dense(
         array = array.view(dtype) if same_bits else array.astype(dtype)
     if array.size <= DENSE_LIMIT:
         type = TensorType(cast(AnyDenseElement, element_type), array.shape)
-        return DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes()))
+        return dense_elements(type, array.tobytes())
     return DenseResourceAttr.from_params(ctx.blobs.add(name, array), TensorType(element_type, array.shape))
 
 

@@ -10,6 +10,7 @@ Differences that show:
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -19,11 +20,13 @@ from typing import Any, cast
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
+    AnyDenseElement,
     AnyFloat,
     ArrayAttr,
     CallSiteLoc,
     ComplexType,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
     FusedLoc,
     IndexType,
     IntegerType,
@@ -31,6 +34,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     NoneAttr,
+    RankedStructure,
     StringAttr,
     UnitAttr,
     UnknownLoc,
@@ -44,6 +48,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRTokenKind, PunctuationSpelling
 
+from xir.ir.constants import dense_elements
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError, note, op_name
 from xir.ir.lexer import XirLexer
@@ -425,6 +430,44 @@ class XirParser(Parser):
             if isinstance(type, AnyFloat) and isinstance(self.value, int) and self.span.text[:2] in ("0x", "0X"):
                 return _float_from_bits(parser, self.value, type, self.span)
             return super().to_type(parser, type)
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """Parse what follows `dense`. A splat stays one element, which xDSL writes out."""
+        start = self.pos
+        self.parse_punctuation("<", " in dense attribute")
+        values: list[Any] | None = None
+        shape: list[int] = []
+        data = b""
+        if self.parse_optional_punctuation(">") is None:
+            if (digits := self.parse_optional_str_literal()) is not None:
+                data = self._dense_bytes(digits, start)
+            else:
+                values, shape = self._parse_tensor_literal()
+            self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        element = type.element_type
+        if values is not None:
+            if shape and shape != list(type.get_shape()):
+                self.raise_error(f"a literal of shape {shape} for a constant of shape {list(type.get_shape())}", start)
+            stored = [value.to_type(self, element) for value in values]
+            if isinstance(element, IntegerType):
+                stored = [element.get_normalized_value(value) for value in stored]
+            data = element.pack(stored)
+        size, expected = element.compile_time_size, math.prod(type.get_shape())
+        splat = not shape and len(data) == size and expected > 0
+        if len(data) != expected * size and not splat:
+            self.raise_error(f"a literal of {len(data) // size} elements for a constant of {expected}", start)
+        return dense_elements(cast("RankedStructure[AnyDenseElement]", type), data)
+
+    def _dense_bytes(self, digits: str, start: int) -> bytes:
+        try:
+            return bytes.fromhex(digits.removeprefix("0x"))
+        except ValueError:
+            self.raise_error("the data of a constant is pairs of hex digits after 0x", start)
 
     def _parse_builtin_densearray_attr(self) -> DenseArrayBase:
         self.parse_punctuation("<", " in array attribute")

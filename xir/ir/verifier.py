@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.diagnostics import DiagnosticError, op_name
 from xir.ir.dominance import verify_dominance
+from xir.ir.tensor_types import oversized
 
 
 def verify(root: Operation) -> None:
@@ -20,6 +21,9 @@ def verify(root: Operation) -> None:
             _verify_terminators(op)
         if op.successors:
             _verify_successors(op)
+            _verify_arguments(op)
+        if (problem := oversized(op.result_types)) is not None:
+            raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
         try:
             op.verify_()
         except VerifyException as error:
@@ -37,6 +41,13 @@ def _verify_terminators(op: Operation) -> None:
                 raise DiagnosticError(op, f"'{op_name(op)}' op has an empty block, which needs a terminator")
             if not last.has_trait(IsTerminator):
                 raise DiagnosticError(last, f"'{op_name(last)}' op ends a block but is no terminator")
+
+
+def _verify_arguments(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            if (problem := oversized(block.arg_types)) is not None:
+                raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
 
 
 def _verify_successors(op: Operation) -> None:

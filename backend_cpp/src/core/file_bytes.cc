@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/failing_allocations.h"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #endif
@@ -32,11 +34,17 @@ class FileDescriptor {
 
 size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 // As flatbuffers want it.
 bool IsAligned(Bytes bytes) { return reinterpret_cast<uintptr_t>(bytes.data()) % 16 == 0; }
 
 // From here on a buffer is a mapping of its own.
+#ifdef XIR_FUZZING
+constexpr size_t kMappedSize = 1;
+#else
 constexpr size_t kMappedSize = size_t{64} << 10;
+#endif
 
 // Only XNNPACK, which is not instrumented, may read behind a buffer.
 void PoisonBehind([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t size,
@@ -46,12 +54,25 @@ void PoisonBehind([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t size
 #endif
 }
 
+void* MapZeroed(size_t bytes, BufferDeleter* deleter) {
+#ifdef XIR_FUZZING
+  // The buffer ends where a page without access begins, for code that no sanitizer instruments.
+  const size_t guard = PageSize();
+#else
+  const size_t guard = 0;
+#endif
+  const size_t before = guard == 0 ? 0 : RoundUp(bytes, guard) - bytes;
+  deleter->mapped = before + bytes + guard;
+  void* mapping =
+      mmap(nullptr, deleter->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  uint8_t* memory = static_cast<uint8_t*>(mapping) + before;
+  if (guard != 0) mprotect(memory + bytes, guard, PROT_NONE);
+  return memory;
+}
+
 void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
-  if (bytes >= kMappedSize) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    deleter->mapped = bytes;
-    return memory == MAP_FAILED ? nullptr : memory;
-  }
+  if (bytes >= kMappedSize) return MapZeroed(bytes, deleter);
   void* memory = std::aligned_alloc(kBufferAlignment, bytes);
   if (memory != nullptr) std::memset(memory, 0, bytes);
   return memory;
@@ -61,15 +82,20 @@ void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
 
 void BufferDeleter::operator()(void* p) const {
   if (mapped == 0) return std::free(p);
+  // A mapping begins with a page; its buffer does not always.
+  auto* mapping = static_cast<uint8_t*>(p) - reinterpret_cast<uintptr_t>(p) % PageSize();
 #ifdef __SANITIZE_ADDRESS__
-  __asan_unpoison_memory_region(p, mapped);
+  __asan_unpoison_memory_region(mapping, mapped);
 #endif
-  munmap(p, mapped);
+  munmap(mapping, mapped);
 }
 
 AlignedBuffer AllocateBuffer(size_t size) {
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
+#ifdef XIR_FUZZING
+  if (AllocationFails()) return nullptr;
+#endif
   BufferDeleter deleter;
   auto* memory = static_cast<uint8_t*>(AllocateZeroed(bytes, &deleter));
   if (memory != nullptr) PoisonBehind(memory, size, bytes);
@@ -140,7 +166,7 @@ Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size,
 
   // The file goes over the front of an anonymous mapping that is longer than it by at least one
   // page, so that an over-read at the end of the last weight meets zeros.
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t page = PageSize();
   const size_t before = offset % page;
   FileBytes result;
   result.mapping_size_ = RoundUp(before + size, page) + page;

@@ -70,15 +70,16 @@ class EmptyWeights {
   xnn_weights_cache_provider provider_{};
 };
 
-Status CreateAndReshape(xnn_subgraph_t subgraph) {
+Status CreateAndReshape(SubgraphBuilder* builder) {
   EmptyWeights weights;
   xnn_workspace_t workspace = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
   const XnnWorkspace workspace_owner(workspace);
   xnn_runtime_t runtime = nullptr;
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_runtime_v4(subgraph, weights.get(), workspace,
-                                                     /*threadpool=*/nullptr, /*flags=*/0, &runtime),
-                               "create the operators"));
+  XIR_RETURN_IF_ERROR(
+      CheckXnn(builder->CreateRuntime(weights.get(), workspace,
+                                      /*threadpool=*/nullptr, /*flags=*/0, &runtime),
+               "create the operators"));
   const XnnRuntime runtime_owner(runtime);
   return CheckXnn(xnn_reshape_runtime(runtime), "run at these shapes");
 }
@@ -107,7 +108,7 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
   if (const Status status = builder.Build(); !status.ok()) {
     return Refusal(RefusalOf(status, builder.refused_node()));
   }
-  if (const Status status = CreateAndReshape(builder.subgraph()); !status.ok()) {
+  if (const Status status = CreateAndReshape(&builder); !status.ok()) {
     return Refusal(RefusalOf(status));
   }
   return Refusal();

@@ -65,8 +65,7 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
     xnn_runtime_t runtime = nullptr;
-    const xnn_status status =
-        xnn_create_runtime_v4(builder.subgraph(), cache, workspace, threadpool, flags, &runtime);
+    const xnn_status status = builder.CreateRuntime(cache, workspace, threadpool, flags, &runtime);
     delegate->runtime_.reset(runtime);
     return CheckXnn(status, "create a runtime");
   }));

@@ -5,6 +5,10 @@
 #include "xnnpack/datatype.h"
 #include "xnnpack/define_node.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace xir {
 namespace {
 
@@ -47,6 +51,19 @@ Status SubgraphBuilder::Build() {
                     std::string("define ") + graph::EnumNameXNodeUnion(node.xnode_union_type()));
   }
   return {};
+}
+
+xnn_status SubgraphBuilder::CreateRuntime(xnn_weights_cache_t weights, xnn_workspace_t workspace,
+                                          pthreadpool_t threadpool, uint32_t flags,
+                                          xnn_runtime_t* runtime) {
+  const xnn_status status =
+      xnn_create_runtime_v4(subgraph(), weights, workspace, threadpool, flags, runtime);
+  if (status == xnn_status_success) return status;
+  [[maybe_unused]] const void* leaked = subgraph_.release();
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_ignore_object(leaked);
+#endif
+  return status;
 }
 
 Status SubgraphBuilder::DefineValue(const graph::XValue& value) {

@@ -44,7 +44,7 @@ func.func @f(%x: i32) {
 
 // -----
 
-// expected-error @+1 {{Shape mismatch in dense literal. Expected [3] shape from the type, but got [2] shape.}}
+// expected-error @+1 {{a literal of shape [2] for a constant of shape [3]}}
 "test.op"() {value = dense<[1, 2]> : tensor<3xi32>} : () -> ()
 
 // -----
@@ -54,7 +54,7 @@ func.func @f(%x: i32) {
 
 // -----
 
-// expected-error @+1 {{Hex string in denseAttr is invalid}}
+// expected-error @+1 {{the data of a constant is pairs of hex digits after 0x}}
 "test.op"() {value = dense<"0xZZ"> : tensor<1xi8>} : () -> ()
 
 // -----

@@ -1,0 +1,31 @@
+// XNNPACK graphs from draws: every kind of node, with operands, attributes and constants that
+// mostly agree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "draws.h"
+#include "program_file.h"
+#include "xnnpack_generated.h"
+
+namespace xir::fuzz {
+
+// A tensor that the graph takes or gives, by its place among a call's arguments.
+struct ExternalTensor {
+  graph::XNNDatatype datatype = graph::XNNDatatype::FP32;
+  std::vector<uint32_t> dims;  // in physical order
+  bool output = false;
+};
+
+struct BuiltGraph {
+  Blob blob;  // with header and constants
+  std::vector<ExternalTensor> externals;
+};
+
+// With `odd`, now and then something does not agree: a shape, a type, a flag, an id. Without it
+// the graph is one that a compiler could have written.
+BuiltGraph BuildGraph(Draws* draws, bool odd);
+
+}  // namespace xir::fuzz

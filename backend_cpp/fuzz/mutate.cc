@@ -1,0 +1,239 @@
+#include "mutate.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "program_generated.h"
+#include "schema_tree.h"
+#include "xnnpack_generated.h"
+
+namespace xir::fuzz {
+namespace {
+
+// Enough to make cost that grows with a square of it show.
+constexpr uint64_t kManyCopies = 2000;
+
+class TreeMutator {
+ public:
+  TreeMutator(Tree* tree, Draws* draws) : tree_(*tree), draws_(*draws) {}
+
+  void Mutate() {
+    nodes_ = AllNodes(tree_);
+    Node& node = *nodes_[draws_.Below(nodes_.size())];
+    switch (node.kind) {
+      case Node::Kind::kTable:
+        return MutateTable(&node);
+      case Node::Kind::kTables:
+        return MutateTables(&node);
+      case Node::Kind::kScalars:
+        return MutateScalars(&node);
+      case Node::Kind::kString:
+        return MutateString(&node);
+    }
+  }
+
+ private:
+  void MutateTable(Node* table) {
+    if (table->fields.empty()) return;
+    Field& field = table->fields[draws_.Below(table->fields.size())];
+    if (field.is_scalar()) {
+      field.present = !draws_.OneIn(16);
+      field.scalar = NewNumber(field.scalar, &field);
+      return;
+    }
+    const uint64_t how = draws_.Below(8);
+    if (how == 0) {
+      field.present = false;
+      return;
+    }
+    // Another node in its place: the same one for both, or a copy.
+    const bool any_type = how == 1;
+    Node* other = Other([&](const Node& node) {
+      return any_type || (field.node != nullptr && node.kind == field.node->kind &&
+                          node.type == field.node->type);
+    });
+    if (other == nullptr) return;
+    field.present = true;
+    field.node = draws_.OneIn(2) ? other : tree_.New(*other);
+  }
+
+  void MutateTables(Node* vector) {
+    auto& items = vector->items;
+    if (items.empty()) return;
+    const size_t i = draws_.Below(items.size());
+    const size_t j = draws_.Below(items.size());
+    const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
+    switch (draws_.Below(7)) {
+      case 0:
+        items.erase(at);
+        return;
+      case 1:
+        std::swap(items[i], items[j]);
+        return;
+      case 2:
+        items.insert(at, items[j]);
+        return;
+      case 3:
+        items.insert(at, tree_.New(*items[j]));
+        return;
+      case 4:
+        items[i] = items[j];
+        return;
+      case 5:
+        items.insert(at, 1 + draws_.Below(draws_.OneIn(8) ? kManyCopies : 16), items[j]);
+        return;
+      default:
+        Node* other = Other(
+            [&](const Node& node) { return node.kind == Node::Kind::kTable && &node != vector; });
+        if (other != nullptr) items[i] = other;
+    }
+  }
+
+  void MutateScalars(Node* vector) {
+    const size_t size = flatbuffers::InlineSize(vector->element, nullptr);
+    Blob& bytes = vector->bytes;
+    const size_t count = bytes.size() / size;
+    const size_t i = count == 0 ? 0 : draws_.Below(count) * size;
+    const auto at = [&](size_t offset) {
+      return bytes.begin() + static_cast<std::ptrdiff_t>(offset);
+    };
+    switch (draws_.Below(count == 0 ? 1 : 5)) {
+      case 0: {
+        const uint64_t number = NewNumber(0, nullptr);
+        bytes.insert(at(i), reinterpret_cast<const uint8_t*>(&number),
+                     reinterpret_cast<const uint8_t*>(&number) + size);
+        return;
+      }
+      case 1:
+        bytes.erase(at(i), at(i + size));
+        return;
+      case 2: {
+        const size_t j = draws_.Below(count) * size;
+        std::swap_ranges(at(i), at(i + size), at(j));
+        return;
+      }
+      default: {
+        uint64_t number = 0;
+        std::memcpy(&number, bytes.data() + i, size);
+        number = NewNumber(number, nullptr);
+        std::memcpy(bytes.data() + i, &number, size);
+      }
+    }
+  }
+
+  void MutateString(Node* text) {
+    const Node* other = Other([](const Node& node) { return node.kind == Node::Kind::kString; });
+    if (other != nullptr && !draws_.OneIn(4)) {
+      text->bytes = other->bytes;
+    } else if (!text->bytes.empty()) {
+      text->bytes[draws_.Below(text->bytes.size())] ^= static_cast<uint8_t>(draws_.Below(256));
+    }
+  }
+
+  uint64_t NewNumber(uint64_t old, const Field* field) {
+    constexpr float kFloats[] = {0.0F, 1.0F, -1.0F, 1e-30F, 1e30F, 0.5F};
+    switch (draws_.Below(6)) {
+      case 0:
+        return old + 1;
+      case 1:
+        return old - 1;
+      case 2:
+        return OddNumber(&draws_);
+      case 3: {
+        const float number = draws_.Of(kFloats);
+        uint32_t bits;
+        std::memcpy(&bits, &number, sizeof(bits));
+        return bits;
+      }
+      case 4: {
+        // What another field says: ids, types and sizes that the file knows.
+        const Node* other = nodes_[draws_.Below(nodes_.size())];
+        if (field == nullptr || other->fields.empty()) return draws_.Below(16);
+        return other->fields[draws_.Below(other->fields.size())].scalar;
+      }
+      default:
+        return draws_.Below(8);
+    }
+  }
+
+  template <typename Predicate>
+  Node* Other(const Predicate& fits) {
+    const size_t start = draws_.Below(nodes_.size());
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      Node* node = nodes_[(start + i) % nodes_.size()];
+      if (fits(*node)) return node;
+    }
+    return nullptr;
+  }
+
+  Tree& tree_;
+  Draws& draws_;
+  std::vector<Node*> nodes_;
+};
+
+Field* FieldOf(Node* table, const char* name) {
+  for (size_t i = 0; i < table->type->num_elems; ++i) {
+    if (std::strcmp(table->type->names[i], name) == 0) return &table->fields[i];
+  }
+  return nullptr;
+}
+
+bool MutateGraph(Blob* blob, Draws* draws) {
+  Blob graph;
+  Blob constants;
+  if (!ReadDelegateBlob(*blob, &graph, &constants)) return false;
+  flatbuffers::Verifier verifier(graph.data(), graph.size(), /*max_depth=*/64,
+                                 static_cast<flatbuffers::uoffset_t>(graph.size() / 4));
+  if (!verifier.VerifyBuffer<graph::XNNGraph>(nullptr)) return false;
+  Tree tree = ReadTree(graph, graph::XNNGraphTypeTable());
+  for (uint64_t i = 1 + draws->Below(4); i > 0; --i) TreeMutator(&tree, draws).Mutate();
+  *blob = WriteDelegateBlob(WriteTree(tree, graph::XNNGraphIdentifier()), constants);
+  return true;
+}
+
+// The segments' new places, in the table that lists them.
+void ListSegments(Node* program, const std::vector<Blob>& segments) {
+  const Field* list = FieldOf(program, "segments");
+  const std::vector<Extent> extents = PlaceSegments(segments);
+  for (size_t i = 0; i < extents.size() && i < list->node->items.size(); ++i) {
+    Field* offset = FieldOf(list->node->items[i], "offset");
+    Field* size = FieldOf(list->node->items[i], "size");
+    offset->scalar = extents[i].offset;
+    size->scalar = extents[i].size;
+    offset->present = size->present = true;
+  }
+}
+
+// A graph that is a segment, or inside of the program's flatbuffer.
+bool MutateSomeGraph(ProgramFile* file, Node* program, Draws* draws) {
+  std::vector<Blob*> blobs;
+  for (Blob& segment : file->segments) blobs.push_back(&segment);
+  if (const Field* inlined = FieldOf(program, "backend_delegate_data"); inlined->node != nullptr) {
+    for (const Node* item : inlined->node->items) {
+      if (item->fields[0].node != nullptr) blobs.push_back(&item->fields[0].node->bytes);
+    }
+  }
+  if (blobs.empty()) return false;
+  const size_t start = draws->Below(blobs.size());
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    if (MutateGraph(blobs[(start + i) % blobs.size()], draws)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Blob MutateProgramFile(Bytes bytes, Draws* draws) {
+  ProgramFile file;
+  if (!ReadProgramFile(bytes, &file)) return {};
+  Tree tree = ReadTree(file.program, program::ProgramTypeTable());
+  const bool in_graph = draws->OneIn(2) && MutateSomeGraph(&file, tree.root, draws);
+  if (!file.segments.empty()) ListSegments(tree.root, file.segments);
+  if (!in_graph || draws->OneIn(4)) {
+    for (uint64_t i = 1 + draws->Below(4); i > 0; --i) TreeMutator(&tree, draws).Mutate();
+  }
+  file.program = WriteTree(tree, program::ProgramIdentifier());
+  return WriteProgramFile(file);
+}
+
+}  // namespace xir::fuzz

@@ -1,0 +1,480 @@
+#include "program_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "graph_builder.h"
+#include "kernels/registry.h"
+#include "program_generated.h"
+#include "xir/dtype.h"
+
+namespace xir::fuzz {
+namespace {
+
+using program::ScalarType;
+using Sizes = std::vector<int32_t>;
+
+constexpr size_t kAlignment = 16;
+// XNNPACK reads a little past its tensors.
+constexpr size_t kSlack = 64;
+constexpr uint64_t kLargest = 1 << 20;
+
+constexpr ScalarType kTypes[] = {ScalarType::Float,  ScalarType::Float,    ScalarType::Long,
+                                 ScalarType::Int,    ScalarType::Half,     ScalarType::Char,
+                                 ScalarType::Byte,   ScalarType::Bool,     ScalarType::Double,
+                                 ScalarType::Short,  ScalarType::BFloat16, ScalarType::UInt32,
+                                 ScalarType::QInt8,  ScalarType::UInt16,   ScalarType::QUInt8,
+                                 ScalarType::QInt32, ScalarType::UInt64,   ScalarType::Bits16};
+
+enum class Place { kPlanned, kInput, kConstant, kState };
+
+uint64_t ByteSize(ScalarType type, const Sizes& sizes) {
+  uint64_t size = ElementSize(static_cast<DType>(type));
+  for (const int32_t dim : sizes) {
+    size *= static_cast<uint64_t>(std::max(dim, 0));
+    if (size > kLargest) return kLargest;
+  }
+  return size;
+}
+
+ScalarType TypeOf(graph::XNNDatatype type) {
+  using graph::XNNDatatype;
+  switch (type) {
+    case XNNDatatype::FP16:
+      return ScalarType::Half;
+    case XNNDatatype::BF16:
+      return ScalarType::BFloat16;
+    case XNNDatatype::QInt8:
+      return ScalarType::Char;
+    case XNNDatatype::QUInt8:
+      return ScalarType::Byte;
+    case XNNDatatype::Int32:
+    case XNNDatatype::QInt32:
+      return ScalarType::Int;
+    default:
+      return ScalarType::Float;
+  }
+}
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Draws* draws, Manner manner) : draws_(*draws), odd_(manner == Manner::kOdd) {}
+
+  Blob Build() {
+    constants_.offsets = {0};
+    const uint64_t methods = odd_ && draws_.OneIn(6) ? 1 + draws_.Below(3) : 1;
+    for (uint64_t i = 0; i < methods; ++i) {
+      AddMethod(i == 0 ? "forward" : Odd() ? "forward" : "method_" + std::to_string(i));
+    }
+    return Write();
+  }
+
+ private:
+  struct Data {
+    Blob bytes;
+    std::vector<uint64_t> offsets;
+  };
+
+  bool Odd() { return odd_ && draws_.OneIn(48); }
+  bool OneIn(uint64_t n) { return draws_.OneIn(n); }
+
+  // What the next tensors of a call look like: most calls get far only when their arguments agree.
+  void NewManner() {
+    type_ = draws_.Of(kTypes);
+    sizes_ = AnySizes();
+  }
+
+  Sizes AnySizes() {
+    Sizes sizes;
+    for (uint64_t i = draws_.Below(OneIn(20) ? 17 : 6); i > 0; --i) {
+      int32_t size = 1 + static_cast<int32_t>(draws_.Below(sizes.size() > 5 ? 2 : 5));
+      if (OneIn(12)) size = 0;
+      if (OneIn(24)) size = static_cast<int32_t>(draws_.Below(300));
+      if (Odd()) size = static_cast<int32_t>(OddNumber(&draws_));
+      sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  int32_t Index(size_t index) {
+    return Odd() ? static_cast<int32_t>(OddNumber(&draws_)) : static_cast<int32_t>(index);
+  }
+
+  template <typename T>
+  int32_t AddValue(T content) {
+    auto value = std::make_unique<program::EValueT>();
+    value->val.Set(std::move(content));
+    plan_->values.push_back(std::move(value));
+    return Index(plan_->values.size() - 1);
+  }
+
+  int32_t AddNone() { return AddValue(program::NullT()); }
+
+  int32_t AddInt() {
+    program::IntT value;
+    value.int_val = static_cast<int64_t>(OneIn(8) ? OddNumber(&draws_) : draws_.Below(6));
+    if (OneIn(4)) value.int_val = ~value.int_val;
+    return AddValue(value);
+  }
+
+  int32_t AddBool() {
+    program::BoolT value;
+    value.bool_val = OneIn(2);
+    return AddValue(value);
+  }
+
+  double AnyDouble() {
+    constexpr double kNumbers[] = {1.0, 0.5, 0.0, -1.0, 2.0, -0.0, 1e300, 1e-300, 0x1p63};
+    if (OneIn(16)) return std::numeric_limits<double>::quiet_NaN();
+    return draws_.Of(kNumbers);
+  }
+
+  int32_t AddDouble() {
+    program::DoubleT value;
+    value.double_val = AnyDouble();
+    return AddValue(value);
+  }
+
+  int32_t AddString() {
+    constexpr const char* kTexts[] = {"none", "floor", "trunc", "tanh", "mean", "bilinear", ""};
+    program::StringT value;
+    value.string_val = draws_.Of(kTexts);
+    return AddValue(std::move(value));
+  }
+
+  int32_t AddInts() {
+    program::IntListT list;
+    for (uint64_t i = draws_.Below(6); i > 0; --i) list.items.push_back(AddInt());
+    return AddValue(std::move(list));
+  }
+
+  int32_t AddDoubles() {
+    program::DoubleListT list;
+    for (uint64_t i = draws_.Below(4); i > 0; --i) list.items.push_back(AnyDouble());
+    return AddValue(std::move(list));
+  }
+
+  int32_t AddBools() {
+    program::BoolListT list;
+    for (uint64_t i = draws_.Below(4); i > 0; --i) list.items.push_back(OneIn(2));
+    return AddValue(std::move(list));
+  }
+
+  uint32_t AddData(Data* data, uint64_t size) {
+    data->bytes.resize((data->bytes.size() + kAlignment - 1) / kAlignment * kAlignment, 0);
+    data->offsets.push_back(Odd() ? OddNumber(&draws_) : data->bytes.size());
+    const uint64_t first = draws_.Below(8);
+    const uint64_t stride = OneIn(2) ? 8 : 1;
+    // Small integers of 8 bytes may be indices; as floats the other bytes are small numbers.
+    for (uint64_t i = 0; i < size; ++i) {
+      data->bytes.push_back(static_cast<uint8_t>(stride == 8
+                                                     ? (i % 8 == 0 ? (i / 8 + first) % 4 : 0)
+                                                     : (i % 4 == 3 ? 0x3F : i * 37 + first)));
+    }
+    return static_cast<uint32_t>(data->offsets.size() - 1);
+  }
+
+  // An offset in the arena, mostly behind everything else.
+  std::unique_ptr<program::AllocationDetailsT> Plan(uint64_t size) {
+    auto place = std::make_unique<program::AllocationDetailsT>();
+    place->memory_id = 1;
+    uint64_t offset = arena_;
+    if (odd_ && OneIn(8)) offset = draws_.Below(arena_ / kAlignment + 1) * kAlignment;
+    if (Odd()) offset = OddNumber(&draws_);
+    place->memory_offset_low = static_cast<uint32_t>(offset);
+    place->memory_offset_high = Odd() ? 1 : 0;
+    if (offset < kLargest) arena_ = std::max(arena_, offset + size);
+    arena_ = (arena_ + kSlack + kAlignment - 1) / kAlignment * kAlignment;
+    return place;
+  }
+
+  int32_t AddTensor(ScalarType type, const Sizes& sizes, Place place, bool dynamic,
+                    const std::vector<uint8_t>& order = {}) {
+    program::TensorT tensor;
+    tensor.scalar_type = type;
+    tensor.sizes = sizes;
+    tensor.dim_order = order;
+    if (order.empty()) {
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        tensor.dim_order.push_back(static_cast<uint8_t>(i));
+      }
+      if (odd_ && sizes.size() == 4 && OneIn(6)) tensor.dim_order = {0, 2, 3, 1};
+    }
+    if (Odd() && !tensor.dim_order.empty()) tensor.dim_order.back() = 0;
+    if (dynamic) tensor.shape_dynamism = program::TensorShapeDynamism::DynamicBound;
+    const uint64_t size = ByteSize(type, sizes);
+    if (place == Place::kPlanned || place == Place::kState) tensor.allocation_info = Plan(size);
+    if (place == Place::kConstant) tensor.data_buffer_idx = AddData(&constants_, size);
+    if (place == Place::kState) {
+      if (state_.offsets.empty()) AddData(&state_, 0);
+      tensor.data_buffer_idx = AddData(&state_, size);
+      tensor.extra_tensor_info = std::make_unique<program::ExtraTensorInfoT>();
+      tensor.extra_tensor_info->fully_qualified_name = "state";
+    }
+    if (Odd()) tensor.storage_offset = 1;
+    if (Odd()) tensor.data_buffer_idx = static_cast<uint32_t>(OddNumber(&draws_));
+    const int32_t index = AddValue(std::move(tensor));
+    if (place == Place::kInput) plan_->inputs.push_back(index);
+    tensors_.push_back(index);
+    return index;
+  }
+
+  int32_t AnyTensor(bool written) {
+    if (!tensors_.empty() && OneIn(written ? 8 : 3)) return tensors_[draws_.Below(tensors_.size())];
+    constexpr Place kPlaces[] = {Place::kInput, Place::kPlanned, Place::kConstant, Place::kState};
+    const ScalarType type = OneIn(4) ? draws_.Of(kTypes) : type_;
+    const Sizes sizes = OneIn(3) ? AnySizes() : sizes_;
+    if (!written) return AddTensor(type, sizes, draws_.Of(kPlaces), OneIn(3));
+    // Room for most results of this rank, so that kernels come as far as to write.
+    if (OneIn(3)) return AddTensor(type, sizes, Place::kPlanned, OneIn(2));
+    Sizes room(sizes.size(), sizes.size() > 6 ? 2 : 6);
+    return AddTensor(type, room, Place::kPlanned, true);
+  }
+
+  int32_t AnyTensors(bool written, bool optional) {
+    std::vector<int32_t> items;
+    for (uint64_t i = draws_.Below(4); i > 0; --i) {
+      items.push_back(optional && OneIn(3) ? (OneIn(2) ? -1 : AddNone()) : AnyTensor(written));
+    }
+    if (optional) {
+      program::OptionalTensorListT list;
+      list.items = std::move(items);
+      return AddValue(std::move(list));
+    }
+    program::TensorListT list;
+    list.items = std::move(items);
+    return AddValue(std::move(list));
+  }
+
+  // A value that the kernel takes for a parameter, seldom one of another kind.
+  int32_t Argument(std::string_view kind) {
+    if (Odd()) kind = "anything";
+    if (kind == "a tensor") return AnyTensor(false);
+    if (kind == "a tensor to write") return AnyTensor(true);
+    if (kind == "a tensor or none") return OneIn(3) ? AddNone() : AnyTensor(false);
+    if (kind == "a list of tensors to write") return AnyTensors(true, false);
+    if (kind == "a list of tensors, none of them absent") return AnyTensors(false, false);
+    if (kind == "a list of tensors") return AnyTensors(false, true);
+    if (kind == "an int") return AddInt();
+    if (kind == "a bool") return AddBool();
+    if (kind == "a number") return OneIn(2) ? AddInt() : AddDouble();
+    if (kind == "a string") return AddString();
+    if (kind == "a list of floats") return OneIn(4) ? AddNone() : AddDoubles();
+    if (kind == "a list of ints") return OneIn(8) ? AddNone() : AddInts();
+    if (Odd()) return AddBools();
+    return Odd() && !plan_->values.empty()
+               ? static_cast<int32_t>(draws_.Below(plan_->values.size()))
+               : AddNone();
+  }
+
+  void AddKernelCall() {
+    static const std::vector<std::string_view> names = PortableKernelNames();
+    const std::string_view name = names[draws_.Below(names.size())];
+    const TypedKernel& kernel = *FindPortableKernel(name);
+    NewManner();
+    auto op = std::make_unique<program::OperatorT>();
+    const size_t dot = name.find('.');
+    op->name = std::string(name.substr(0, dot));
+    if (dot != std::string_view::npos) op->overload = std::string(name.substr(dot + 1));
+    if (Odd()) op->name = "aten::none";
+    plan_->operators.push_back(std::move(op));
+    program::KernelCallT call;
+    call.op_index = Index(plan_->operators.size() - 1);
+    for (const std::string_view kind : kernel.parameters) call.args.push_back(Argument(kind));
+    if (Odd() && !call.args.empty()) call.args.pop_back();
+    // ExecuTorch repeats a single result behind the arguments.
+    if (!call.args.empty() && OneIn(2)) call.args.push_back(call.args.back());
+    if (Odd()) call.args.push_back(AddNone());
+    AddInstruction(std::move(call));
+  }
+
+  template <typename T>
+  void AddInstruction(T content) {
+    auto instruction = std::make_unique<program::InstructionT>();
+    instruction->instr_args.Set(std::move(content));
+    chain_->instructions.push_back(std::move(instruction));
+  }
+
+  void AddDelegate() {
+    const BuiltGraph built = BuildGraph(&draws_, odd_);
+    auto delegate = std::make_unique<program::BackendDelegateT>();
+    delegate->id = Odd() ? "CoreML" : "XnnpackBackend";
+    delegate->processed = std::make_unique<program::BackendDelegateDataReferenceT>();
+    if (OneIn(3)) {
+      delegate->processed->location = program::DataLocation::Segment;
+      delegate->processed->index = static_cast<uint32_t>(blobs_.size());
+      blobs_.push_back(built.blob);
+      blob_references_.push_back(delegate->processed.get());
+    } else {
+      delegate->processed->index = static_cast<uint32_t>(program_.backend_delegate_data.size());
+      auto data = std::make_unique<program::BackendDelegateInlineDataT>();
+      data->data = built.blob;
+      program_.backend_delegate_data.push_back(std::move(data));
+    }
+    plan_->delegates.push_back(std::move(delegate));
+    for (uint64_t calls = odd_ && OneIn(4) ? 2 : 1; calls > 0; --calls) CallDelegate(built);
+  }
+
+  void CallDelegate(const BuiltGraph& built) {
+    program::DelegateCallT call;
+    call.delegate_index = Index(plan_->delegates.size() - 1);
+    const bool dynamic = OneIn(3);
+    for (const ExternalTensor& external : built.externals) {
+      Sizes sizes(external.dims.begin(), external.dims.end());
+      std::vector<uint8_t> order;
+      for (size_t i = 0; i < sizes.size(); ++i) order.push_back(static_cast<uint8_t>(i));
+      if (sizes.size() == 4 && OneIn(2)) {
+        order = {0, 2, 3, 1};
+        sizes = {sizes[0], sizes[3], sizes[1], sizes[2]};
+      }
+      const Place place = external.output || (odd_ && OneIn(4)) ? Place::kPlanned : Place::kInput;
+      ScalarType type = TypeOf(external.datatype);
+      if (Odd()) type = draws_.Of(kTypes);
+      const int32_t index = AddTensor(type, sizes, place, dynamic, order);
+      call.args.push_back(index);
+      if (external.output) plan_->outputs.push_back(index);
+    }
+    if (Odd() && !call.args.empty()) call.args.pop_back();
+    AddInstruction(std::move(call));
+  }
+
+  // Moves between values of a kind pass the verifier; the others should not.
+  void AddMove() {
+    if (plan_->values.empty()) return;
+    program::MoveCallT move;
+    const bool tensors = !tensors_.empty() && !OneIn(4);
+    const auto any = [&] {
+      return tensors ? tensors_[draws_.Below(tensors_.size())]
+                     : static_cast<int32_t>(draws_.Below(plan_->values.size()));
+    };
+    move.move_from = any();
+    move.move_to = any();
+    if (!tensors && OneIn(2)) {
+      move.move_from = AddInt();
+      move.move_to = AddInt();
+    }
+    AddInstruction(move);
+  }
+
+  void AddJump() {
+    program::JumpFalseCallT jump;
+    jump.cond_value_index = OneIn(2) || tensors_.empty() ? AddBool() : AnyTensor(false);
+    jump.destination_instruction = Index(draws_.Below(chain_->instructions.size() + 3));
+    AddInstruction(jump);
+  }
+
+  void AddFree() {
+    program::FreeCallT free;
+    free.value_index = tensors_.empty() ? 0 : tensors_[draws_.Below(tensors_.size())];
+    AddInstruction(free);
+  }
+
+  void AddMethod(const std::string& name) {
+    program_.execution_plan.push_back(std::make_unique<program::ExecutionPlanT>());
+    plan_ = program_.execution_plan.back().get();
+    plan_->name = name;
+    plan_->chains.push_back(std::make_unique<program::ChainT>());
+    chain_ = plan_->chains.back().get();
+    tensors_.clear();
+    arena_ = 0;
+    AddNone();
+    const uint64_t count = odd_ ? draws_.Below(7) : 1;
+    for (uint64_t i = 0; i < count; ++i) {
+      switch (odd_ ? draws_.Below(10) : 9) {
+        case 6:
+          AddMove();
+          break;
+        case 7:
+          OneIn(4) ? AddFree() : AddJump();
+          break;
+        case 8:
+        case 9:
+          AddDelegate();
+          break;
+        default:
+          AddKernelCall();
+      }
+    }
+    FinishMethod();
+  }
+
+  void FinishMethod() {
+    for (const int32_t index : tensors_) {
+      if (odd_ && OneIn(3)) plan_->outputs.push_back(index);
+      if (odd_ && OneIn(12)) plan_->inputs.push_back(index);
+    }
+    if (odd_ && OneIn(8)) plan_->inputs.push_back(AddInt());
+    if (odd_ && OneIn(8)) plan_->outputs.push_back(AddBool());
+    plan_->non_const_buffer_sizes = {0, static_cast<int64_t>(arena_ + kSlack)};
+    if (Odd()) plan_->non_const_buffer_sizes.push_back(static_cast<int64_t>(OddNumber(&draws_)));
+    if (Odd()) plan_->non_const_buffer_sizes[1] = static_cast<int64_t>(draws_.Below(64));
+    if (Odd()) plan_->chains.push_back(std::make_unique<program::ChainT>());
+  }
+
+  uint32_t AddSegment(Blob bytes) {
+    segments_.push_back(std::move(bytes));
+    return static_cast<uint32_t>(segments_.size() - 1);
+  }
+
+  Blob Write() {
+    if (program_.backend_delegate_data.empty()) {
+      // Stock ExecuTorch reads the list without looking whether there is one.
+      program_.backend_delegate_data.push_back(
+          std::make_unique<program::BackendDelegateInlineDataT>());
+    }
+    program_.constant_segment = std::make_unique<program::SubsegmentOffsetsT>();
+    program_.constant_segment->offsets = constants_.offsets;
+    if (constants_.offsets.size() > 1) {
+      program_.constant_segment->segment_index = AddSegment(constants_.bytes);
+    }
+    if (!state_.offsets.empty()) {
+      auto offsets = std::make_unique<program::SubsegmentOffsetsT>();
+      offsets->offsets = state_.offsets;
+      offsets->segment_index = AddSegment(state_.bytes);
+      program_.mutable_data_segments.push_back(std::move(offsets));
+    }
+    for (size_t i = 0; i < blobs_.size(); ++i) {
+      blob_references_[i]->index = AddSegment(std::move(blobs_[i]));
+    }
+    for (const Extent& extent : PlaceSegments(segments_)) {
+      auto segment = std::make_unique<program::DataSegmentT>();
+      segment->offset = Odd() ? OddNumber(&draws_) : extent.offset;
+      segment->size = Odd() ? OddNumber(&draws_) : extent.size;
+      program_.segments.push_back(std::move(segment));
+    }
+    if (Odd()) program_.version = 1;
+    flatbuffers::FlatBufferBuilder builder;
+    program::FinishProgramBuffer(builder, program::CreateProgram(builder, &program_));
+    ProgramFile file;
+    file.program.assign(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+    file.segments = std::move(segments_);
+    return WriteProgramFile(file);
+  }
+
+  Draws& draws_;
+  const bool odd_;
+  program::ProgramT program_;
+  Data constants_;
+  Data state_;
+  std::vector<Blob> blobs_;
+  std::vector<program::BackendDelegateDataReferenceT*> blob_references_;
+  std::vector<Blob> segments_;
+
+  // Of the method at hand.
+  program::ExecutionPlanT* plan_ = nullptr;
+  program::ChainT* chain_ = nullptr;
+  std::vector<int32_t> tensors_;
+  uint64_t arena_ = 0;
+  ScalarType type_ = ScalarType::Float;
+  Sizes sizes_;
+};
+
+}  // namespace
+
+Blob BuildProgram(Draws* draws, Manner manner) { return ProgramBuilder(draws, manner).Build(); }
+
+}  // namespace xir::fuzz

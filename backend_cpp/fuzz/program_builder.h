@@ -1,0 +1,17 @@
+// Whole .pte programs from draws: values of every kind, kernels with odd arguments, delegates,
+// moves and jumps, constants and state, several methods.
+#pragma once
+
+#include "draws.h"
+#include "program_file.h"
+
+namespace xir::fuzz {
+
+enum class Manner {
+  kOdd,    // anything may disagree with anything
+  kValid,  // what a compiler could have written: graphs whose every part agrees, each called once
+};
+
+Blob BuildProgram(Draws* draws, Manner manner);
+
+}  // namespace xir::fuzz

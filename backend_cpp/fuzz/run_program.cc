@@ -1,0 +1,189 @@
+#include "run_program.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/failing_allocations.h"
+#include "guarded_memory.h"
+#include "xir/program.h"
+
+namespace xir::fuzz {
+namespace {
+
+constexpr uint64_t kMaxMemory = uint64_t{4} << 20;
+constexpr uint64_t kMaxInstructions = 200;
+// Inputs are the caller's, whose memory has no limit in the runtime.
+constexpr size_t kMaxInput = size_t{4} << 20;
+// The bytes behind a tensor that XNNPACK may read, and those within which the runtime copies it.
+constexpr size_t kSlacks[] = {64, 0, 16};
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "the runtime broke its word: %s\n", what.c_str());
+  std::abort();
+}
+
+// Fails one of the next allocations as long as it lives.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(Draws* draws) {
+    if (draws->OneIn(8)) FailAllocationAfter(draws->Below(12));
+  }
+  FailingAllocation(const FailingAllocation&) = delete;
+  ~FailingAllocation() { FailAllocationAfter(kNoFailure); }
+};
+
+class Session {
+ public:
+  Session(Method* method, Draws* draws) : method_(*method), draws_(*draws) {}
+
+  size_t Run() {
+    size_t succeeded = 0;
+    for (uint64_t i = 1 + draws_.Below(3); i > 0; --i) {
+      lent_.clear();
+      if (!draws_.OneIn(10)) SetInputs();
+      const FailingAllocation failing(&draws_);
+      if (!(draws_.OneIn(8) ? method_.ExecuteProfiled().ok() : method_.Execute().ok())) continue;
+      ++succeeded;
+      ReadOutputs();
+    }
+    if (method_.num_inputs() > 0 && method_.SetInput(method_.num_inputs(), int64_t{1}).ok()) {
+      Die("an input that does not exist was taken");
+    }
+    return succeeded;
+  }
+
+ private:
+  void SetInputs() {
+    // Shapes below the bound, the same for all inputs so that they may agree.
+    const uint64_t smaller = draws_.OneIn(2) ? 1 + draws_.Below(3) : 0;
+    const uint64_t dim = draws_.Below(4);
+    for (size_t i = 0; i < method_.num_inputs(); ++i) {
+      const auto* tensor = method_.input(i).get<Tensor>();
+      if (tensor == nullptr) {
+        SetNumber(i);
+        continue;
+      }
+      Shape shape = tensor->bound;
+      if (smaller != 0 && tensor->resizable && dim < shape.rank) {
+        shape[dim] = std::max<int64_t>(shape[dim] - static_cast<int64_t>(smaller), 0);
+      }
+      if (draws_.OneIn(6)) SetWrongly(i, *tensor);
+      SetTensor(i, *tensor, shape);
+      if (draws_.OneIn(12)) SetWrongly(i, *tensor);
+    }
+  }
+
+  void SetNumber(size_t index) {
+    const Value& value = method_.input(index);
+    Status status;
+    if (const auto* number = value.get<int64_t>()) status = method_.SetInput(index, *number);
+    if (const auto* number = value.get<bool>()) status = method_.SetInput(index, *number);
+    if (const auto* number = value.get<double>()) status = method_.SetInput(index, *number);
+    static_cast<void>(status);
+  }
+
+  void SetTensor(size_t index, const Tensor& tensor, const Shape& shape) {
+    const size_t element = ElementSize(tensor.dtype);
+    const auto size = static_cast<size_t>(shape.numel()) * element;
+    if (size > kMaxInput) return;
+    const uint8_t* data = Lend(size, element, tensor.dtype);
+    const Status status =
+        method_.SetInput(index, const_cast<uint8_t*>(data), size, shape, !draws_.OneIn(4));
+    static_cast<void>(status);
+  }
+
+  // A shape above the bound, or memory that is too small for it, or none.
+  void SetWrongly(size_t index, const Tensor& tensor) {
+    Shape shape = tensor.bound;
+    const size_t element = ElementSize(tensor.dtype);
+    const auto whole = static_cast<size_t>(shape.numel()) * element;
+    if (whole > kMaxInput) return;
+    if (draws_.OneIn(3) && shape.rank > 0) {
+      shape[draws_.Below(shape.rank)] += 1 + static_cast<int64_t>(draws_.Below(3));
+    } else if (draws_.OneIn(3)) {
+      shape.rank = draws_.Below(kMaxRank + 1);
+    }
+    const bool none = draws_.OneIn(2);
+    const size_t size = whole / 2;
+    uint8_t* data = none ? nullptr : Lend(size, element, tensor.dtype);
+    const Status status = method_.SetInput(index, data, size, shape, true);
+    const auto taken = static_cast<size_t>(shape.numel()) * element;
+    if (status.ok() && taken > size) Die("an input larger than its memory was taken");
+  }
+
+  uint8_t* Lend(size_t size, size_t alignment, DType dtype) {
+    GuardedMemory& memory =
+        lent_.emplace_back(size, draws_.Of(kSlacks), std::max<size_t>(alignment, 1));
+    // Integers may be indices, which are small.
+    const bool index = dtype == DType::kLong || dtype == DType::kInt;
+    const auto first = static_cast<uint8_t>(draws_.Below(4));
+    for (size_t i = 0; i < size; ++i) {
+      memory.data()[i] =
+          index ? (i % alignment == 0 ? (first + i / alignment) % 4 : 0)
+                : static_cast<uint8_t>(i % alignment + 1 == alignment ? 0x3F : i + first);
+      if (dtype == DType::kBool) memory.data()[i] = i & 1;
+    }
+    return memory.data();
+  }
+
+  // Reading every byte lets a sanitizer, or a guard, see where the results are.
+  void ReadOutputs() {
+    unsigned sum = 0;
+    for (size_t i = 0; i < method_.num_outputs(); ++i) {
+      const auto* tensor = method_.output(i).get<Tensor>();
+      if (tensor == nullptr || tensor->data == nullptr) continue;
+      if (tensor->nbytes() > tensor->capacity)
+        Die("result " + std::to_string(i) + " of shape " + tensor->shape.ToString() + " takes " +
+            std::to_string(tensor->nbytes()) + " bytes, its memory " +
+            std::to_string(tensor->capacity));
+      for (size_t at = 0; at < tensor->nbytes(); ++at) sum += tensor->as<uint8_t>()[at];
+    }
+    volatile unsigned sink = sum;
+    static_cast<void>(sink);
+  }
+
+  Method& method_;
+  Draws& draws_;
+  std::vector<GuardedMemory> lent_;
+};
+
+}  // namespace
+
+Outcome RunProgram(Bytes file, Draws* draws) {
+  Outcome outcome;
+  LoadOptions options;
+  options.threads = 1;
+  options.max_memory = kMaxMemory;
+  options.max_instructions = kMaxInstructions;
+  auto loaded = [&] {
+    const FailingAllocation failing(draws);
+    return Program::FromBytes(file, options);
+  }();
+  if (!loaded.ok()) {
+    if (std::move(loaded).status().message().empty()) Die("a refusal without a reason");
+    return outcome;
+  }
+  std::shared_ptr<const Program> program = std::move(loaded).value();
+  const std::vector<std::string> names = program->method_names();
+  std::vector<std::unique_ptr<Method>> methods;
+  for (const std::string& name : names) {
+    for (uint64_t instances = 1 + draws->Below(2); instances > 0; --instances) {
+      const FailingAllocation failing(draws);
+      auto method = program->LoadMethod(name);
+      if (method.ok()) methods.push_back(std::move(method).value());
+    }
+  }
+  outcome.loaded = !methods.empty();
+  // Methods outlive their program.
+  program.reset();
+  for (const auto& method : methods) {
+    outcome.executions += Session(method.get(), draws).Run();
+  }
+  return outcome;
+}
+
+}  // namespace xir::fuzz

@@ -1,0 +1,76 @@
+"""Runs libFuzzer over the loader (`make fuzz-loader`) and sums up what it did and found."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FUZZER = ROOT / "build" / "fuzz" / "backend_cpp" / "fuzz" / "xir_fuzz_loader"
+WORK = ROOT / "build" / "fuzz-loader"
+KEPT = ROOT / "backend_cpp" / "fuzz" / "corpus"
+GOLDEN = ROOT / "backend_cpp" / "tests" / "data"
+
+
+def main() -> int:
+    """Fuzz for the time asked for; 1 if an input crashed, hung, leaked or took too much memory."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--time", type=int, default=300, help="seconds (default: 300)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--minimize", action="store_true", help="write the smallest inputs that cover as much as all")
+    options = parser.parse_args()
+    corpus, artifacts = WORK / "corpus", WORK / "found"
+    for folder in (corpus, artifacts):
+        folder.mkdir(parents=True, exist_ok=True)
+    if options.minimize:
+        return _minimize(corpus)
+    for file in (*KEPT.iterdir(), *GOLDEN.glob("*.pte")):
+        shutil.copy(file, corpus / file.name)
+    command = [
+        str(FUZZER), f"-fork={options.jobs}", "-ignore_crashes=1", "-ignore_ooms=1", "-ignore_timeouts=1",
+        "-max_len=16384", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",
+        f"-artifact_prefix={artifacts}/", str(corpus),
+    ]  # fmt: skip
+    executed = ""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()) as fuzzer:
+        assert fuzzer.stderr is not None
+        for line in fuzzer.stderr:
+            if re.match(r"#\d+: cov:", line):
+                executed = line.strip()
+                if sys.stderr.isatty():
+                    sys.stderr.write(f"\r{executed:<120.120}")
+    found = sorted(artifacts.iterdir())
+    sys.stdout.write(f"\n{executed or 'nothing was executed'}\n")
+    for path in found:
+        sys.stdout.write(f"found: {path.relative_to(ROOT)}\n")
+    if found:
+        sys.stdout.write(f"run one again: {FUZZER.relative_to(ROOT)} FILE\n")
+    return int(bool(found) or not executed)
+
+
+def _environment() -> dict[str, str]:
+    return {"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ}
+
+
+def _minimize(corpus: Path) -> int:
+    """Replace what is kept in the tree by a set of inputs, as small as libFuzzer finds one."""
+    chosen = WORK / "chosen"
+    shutil.rmtree(chosen, ignore_errors=True)
+    chosen.mkdir()
+    command = [str(FUZZER), "-set_cover_merge=1", "-use_counters=0", "-max_len=16384", str(chosen), str(corpus)]
+    subprocess.run(command, check=True, env=_environment(), stderr=subprocess.DEVNULL)
+    for file in KEPT.iterdir():
+        file.unlink()
+    for file in chosen.iterdir():
+        shutil.copy(file, KEPT / file.name)
+    sys.stdout.write(f"{len(list(KEPT.iterdir()))} inputs\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

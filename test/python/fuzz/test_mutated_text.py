@@ -1,0 +1,70 @@
+"""Text that is wrong ends in one diagnostic: mutated lit files, always the same ones, and forms that once did not."""
+
+from __future__ import annotations
+
+import pytest
+
+from .mutated_text import Case, check, draw, limits, xir_opt
+
+CASES = 600
+PARTS = 12
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_mutated_files(part: int) -> None:
+    # A constant seed would run the same cases again should the drawing not depend on it.
+    for seed in range(part, CASES, PARTS):
+        check(draw(seed))
+
+
+def refusal(text: str, *flags: str) -> str:
+    with limits():
+        ended = xir_opt(text, flags)
+    assert ended.exit_code == 1
+    return ended.stderr
+
+
+def one_op(op: str, argument: str, result: str) -> str:
+    return (
+        f"func.func @f(%x: {argument}) -> {result} {{\n"
+        f"  %0 = {op} : ({argument}) -> {result}\n"
+        f"  func.return %0 : {result}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("size", [2**31, 2**32, 2**63, 2**64])
+@pytest.mark.parametrize("flag", ["--partition-xnnpack", "--lower-to-pte", "--decompose-for-kernels", "--canonicalize"])
+def test_sizes_that_no_file_holds(size: int, flag: str) -> None:
+    text = one_op("edge.abs(%x)", f"tensor<{size}xf32>", f"tensor<{size}xf32>")
+    assert f"a size of {size} is larger than 2147483647" in refusal(text, flag)
+
+
+def test_too_many_elements() -> None:
+    large = "tensor<2147483647x2147483647x2147483647xf32>"
+    assert "elements is too large" in refusal(one_op("edge.abs(%x)", large, large), "--partition-xnnpack")
+
+
+@pytest.mark.parametrize("literal", ["1.0", '"0x0000803F"'])
+def test_a_splat_stays_one_element(literal: str) -> None:
+    text = (
+        "func.func @f() -> tensor<2147483647x1x1x1xf32> {\n"
+        f"  %0 = edge.constant dense<{literal}> : tensor<2147483647x1x1x1xf32>\n"
+        "  func.return %0 : tensor<2147483647x1x1x1xf32>\n}\n"
+    )
+    assert check(Case(text, (), "splat"))
+    with limits():
+        ended = xir_opt(text, ())
+    assert "dense<1.000000e+00> : tensor<2147483647x1x1x1xf32>" in ended.stdout
+
+
+@pytest.mark.parametrize("block", [0, -1, 3, 16])
+def test_blocks_that_do_not_divide(block: int) -> None:
+    text = (
+        "func.func @choose(%x: tensor<2x8xf32>) -> (tensor<2x1xf32>, tensor<2x1xi8>) {\n"
+        '  %s, %z = edge.torchao.choose_qparams_affine(%x) {mapping_type = "ASYMMETRIC",\n'
+        f"           block_size = array<i64: 1, {block}>, target_dtype = i8, eps = 1.0e-05 : f64,\n"
+        "           zero_point_dtype = i8, keepdim = true}\n"
+        "           : (tensor<2x8xf32>) -> (tensor<2x1xf32>, tensor<2x1xi8>)\n"
+        "  func.return %s, %z : tensor<2x1xf32>, tensor<2x1xi8>\n}\n"
+    )
+    assert f"blocks of {block} do not divide the 8 indices of dimension 1" in refusal(text, "--decompose-for-kernels")
