@@ -90,10 +90,22 @@ struct Column {
 
   std::string title;
   Side side;
+  size_t enough = 0;  // width of a text that is cut only where cutting others does not do
   size_t width = 0;
 };
 
 using Cells = std::vector<std::string>;
+
+// The widest column of texts that is wider than `least` says.
+template <typename Least>
+Column* WidestAbove(std::vector<Column>* columns, const Least& least) {
+  Column* widest = nullptr;
+  for (Column& column : *columns) {
+    if (column.side == Column::Side::kRight || column.width <= least(column)) continue;
+    if (widest == nullptr || column.width > widest->width) widest = &column;
+  }
+  return widest;
+}
 
 // Lines of a table no wider than `width`, if its numbers let it: long texts are cut.
 std::string Aligned(std::vector<Column> columns, const std::vector<Cells>& lines, size_t width) {
@@ -107,10 +119,9 @@ std::string Aligned(std::vector<Column> columns, const std::vector<Cells>& lines
     total += columns[i].width + (i == 0 ? 0 : kGap);
   }
   while (total > width) {
-    Column* widest = nullptr;
-    for (Column& column : columns) {
-      if (column.side == Column::Side::kRight || column.width <= Width(column.title)) continue;
-      if (widest == nullptr || column.width > widest->width) widest = &column;
+    Column* widest = WidestAbove(&columns, [](const Column& c) { return c.enough; });
+    if (widest == nullptr) {
+      widest = WidestAbove(&columns, [](const Column& c) { return Width(c.title); });
     }
     if (widest == nullptr) break;
     --widest->width;
@@ -214,10 +225,10 @@ class TableWriter {
                     {"calls", Side::kRight},
                     {"result", Side::kRight},
                     {"weights", Side::kRight},
-                    {"operator", Side::kHead},
-                    {"module", Side::kTail},
-                    {"op", Side::kHead},
-                    {"source", Side::kTail}},
+                    {"operator", Side::kHead, 30},
+                    {"module", Side::kTail, 18},
+                    {"op", Side::kHead, 8},
+                    {"source", Side::kTail, 18}},
                    lines, options_.width);
   }
 

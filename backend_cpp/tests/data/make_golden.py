@@ -2,8 +2,9 @@
 
     python backend_cpp/tests/data/make_golden.py
 
-Each `<name>.pte` comes with `<name>.input_<i>.npy` and `<name>.output_<i>.npy`. They are kept as they are: a later
-runtime must still read them.
+Each `<name>.pte` comes with `<name>.input_<i>.npy` and `<name>.output_<i>.npy`; only `xir_debug_info.pte`, which xir
+itself writes for the debug information in it, comes alone. They are kept as they are: a later runtime must still read
+them.
 """
 
 from pathlib import Path
@@ -19,6 +20,8 @@ from torch.nn import functional
 from torchao import quantization as torchao
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.utils import unwrap_tensor_subclass
+
+import xir
 
 HERE = Path(__file__).parent
 
@@ -129,6 +132,23 @@ def write_model(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *
     write(name, torch.export.export(model, inputs, **export), model, inputs, delegate=delegate)
 
 
+class Traced(nn.Module):
+    """A delegate and a kernel."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cumsum(torch.relu(self.conv(x)), dim=1)
+
+
+def write_xir(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]):
+    """Compile a model with xir, debug information and all, and store the bytes alone."""
+    edge = xir.to_edge(torch.export.export(model.eval(), inputs)).to_backend(xir.XnnpackPartitioner())
+    (HERE / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
+
+
 def write_quantised(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, dynamic: bool):
     """Quantise a model by channel, and write it."""
     quantizer = XNNPACKQuantizer().set_global(
@@ -179,6 +199,7 @@ def main() -> None:
     rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
     write_int4("stock_qb4", nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)), (torch.randn(3, 64),))
+    write_xir("xir_debug_info", Traced(), (torch.randn(1, 3, 6, 6),))
 
 
 if __name__ == "__main__":
