@@ -71,10 +71,6 @@ class ConvolutionOp(WeightedOp, ABC):
     groups = prop_def(IntegerAttr.constr(i32), default_value=IntegerAttr(1, i32))
 
     @property
-    def channel_axis(self) -> int:
-        return 0
-
-    @property
     def kernel_height(self) -> int:
         return shape_of(self.filter)[1]
 
