@@ -71,7 +71,7 @@ fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
 
 .PHONY: op-database
-op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; half an hour
+op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; ten minutes on two cores
 	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md
 
 .PHONY: fuzz-loader

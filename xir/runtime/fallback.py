@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 DIM_ORDER_COPIES = ("dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out")
 DIM_ORDER_COPY_OUT = 3
 
+SHAPED_BY_OUT = ("aten::normal.Tensor_float_out", "aten::normal.float_Tensor_out")
+"""Out variants that take the shape of the result's tensor for the operand's before they resize it."""
+
 SIZE_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "executorch_prim::add.Scalar": operator.add,
     "executorch_prim::sub.Scalar": operator.sub,
@@ -71,7 +74,7 @@ def find_operator(name: str) -> OpOverload | None:
     if found is None and name in functional_names():
         namespace, _, qualified = functional_names()[name].partition("::")
         found = torch_operator(namespace, qualified)
-    elif found is not None and fills_list(found):
+    elif found is not None and (fills_list(found) or name in SHAPED_BY_OUT):
         found = functional_form(found)
     if found is None or any(argument.name == "filename" for argument in schema_of(found).arguments):
         return None

@@ -81,6 +81,12 @@ def test_a_list_of_results_may_be_resized():
         torch.testing.assert_close(out, reference)
 
 
+@pytest.mark.parametrize("function", [lambda x: torch.normal(x, 0.0), lambda x: torch.normal(2.0, x * 0)])
+def test_results_have_the_operands_shape(function: Any):
+    x = torch.rand(2, 3)
+    torch.testing.assert_close(load(function, x).execute([x])[0], function(x))
+
+
 def test_operators_without_results_run():
     method = load(torch.linalg.inv, torch.eye(3))
     x = torch.eye(3) * 2
