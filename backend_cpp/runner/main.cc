@@ -17,6 +17,7 @@
 #include "arguments.h"
 #include "files.h"
 #include "npy.h"
+#include "xir/library.h"
 #include "xir/program.h"
 
 namespace xir::runner {
@@ -232,6 +233,7 @@ Status WriteProfile(const Arguments& arguments, const std::vector<Profile>& prof
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
+  options.library_paths = PythonLibraryPaths();
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
   auto kernels = std::make_shared<KernelRegistry>();
   for (const std::string& library : arguments.kernels) {

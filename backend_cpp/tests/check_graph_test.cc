@@ -1,6 +1,7 @@
 // What a compiler is told of graphs: the answer of loading them, without their weights.
 
 #include "xir/check_graph.h"
+#include "xir/library.h"
 
 #include <functional>
 
@@ -26,7 +27,7 @@ std::optional<GraphRefusal> Ask(const char* golden, const std::function<void(XNN
     edit(graph);
   });
   unweighted.flatbuffer = Bytes(flatbuffer.data(), flatbuffer.size());
-  auto answer = CheckGraph(unweighted, {});
+  auto answer = CheckGraph(unweighted, PythonLibraryPaths());
   if (answer.ok()) return answer.value();
   EXPECT_OK(std::move(answer).status());
   return {};
@@ -96,7 +97,7 @@ XIR_TEST(check_graph_names_the_node_that_is_not_defined) {
 }
 
 XIR_TEST(check_graph_of_no_flatbuffer) {
-  const auto answer = CheckGraph(UnweightedGraph(), {});
+  const auto answer = CheckGraph(UnweightedGraph(), PythonLibraryPaths());
   EXPECT(answer.ok() && answer.value());
 }
 

@@ -13,12 +13,14 @@
 #include "data_generated.h"
 #include "golden.h"
 #include "testing.h"
+#include "xir/library.h"
 
 namespace xir::testing {
 namespace {
 
 Result<std::unique_ptr<Method>> LoadWith(const Source& program, std::vector<Source> data) {
   LoadOptions options;
+  options.library_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_memory = uint64_t{1} << 30;
   options.data = std::move(data);

@@ -1,5 +1,7 @@
 #include "golden.h"
 
+#include "xir/library.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -146,6 +148,7 @@ graph::XNNTensorValueT* FindValue(graph::XNNGraphT* graph, uint32_t id) {
 
 Result<std::unique_ptr<Method>> LoadForward(const Blob& file) {
   LoadOptions options;
+  options.library_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_memory = uint64_t{1} << 30;
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));

@@ -6,6 +6,7 @@
 
 #include "golden.h"
 #include "testing.h"
+#include "xir/library.h"
 
 namespace xir::testing {
 namespace {
@@ -14,6 +15,7 @@ using program::ProgramT;
 
 std::shared_ptr<const Program> Open(const Blob& file) {
   LoadOptions options;
+  options.library_paths = PythonLibraryPaths();
   options.threads = 1;
   auto program = Program::FromBytes(file, options);
   EXPECT_OK(program.ok() ? Status() : std::move(program).status());

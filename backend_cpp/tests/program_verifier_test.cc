@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "xir/library.h"
+
 #include "golden.h"
 #include "testing.h"
 
@@ -168,6 +170,7 @@ XIR_TEST(loops_end) {
     plan.chains[0]->instructions[0]->instr_args.Set(jump);
   });
   LoadOptions options;
+  options.library_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_instructions = 1000;
   auto program = Program::FromBytes(looping, options);

@@ -1,5 +1,5 @@
 // Runs the method `forward` of a program on ones, and prints which number of its first output is
-// the largest.
+// the largest. The second argument names the library that holds XNNPACK.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -8,8 +8,10 @@
 
 namespace {
 
-xir::Status Classify(const char* path) {
-  XIR_ASSIGN_OR_RETURN(const auto program, xir::Program::Open(path, {}));
+xir::Status Classify(const char* path, const char* xnnpack) {
+  xir::LoadOptions options;
+  options.library_paths = {xnnpack};
+  XIR_ASSIGN_OR_RETURN(const auto program, xir::Program::Open(path, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
   const auto* declared = method->input(0).get<xir::Tensor>();
   if (declared == nullptr || declared->dtype != xir::DType::kFloat) {
@@ -33,11 +35,11 @@ xir::Status Classify(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: classify MODEL.pte\n");
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: classify MODEL.pte libexecutorch_backend_xnnpack.so\n");
     return 2;
   }
-  const xir::Status status = Classify(argv[1]);
+  const xir::Status status = Classify(argv[1], argv[2]);
   if (!status.ok()) std::fprintf(stderr, "classify: error: %s\n", status.message().c_str());
   return status.ok() ? 0 : 1;
 }

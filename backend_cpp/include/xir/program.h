@@ -35,7 +35,8 @@ struct LoadOptions {
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;
-  // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories.
+  // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories. Nothing else is
+  // looked at; tools that belong to a Python take what PythonLibraryPaths (xir/library.h) finds.
   std::vector<std::string> library_paths;
   // .ptd files with what the program names and does not hold. A name must be in one of them alone.
   std::vector<Source> data;

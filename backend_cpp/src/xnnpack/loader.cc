@@ -1,13 +1,23 @@
 #include "xnnpack/loader.h"
 
+#include <mutex>
+
 #include "xnnpack/handles.h"
+#include "xnnpack/self_test.h"
 
 #ifdef XIR_LINK_XNNPACK
 
 namespace xir {
 
 Status LoadXnnpack(Span<const std::string>) {
-  return CheckXnn(xnn_initialize(nullptr), "initialise");
+  static std::mutex mutex;
+  static bool checked = false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (checked) return {};
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_initialize(nullptr), "initialise"));
+  XIR_RETURN_IF_ERROR(TestXnnpack().In("the XNNPACK that is linked"));
+  checked = true;
+  return {};
 }
 
 }  // namespace xir
@@ -18,7 +28,6 @@ Status LoadXnnpack(Span<const std::string>) {
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 #include <vector>
 
@@ -34,49 +43,12 @@ constexpr char kEnvironmentVariable[] = "XIR_XNNPACK_LIBRARY";
 constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
 constexpr char kThreadPoolName[] = "libexecutorch_threadpool.so";
 constexpr char kAdvice[] =
-    "install it with `pip install --no-deps executorch==1.5.1`, or set XIR_XNNPACK_LIBRARY to "
-    "libexecutorch_backend_xnnpack.so of that package";
+    "install it with `pip install --no-deps executorch==1.5.1`, or set XIR_XNNPACK_LIBRARY (in "
+    "C++, LoadOptions::library_paths) to libexecutorch_backend_xnnpack.so of that package";
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-// The wheel's library below a virtual environment or installation prefix.
-void AppendPrefix(const fs::path& prefix, std::vector<fs::path>* candidates) {
-  std::error_code error;
-  for (const char* lib : {"lib", "lib64"}) {
-    fs::directory_iterator entries(prefix / lib, error);
-    if (error) continue;
-    for (const fs::directory_entry& entry : entries) {
-      const std::string name = entry.path().filename().string();
-      if (name.rfind("python3", 0) != 0) continue;
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        candidates->push_back(entry.path() / packages / "executorch" / "lib" / kLibraryName);
-      }
-    }
-  }
-}
-
-// Prefixes in the order in which a user would expect them to win.
-void AppendPythonPrefixes(std::vector<fs::path>* candidates) {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    for (fs::path dir = self.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
-      if (Exists(dir / "pyvenv.cfg")) AppendPrefix(dir, candidates);
-      if (Exists(dir / ".venv" / "pyvenv.cfg")) AppendPrefix(dir / ".venv", candidates);
-    }
-  }
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) AppendPrefix(environment, candidates);
-  if (const char* path = std::getenv("PATH")) {
-    std::istringstream entries(path);
-    for (std::string entry; std::getline(entries, entry, ':');) {
-      if (entry.empty() || !Exists(fs::path(entry) / "python3")) continue;
-      AppendPrefix(fs::path(entry).parent_path(), candidates);
-      break;
-    }
-  }
 }
 
 std::vector<fs::path> Candidates(Span<const std::string> paths) {
@@ -86,7 +58,6 @@ std::vector<fs::path> Candidates(Span<const std::string> paths) {
     candidates.push_back(fs::is_directory(path, ignored) ? fs::path(path) / kLibraryName
                                                          : fs::path(path));
   }
-  AppendPythonPrefixes(&candidates);
   return candidates;
 }
 
@@ -133,6 +104,10 @@ Status Bind(const fs::path& library) {
     return Incompatible(library, XnnStatusName(status));
   }
   g_xnnpack = functions;
+  if (const Status status = TestXnnpack(); !status.ok()) {
+    g_xnnpack = {};
+    return Incompatible(library, status.message());
+  }
   return {};
 }
 

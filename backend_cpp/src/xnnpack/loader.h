@@ -7,11 +7,9 @@
 
 namespace xir {
 
-// Makes xnn_* callable: finds the library, binds and initialises it. Does its work once in a
-// process; safe from any thread. It looks at the environment variable XIR_XNNPACK_LIBRARY, then at
-// `paths` (files, or directories that hold one), then, for programs without Python, at the
-// executorch wheel of the virtual environment that the program is installed in, of $VIRTUAL_ENV,
-// and of the python3 on PATH.
+// Makes xnn_* callable: finds the library, binds, initialises and tests it (self_test.h). Does its
+// work once in a process; safe from any thread. It looks at the environment variable
+// XIR_XNNPACK_LIBRARY, then at `paths` (files, or directories that hold one), and nowhere else.
 Status LoadXnnpack(Span<const std::string> paths);
 
 }  // namespace xir

@@ -1,0 +1,62 @@
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "xir/library.h"
+
+namespace xir {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// The wheel's library below a virtual environment or installation prefix.
+void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
+  std::error_code error;
+  for (const char* lib : {"lib", "lib64"}) {
+    fs::directory_iterator entries(prefix / lib, error);
+    if (error) continue;
+    for (const fs::directory_entry& entry : entries) {
+      const std::string name = entry.path().filename().string();
+      if (name.rfind("python3", 0) != 0) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        const fs::path library = entry.path() / packages / "executorch" / "lib" / kLibraryName;
+        if (Exists(library)) paths->push_back(library.string());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+// In the order in which a user would expect them to win.
+std::vector<std::string> PythonLibraryPaths() {
+  std::vector<std::string> paths;
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    for (fs::path dir = self.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
+      if (Exists(dir / "pyvenv.cfg")) AppendPrefix(dir, &paths);
+      if (Exists(dir / ".venv" / "pyvenv.cfg")) AppendPrefix(dir / ".venv", &paths);
+    }
+  }
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) AppendPrefix(environment, &paths);
+  if (const char* path = std::getenv("PATH")) {
+    std::istringstream entries(path);
+    for (std::string entry; std::getline(entries, entry, ':');) {
+      if (entry.empty() || !Exists(fs::path(entry) / "python3")) continue;
+      AppendPrefix(fs::path(entry).parent_path(), &paths);
+      break;
+    }
+  }
+  return paths;
+}
+
+}  // namespace xir
