@@ -95,6 +95,17 @@ fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and
 SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
     -DXIR_BUILD_TESTS=ON
 
+ARM_RUNNER = env XIR_XNNPACK_LIBRARY=build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so \
+    qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner
+ARM_TESTS = test/python/ops test/python/transforms/test_legalizations.py test/python/properties
+
+.PHONY: test-arm
+test-arm: build ## Tests of numbers on an emulated Arm processor; installs what that takes; not part of test
+	scripts/setup_arm.sh $(BIN)/python build/arm-wheel
+	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake
+	cmake --build build/arm
+	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' $(ARM_TESTS) $(ARGS)
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
