@@ -8,11 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "xir/allocator.h"
 #include "xir/kernel.h"
 #include "xir/kernel_registry.h"
 #include "xir/profile.h"
@@ -23,6 +25,8 @@
 #include "xir/value.h"
 
 namespace xir {
+
+enum class LogLevel { kInfo, kWarning };
 
 struct LoadOptions {
   // Worker threads, the caller's among them; 0 is one for each core that this process may use.
@@ -42,6 +46,10 @@ struct LoadOptions {
   std::vector<Source> data;
   // The application's own kernels, asked before the portable ones.
   std::shared_ptr<const KernelRegistry> kernels;
+  // Where the memory of methods comes from; the system's by default.
+  std::shared_ptr<Allocator> allocator;
+  // Is told what happens and is no failure, from any thread; one line.
+  std::function<void(LogLevel level, std::string_view message)> logger;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
@@ -121,6 +129,15 @@ class Method {
   virtual Status SetInput(size_t index, int64_t value) = 0;
   virtual Status SetInput(size_t index, bool value) = 0;
   virtual Status SetInput(size_t index, double value) = 0;
+
+  // How a bound output comes into the caller's memory: the operator that computes it writes there,
+  // or each execution copies it from where the memory plan needs it.
+  enum class Binding { kInPlace, kCopied };
+  // Has this and all later executions leave output `index`, in its dimension order, in memory of
+  // the caller's, which must stay until another is bound; null undoes it. An execution whose result
+  // does not fit `nbytes` fails. Memory is written in place unless it ends less than 64 bytes
+  // before its page does, or the output's part of the arena is also another's.
+  virtual Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) = 0;
 
   virtual Status Execute() = 0;
 

@@ -62,9 +62,9 @@ void* MapZeroed(size_t bytes, BufferDeleter* deleter) {
   const size_t guard = 0;
 #endif
   const size_t before = guard == 0 ? 0 : RoundUp(bytes, guard) - bytes;
-  deleter->mapped = before + bytes + guard;
+  deleter->size = before + bytes + guard;
   void* mapping =
-      mmap(nullptr, deleter->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, deleter->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
   uint8_t* memory = static_cast<uint8_t*>(mapping) + before;
   if (guard != 0) mprotect(memory + bytes, guard, PROT_NONE);
@@ -72,6 +72,11 @@ void* MapZeroed(size_t bytes, BufferDeleter* deleter) {
 }
 
 void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
+  if (deleter->allocator != nullptr) {
+    deleter->size = bytes;
+    void* memory = deleter->allocator->Allocate(bytes, kBufferAlignment);
+    return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
+  }
   if (bytes >= kMappedSize) return MapZeroed(bytes, deleter);
   void* memory = std::aligned_alloc(kBufferAlignment, bytes);
   if (memory != nullptr) std::memset(memory, 0, bytes);
@@ -81,22 +86,25 @@ void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
 }  // namespace
 
 void BufferDeleter::operator()(void* p) const {
-  if (mapped == 0) return std::free(p);
-  // A mapping begins with a page; its buffer does not always.
-  auto* mapping = static_cast<uint8_t*>(p) - reinterpret_cast<uintptr_t>(p) % PageSize();
+  if (size == 0) return std::free(p);
+  // A mapping begins with a page; its buffer does not always. An allocator's memory is the buffer.
+  auto* memory = static_cast<uint8_t*>(p);
+  if (allocator == nullptr) memory -= reinterpret_cast<uintptr_t>(p) % PageSize();
 #ifdef __SANITIZE_ADDRESS__
-  __asan_unpoison_memory_region(mapping, mapped);
+  __asan_unpoison_memory_region(memory, size);
 #endif
-  munmap(mapping, mapped);
+  if (allocator != nullptr) return allocator->Release(memory, size);
+  munmap(memory, size);
 }
 
-AlignedBuffer AllocateBuffer(size_t size) {
+AlignedBuffer AllocateBuffer(size_t size, Allocator* allocator) {
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
 #ifdef XIR_FUZZING
   if (AllocationFails()) return nullptr;
 #endif
   BufferDeleter deleter;
+  deleter.allocator = allocator;
   auto* memory = static_cast<uint8_t*>(AllocateZeroed(bytes, &deleter));
   if (memory != nullptr) PoisonBehind(memory, size, bytes);
   return AlignedBuffer(memory, deleter);

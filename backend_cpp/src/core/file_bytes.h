@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "xir/allocator.h"
 #include "xir/source.h"
 #include "xir/span.h"
 #include "xir/status.h"
@@ -15,7 +16,8 @@ inline constexpr size_t kOverreadBytes = 64;
 inline constexpr size_t kBufferAlignment = 64;
 
 struct BufferDeleter {
-  size_t mapped = 0;  // bytes of a mapping; 0 where the memory is the heap's
+  size_t size = 0;  // bytes of a mapping, or of the allocator's; 0 where the memory is the heap's
+  Allocator* allocator = nullptr;
 
   void operator()(void* p) const;
 };
@@ -24,7 +26,8 @@ using AlignedBuffer = std::unique_ptr<uint8_t, BufferDeleter>;
 // Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out. Pages of a
 // large one are committed when they are first touched: what a file asks for and does not use costs
 // address space alone.
-AlignedBuffer AllocateBuffer(size_t size);
+// An allocator has to outlive what it gave.
+AlignedBuffer AllocateBuffer(size_t size, Allocator* allocator = nullptr);
 
 // Asks for large pages, whose memory takes less time to come by, where whole ones lie in
 // [memory, memory + size).

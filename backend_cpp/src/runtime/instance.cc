@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/view.h"
+#include "runtime/output_placement.h"
 
 namespace xir {
 namespace {
@@ -33,7 +34,8 @@ Status CopyTensor(const Tensor& from, Tensor* to) {
 
 Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
     std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan) {
-  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(program->view, *plan.view->plan));
+  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(program->view, *plan.view->plan,
+                                                                 program->options.allocator.get()));
   std::unique_ptr<MethodInstance> instance(
       new MethodInstance(std::move(program), plan, std::move(memory)));
   instance->BindInputs();
@@ -134,7 +136,7 @@ Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const S
   // XNNPACK may read past the end, where nothing need be mapped.
   if (!MayOverread(data, nbytes)) {
     if (input.copy == nullptr || input.copy_size < nbytes) {
-      AlignedBuffer copy = AllocateBuffer(nbytes);
+      AlignedBuffer copy = AllocateBuffer(nbytes, program_->options.allocator.get());
       if (copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
       input.copy = std::move(copy);
       input.copy_size = nbytes;
@@ -166,7 +168,8 @@ Status MethodInstance::GiveBack(Input* input) {
   if (!plan_.IsOutput(input->value) || used.data == tensor->data || nbytes == 0) return {};
   if (tensor->data == nullptr || !tensor->writable) {
     const size_t size = static_cast<size_t>(used.bound.numel()) * ElementSize(used.dtype);
-    if (input->kept == nullptr) input->kept = AllocateBuffer(size);
+    if (input->kept == nullptr)
+      input->kept = AllocateBuffer(size, program_->options.allocator.get());
     if (input->kept == nullptr) return Fail(Code::kResource, "out of memory for an output");
     tensor->capacity = size;
     tensor->data = input->kept.get();
@@ -230,6 +233,7 @@ Status MethodInstance::RunKernel(KernelCall* call) {
   const KernelProvider& provider = program_->options.fallback;
   Kernel fallback = provider ? provider(call->plan->name) : Kernel();
   if (!fallback) return status;
+  Log(LogLevel::kWarning, "the fallback runs '" + call->plan->name + "': " + status.message());
   call->portable = false;
   call->kernel = std::move(fallback);
   return call->kernel(context, call->args);
@@ -312,7 +316,69 @@ Status MethodInstance::Execute() {
     Status given_back = GiveBack(&input);
     if (status.ok()) status = std::move(given_back);
   }
+  if (status.ok()) status = CopyBoundOutputs();
   return status;
+}
+
+void MethodInstance::Log(LogLevel level, const std::string& message) const {
+  if (program_->options.logger) program_->options.logger(level, message);
+}
+
+Result<Method::Binding> MethodInstance::BindOutput(size_t index, void* data, size_t nbytes) {
+  const std::string context = "output " + std::to_string(index);
+  if (index >= plan_.outputs.size()) {
+    return Fail(Code::kInvalidArgument, context, " of ", plan_.outputs.size(), " does not exist");
+  }
+  const size_t value = plan_.outputs[index];
+  auto* tensor = memory_[value].get<Tensor>();
+  if (tensor == nullptr) {
+    return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[value]),
+                ", not a tensor");
+  }
+  if (reinterpret_cast<uintptr_t>(data) % ElementSize(tensor->dtype) != 0) {
+    return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
+  }
+  if (!tensor->resizable && data != nullptr && tensor->nbytes() > nbytes) {
+    return Fail(Code::kInvalidArgument, context, " takes ", tensor->nbytes(), " bytes, not ",
+                nbytes);
+  }
+  const bool movable = MayMove(plan_, value);
+  if (bound_.empty()) {
+    for (const size_t each : plan_.outputs) {
+      const auto* own = memory_[each].get<Tensor>();
+      bound_.push_back({own == nullptr ? Tensor() : *own, nullptr, 0});
+    }
+  }
+  Output& output = bound_[index];
+  output.copy = nullptr;
+  if (movable) {
+    tensor->data = output.own.data;
+    tensor->capacity = output.own.capacity;
+  }
+  if (data == nullptr) return Binding::kCopied;
+  if (movable && MayOverread(data, nbytes)) {
+    tensor->data = data;
+    tensor->capacity = nbytes;
+    return Binding::kInPlace;
+  }
+  output.copy = data;
+  output.copy_size = nbytes;
+  Log(LogLevel::kInfo, context + " is copied into the memory that is bound to it");
+  return Binding::kCopied;
+}
+
+Status MethodInstance::CopyBoundOutputs() {
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (bound_[i].copy == nullptr) continue;
+    const Tensor& tensor = *memory_[plan_.outputs[i]].get<Tensor>();
+    const size_t nbytes = tensor.nbytes();
+    if (nbytes > bound_[i].copy_size || (nbytes > 0 && tensor.data == nullptr)) {
+      return Fail(Code::kInvalidArgument, "output ", i, " of shape ", tensor.shape.ToString(),
+                  " takes ", nbytes, " bytes, and ", bound_[i].copy_size, " were bound");
+    }
+    if (nbytes > 0) std::memmove(bound_[i].copy, tensor.data, nbytes);
+  }
+  return {};
 }
 
 Status MethodInstance::RunInstructions() {

@@ -36,6 +36,7 @@ class MethodInstance final : public Method {
   Status SetInput(size_t index, int64_t value) override;
   Status SetInput(size_t index, bool value) override;
   Status SetInput(size_t index, double value) override;
+  Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) override;
   Status Execute() override;
   void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   Result<Profile> ExecuteProfiled() override;
@@ -49,6 +50,11 @@ class MethodInstance final : public Method {
     AlignedBuffer copy;  // of lent memory that XNNPACK could not over-read
     size_t copy_size = 0;
     AlignedBuffer kept;  // what an output shows of an input without memory of its own
+  };
+  struct Output {
+    Tensor own;            // as the file has it
+    void* copy = nullptr;  // the caller's memory where it is copied into
+    size_t copy_size = 0;
   };
   struct KernelCall {
     const MethodPlan::KernelCall* plan = nullptr;
@@ -79,6 +85,8 @@ class MethodInstance final : public Method {
   std::vector<Value*> Values(const std::vector<size_t>& indices);
   Result<const Value*> ScalarInput(size_t index, std::string_view kind) const;
   Status CheckInputs() const;
+  Status CopyBoundOutputs();
+  void Log(LogLevel level, const std::string& message) const;
   // Runs the instructions from first to last.
   Status RunInstructions();
   // "instruction 5 ('aten::add.out') at model.py:41"
@@ -103,6 +111,7 @@ class MethodInstance final : public Method {
   XnnWorkspace workspace_;
   std::vector<std::unique_ptr<XnnDelegate>> delegates_;
   std::vector<Instruction> instructions_;
+  std::vector<Output> bound_;  // by output; empty until the first is bound
   std::atomic<bool> cancelled_{false};
   // Once an execution was profiled. XNNPACK times operators for a runtime's life or not at all, so
   // there are other ones for it, which share weights and workspace.

@@ -18,11 +18,12 @@ Span<const T> Items(const flatbuffers::Vector<T>* vector) {
 using flatbuffers::uoffset_t;
 
 Result<MethodMemory> MethodMemory::Create(const ProgramView& program,
-                                          const program::ExecutionPlan& plan) {
+                                          const program::ExecutionPlan& plan,
+                                          Allocator* allocator) {
   MethodMemory memory;
   if (const auto* sizes = plan.non_const_buffer_sizes()) {
     for (const int64_t size : *sizes) {
-      memory.arenas_.push_back(AllocateBuffer(static_cast<size_t>(size)));
+      memory.arenas_.push_back(AllocateBuffer(static_cast<size_t>(size), allocator));
       if (memory.arenas_.back() == nullptr) {
         return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
       }

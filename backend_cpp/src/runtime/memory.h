@@ -15,8 +15,8 @@ class MethodMemory {
  public:
   // Without arenas: what the file declares the values as.
   static MethodMemory Declare(const ProgramView& program, const program::ExecutionPlan& plan);
-  static Result<MethodMemory> Create(const ProgramView& program,
-                                     const program::ExecutionPlan& plan);
+  static Result<MethodMemory> Create(const ProgramView& program, const program::ExecutionPlan& plan,
+                                     Allocator* allocator);
 
   size_t size() const { return size_; }
   Value& operator[](size_t index) { return values_[index]; }

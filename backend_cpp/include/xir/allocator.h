@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+namespace xir {
+
+// Where the memory of methods comes from: their arenas, and copies of what callers lend. XNNPACK's
+// workspaces and packed weights are not among it: XNNPACK has one allocator for the process. Both
+// functions may be called from any thread.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // Uninitialised memory that begins at a multiple of `alignment`, a power of two; null when there
+  // is none.
+  virtual void* Allocate(size_t bytes, size_t alignment) = 0;
+  virtual void Release(void* memory, size_t bytes) = 0;
+};
+
+}  // namespace xir

@@ -1,0 +1,46 @@
+// What the C interface's handles are, and how failures reach its callers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "xir/kernel_registry.h"
+#include "xir/program.h"
+#include "xir/xir.h"
+
+struct xir_program {
+  std::shared_ptr<const xir::Program> program;
+  std::vector<std::string> names;
+};
+struct xir_method {
+  std::unique_ptr<xir::Method> method;
+};
+struct xir_kernels {
+  std::shared_ptr<xir::KernelRegistry> registry;
+};
+struct xir_thread_pool {
+  std::shared_ptr<xir::ThreadPool> pool;
+};
+struct xir_call {
+  xir::KernelContext* context = nullptr;
+  xir::KernelArgs args;
+  std::string message;
+};
+
+namespace xir::capi {
+
+// Keeps the message for xir_error_message, and answers the code.
+xir_code Report(const Status& status);
+xir_code ReportNull(const char* what);
+
+// The failure that a code of the C interface stands for.
+Code CodeOf(xir_code code);
+
+Result<Shape> MakeShape(const int64_t* sizes, size_t rank);
+xir_tensor Describe(const Tensor& tensor);
+
+// Fails for null arguments by their names.
+#define XIR_REQUIRE(argument) \
+  if ((argument) == nullptr) return ::xir::capi::ReportNull(#argument)
+
+}  // namespace xir::capi

@@ -1,0 +1,104 @@
+#include "runtime/output_placement.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "xnnpack/api.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+// Where a value lies in an arena.
+struct Place {
+  uint32_t arena = 0;
+  uint64_t begin = 0, end = 0;
+
+  bool Overlaps(const Place& other) const {
+    return arena == other.arena && begin < other.end && other.begin < end;
+  }
+};
+
+std::optional<Place> PlaceOf(const MethodPlan& plan, size_t value) {
+  const auto* tensor =
+      plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor();
+  if (tensor == nullptr || tensor->allocation_info() == nullptr) return std::nullopt;
+  uint64_t nbytes = ElementSize(static_cast<DType>(tensor->scalar_type()));
+  for (uoffset_t i = 0; tensor->sizes() != nullptr && i < tensor->sizes()->size(); ++i) {
+    nbytes *= static_cast<uint64_t>(tensor->sizes()->Get(i));
+  }
+  const auto& where = *tensor->allocation_info();
+  const uint64_t begin =
+      static_cast<uint64_t>(where.memory_offset_high()) << 32 | where.memory_offset_low();
+  return Place{where.memory_id(), begin, begin + nbytes};
+}
+
+bool HasInitialContent(const MethodPlan& plan, size_t value) {
+  return HasContent(
+      *plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor());
+}
+
+bool Contains(const std::vector<size_t>& values, size_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Which values an instruction touches, and which of them it writes as a whole.
+struct Access {
+  std::vector<size_t> all;
+  std::vector<size_t> written;
+};
+
+// Nothing for a jump, behind which one cannot tell what ran.
+std::optional<Access> AccessOf(const MethodPlan& plan, const MethodPlan::Instruction& instruction) {
+  if (const auto* call = std::get_if<MethodPlan::KernelCall>(&instruction)) {
+    return Access{call->tensors, call->written};
+  }
+  if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&instruction)) {
+    Access access{call->args, {}};
+    for (const graph::XNNTensorValue* external : plan.view->delegates[call->delegate].externals) {
+      if ((external->flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0) {
+        access.written.push_back(call->args[external->external_id()]);
+      }
+    }
+    return access;
+  }
+  if (const auto* move = std::get_if<MethodPlan::Move>(&instruction)) {
+    return Access{{move->from, move->to}, {}};
+  }
+  if (std::holds_alternative<MethodPlan::Free>(instruction)) return Access{};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool MayMove(const MethodPlan& plan, size_t value) {
+  const std::optional<Place> place = PlaceOf(plan, value);
+  if (!place.has_value() || HasInitialContent(plan, value) || Contains(plan.inputs, value) ||
+      std::count(plan.outputs.begin(), plan.outputs.end(), value) != 1) {
+    return false;
+  }
+  for (const size_t output : plan.outputs) {
+    const auto other = output == value ? std::nullopt : PlaceOf(plan, output);
+    if (other.has_value() && other->Overlaps(*place)) return false;
+  }
+  bool written = false;
+  for (const MethodPlan::Instruction& instruction : plan.instructions) {
+    const std::optional<Access> access = AccessOf(plan, instruction);
+    if (!access.has_value()) return false;
+    // Whatever shares the bytes may be read up to the instruction that writes the output.
+    for (const size_t other : access->all) {
+      if (!written || other == value) continue;
+      const auto shared = PlaceOf(plan, other);
+      if (shared.has_value() && shared->Overlaps(*place)) return false;
+    }
+    if (Contains(access->written, value)) {
+      written = true;
+    } else if (!written && Contains(access->all, value)) {
+      return false;
+    }
+  }
+  return written;
+}
+
+}  // namespace xir

@@ -1,0 +1,231 @@
+// The C interface and what lies beneath it: arguments without sense, bound outputs, cancellation.
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "golden.h"
+#include "testing.h"
+#include "xir/library.h"
+#include "xir/xir.h"
+
+namespace xir::testing {
+namespace {
+
+std::string GoldenPath(const std::string& name) {
+  return std::string(XIR_TEST_DATA) + "/" + name + ".pte";
+}
+
+// Loads a golden program with the wheel's XNNPACK.
+xir_code LoadGolden(const std::string& name, const xir_options* given, xir_program** program) {
+  const std::string path = GoldenPath(name);
+  const xir_source source = xir_source_path(path.c_str());
+  xir_options options = XIR_OPTIONS_INIT;
+  if (given != nullptr) options = *given;
+  const std::vector<std::string> paths = PythonLibraryPaths();
+  std::vector<const char*> pointers;
+  for (const std::string& each : paths) pointers.push_back(each.c_str());
+  options.library_paths = pointers.data();
+  options.num_library_paths = pointers.size();
+  return xir_program_load(&source, &options, program);
+}
+
+// A loaded method, by the C interface.
+struct Loaded {
+  explicit Loaded(const std::string& name, const xir_options* options = nullptr) {
+    EXPECT(LoadGolden(name, options, &program) == XIR_OK);
+    EXPECT(xir_method_load(program, "forward", &method) == XIR_OK);
+  }
+  Loaded(const Loaded&) = delete;
+  ~Loaded() {
+    xir_program_free(program);
+    xir_method_free(method);
+  }
+
+  xir_code SetInput(runner::Array* input) {
+    return xir_method_set_input(method, 0, input->data.data(), input->data.size(),
+                                input->shape.dims.data(), input->shape.rank);
+  }
+
+  xir_program* program = nullptr;
+  xir_method* method = nullptr;
+};
+
+bool LastError(std::string_view text) {
+  return std::string_view(xir_error_message()).find(text) != std::string_view::npos;
+}
+
+}  // namespace
+
+XIR_TEST(c_interface_describes_without_loading) {
+  xir_program* program = nullptr;
+  EXPECT(LoadGolden("stock_dynamic", nullptr, &program) == XIR_OK);
+  if (program == nullptr) return;
+  EXPECT(xir_program_num_methods(program) == 1);
+  EXPECT(std::string_view(xir_program_method_name(program, 0)) == "forward");
+  EXPECT(xir_program_method_name(program, 1) == nullptr);
+  size_t inputs = 0, outputs = 0;
+  EXPECT(xir_program_num_inputs(program, "forward", &inputs) == XIR_OK && inputs == 1);
+  EXPECT(xir_program_num_outputs(program, "forward", &outputs) == XIR_OK && outputs == 2);
+  xir_value_info info;
+  EXPECT(xir_program_input(program, "forward", 0, &info) == XIR_OK);
+  EXPECT(info.kind == XIR_TENSOR && info.dtype == XIR_FLOAT32 && info.rank == 2);
+  EXPECT(info.sizes[0] == 10 && info.sizes[1] == 8 && info.dynamic == 1 && info.nbytes == 320);
+  EXPECT(xir_program_input(program, "forward", 1, &info) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_program_output(program, "backward", 0, &info) == XIR_NOT_FOUND);
+  EXPECT(LastError("it has: forward"));
+  xir_program_free(program);
+}
+
+XIR_TEST(c_interface_takes_anything) {
+  xir_program* program = nullptr;
+  xir_method* method = nullptr;
+  const xir_source none = xir_source_path("/none.pte");
+  EXPECT(xir_program_load(nullptr, nullptr, &program) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("source is null"));
+  EXPECT(xir_program_load(&none, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_program_load(&none, nullptr, &program) == XIR_NOT_FOUND && program == nullptr);
+  xir_source unknown = none;
+  unknown.kind = static_cast<xir_source_kind>(9);
+  EXPECT(xir_program_load(&unknown, nullptr, &program) == XIR_INVALID_ARGUMENT);
+  unknown = xir_source_path(nullptr);
+  EXPECT(xir_program_load(&unknown, nullptr, &program) == XIR_INVALID_ARGUMENT);
+  unknown.size = 0;
+  EXPECT(xir_program_load(&unknown, nullptr, &program) == XIR_INVALID_ARGUMENT);
+  xir_options options = XIR_OPTIONS_INIT;
+  options.size = sizeof(options) + 8;
+  EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("this library knows"));
+  EXPECT(xir_method_load(nullptr, "forward", &method) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_execute(nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_set_int(nullptr, 0, 1) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_program_num_methods(nullptr) == 0 && xir_method_num_outputs(nullptr) == 0);
+  EXPECT(xir_thread_pool_on(nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_kernels_add(nullptr, "a", nullptr, 0, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  xir_method_cancel(nullptr);
+  xir_program_free(nullptr);
+  xir_method_free(nullptr);
+  xir_kernels_free(nullptr);
+  xir_thread_pool_free(nullptr);
+
+  Loaded small("stock_small");
+  int64_t sizes[XIR_MAX_RANK] = {};
+  xir_tensor tensor;
+  int64_t integer;
+  float data[4];
+  EXPECT(xir_method_set_input(small.method, 0, data, sizeof(data), sizes, 99) ==
+         XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_set_input(small.method, 0, data, sizeof(data), nullptr, 4) ==
+         XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_set_input(small.method, 7, data, sizeof(data), sizes, 4) ==
+         XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_execute(small.method) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("input 0 was not given"));
+  EXPECT(xir_method_output(small.method, 9, &tensor) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_output_int(small.method, 0, &integer) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_bind_output(small.method, 9, data, sizeof(data), nullptr) ==
+         XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_bind_output(small.method, 0, data, 1, nullptr) == XIR_INVALID_ARGUMENT);
+}
+
+// Options of a version that ended before what came later.
+XIR_TEST(c_interface_takes_shorter_options) {
+  xir_options options = XIR_OPTIONS_INIT;
+  options.size = offsetof(xir_options, max_memory);
+  options.threads = 1;
+  options.max_memory = 1;  // behind the end: not read
+  const std::string path = GoldenPath("stock_portable");
+  const xir_source source = xir_source_path(path.c_str());
+  xir_program* program = nullptr;
+  EXPECT(xir_program_load(&source, &options, &program) == XIR_OK);
+  xir_program_free(program);
+}
+
+XIR_TEST(outputs_are_bound) {
+  for (const std::string name : {"stock_small", "stock_portable", "stock_dynamic", "stock_q8"}) {
+    runner::Array input = ReadGoldenArray(name + ".input_0.npy");
+    Loaded plain(name), bound(name);
+    EXPECT(plain.SetInput(&input) == XIR_OK && xir_method_execute(plain.method) == XIR_OK);
+    xir_value_info info;
+    EXPECT(xir_program_output(plain.program, "forward", 0, &info) == XIR_OK);
+    // Whole pages away from the end, where the operator writes itself; at the end of a page, where
+    // it cannot; and back to where the file has it.
+    alignas(4096) static uint8_t pages[3 * 4096];
+    uint8_t* const end = pages + 2 * 4096 - info.nbytes;
+    for (uint8_t* place : {pages, end, pages, static_cast<uint8_t*>(nullptr)}) {
+      std::memset(pages, 0xEE, sizeof(pages));
+      int in_place = -1;
+      EXPECT(xir_method_bind_output(bound.method, 0, place, info.nbytes, &in_place) == XIR_OK);
+      EXPECT(in_place == (place == pages ? 1 : 0));
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        EXPECT(bound.SetInput(&input) == XIR_OK && xir_method_execute(bound.method) == XIR_OK);
+        xir_tensor got, wanted;
+        EXPECT(xir_method_output(bound.method, 0, &got) == XIR_OK);
+        EXPECT(xir_method_output(plain.method, 0, &wanted) == XIR_OK);
+        EXPECT(got.nbytes == wanted.nbytes && std::memcmp(got.data, wanted.data, got.nbytes) == 0);
+        if (place == nullptr) continue;
+        EXPECT(std::memcmp(place, wanted.data, got.nbytes) == 0);
+        EXPECT(place[info.nbytes] == 0xEE);
+      }
+    }
+  }
+}
+
+XIR_TEST(executions_are_cancelled) {
+  runner::Array input = ReadGoldenArray("stock_small.input_0.npy");
+  Loaded loaded("stock_small");
+  xir_method_cancel(loaded.method);
+  EXPECT(loaded.SetInput(&input) == XIR_OK);
+  EXPECT(xir_method_execute(loaded.method) == XIR_CANCELLED);
+  EXPECT(LastError("cancelled before instruction 0"));
+  // The request is used up.
+  EXPECT(loaded.SetInput(&input) == XIR_OK);
+  EXPECT(xir_method_execute(loaded.method) == XIR_OK);
+  // From another thread, while it runs.
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) xir_method_cancel(loaded.method);
+  });
+  xir_code code = XIR_OK;
+  for (int i = 0; i < 10'000 && code == XIR_OK; ++i) {
+    EXPECT(loaded.SetInput(&input) == XIR_OK);
+    code = xir_method_execute(loaded.method);
+  }
+  done = true;
+  other.join();
+  EXPECT(code == XIR_CANCELLED);
+}
+
+// Threads that the application lends run XNNPACK's operators.
+XIR_TEST(threads_of_the_caller) {
+  struct Threads {
+    std::vector<std::thread> threads;
+    std::atomic<int> tasks{0};
+  } mine;
+  const xir_executor executor{&mine, 1, [](void* context, void (*task)(void*), void* argument) {
+                                auto* self = static_cast<Threads*>(context);
+                                ++self->tasks;
+                                self->threads.emplace_back(task, argument);
+                              }};
+  xir_thread_pool* pool = nullptr;
+  EXPECT(xir_thread_pool_on(&executor, &pool) == XIR_OK);
+  xir_options options = XIR_OPTIONS_INIT;
+  options.thread_pool = pool;
+  {
+    runner::Array input = ReadGoldenArray("stock_small.input_0.npy");
+    Loaded loaded("stock_small", &options), plain("stock_small");
+    EXPECT(loaded.SetInput(&input) == XIR_OK && xir_method_execute(loaded.method) == XIR_OK);
+    EXPECT(plain.SetInput(&input) == XIR_OK && xir_method_execute(plain.method) == XIR_OK);
+    xir_tensor got, wanted;
+    EXPECT(xir_method_output(loaded.method, 0, &got) == XIR_OK);
+    EXPECT(xir_method_output(plain.method, 0, &wanted) == XIR_OK);
+    EXPECT(got.nbytes == wanted.nbytes);
+  }
+  xir_thread_pool_free(pool);
+  for (std::thread& thread : mine.threads) thread.join();
+  EXPECT(mine.tasks > 0);
+}
+
+}  // namespace xir::testing
