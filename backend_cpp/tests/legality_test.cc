@@ -1,5 +1,7 @@
 // Nodes on combinations of types, constants and scales that XNNPACK does not check itself.
 
+#include <random>
+
 #include "exercise.h"
 #include "graphs.h"
 #include "testing.h"
@@ -291,6 +293,84 @@ XIR_TEST(run_time_filters_have_the_type_of_the_input) {
   const uint32_t c = g.Input(Type::FP32, {4});
   g.Node(XNodeUnion::XNNFullyConnected, Linear(a, b, c, g.Output(Type::FP32, {2, 4})));
   EXPECT_OK(Run(g));
+}
+
+namespace {
+
+// One execution on inputs of the given shapes. The memory that is lent ends where the input does.
+Status RunOn(Method* method, const std::vector<Shape>& shapes) {
+  std::vector<std::vector<uint8_t>> inputs(shapes.size());
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const DType dtype = method->input(i).get<Tensor>()->dtype;
+    inputs[i].assign(static_cast<size_t>(shapes[i].numel()) * ElementSize(dtype), 1);
+    XIR_RETURN_IF_ERROR(method->SetInput(i, inputs[i].data(), inputs[i].size(), shapes[i]));
+  }
+  return method->Execute();
+}
+
+Shape ShapeOf(const std::vector<int64_t>& sizes) {
+  Shape shape;
+  for (const int64_t size : sizes) shape[shape.rank++] = size;
+  return shape;
+}
+
+}  // namespace
+
+XIR_TEST(smaller_shapes_are_checked_when_they_come) {
+  GraphMaker sum;
+  const uint32_t a = sum.Input(Type::FP32, {4}), b = sum.Input(Type::FP32, {4});
+  sum.Node(XNodeUnion::XNNAdd, Binary(a, b, sum.Output(Type::FP32, {4})));
+  const auto method = LoadForward(sum.Program());
+  EXPECT(method.ok());
+  Method* add = method.value().get();
+  EXPECT_OK(RunOn(add, {ShapeOf({3}), ShapeOf({3})}));
+  EXPECT(add->output(0).get<Tensor>()->shape == ShapeOf({3}));
+  EXPECT_ERROR(RunOn(add, {ShapeOf({2}), ShapeOf({3})}), "do not broadcast");
+  EXPECT_OK(RunOn(add, {ShapeOf({1}), ShapeOf({4})}));
+  EXPECT_OK(RunOn(add, {ShapeOf({4}), ShapeOf({4})}));
+
+  GraphMaker box;
+  graph::XNNStaticSliceT slice;
+  slice.offsets = {2};
+  slice.sizes = {3};
+  slice.num_dims = 1;
+  slice.input_id = box.Input(Type::FP32, {5});
+  slice.output_id = box.Output(Type::FP32, {3});
+  box.Node(XNodeUnion::XNNStaticSlice, slice);
+  const auto sliced = LoadForward(box.Program());
+  EXPECT(sliced.ok());
+  EXPECT_OK(RunOn(sliced.value().get(), {ShapeOf({3})}));
+  EXPECT(sliced.value()->output(0).get<Tensor>()->shape == ShapeOf({1}));
+  EXPECT_ERROR(RunOn(sliced.value().get(), {ShapeOf({2})}), "of a dimension of 2");
+}
+
+// Every node on inputs of any sizes up to the largest ones: it runs or refuses, and where it runs
+// XNNPACK and the verifier have come to the same shape.
+XIR_TEST(every_row_takes_or_refuses_smaller_shapes) {
+  std::mt19937 random(7);
+  size_t ran = 0, refused = 0;
+  for (const XNodeUnion kind : graph::EnumValuesXNodeUnion()) {
+    const NodeRules* rules = FindNodeRules(kind);
+    if (rules == nullptr) continue;
+    for (const Signature& row : rules->signatures) {
+      if (row.results[0] == Type::QDInt8) continue;
+      auto method = LoadForward(Sample(kind, row, /*constants=*/0).Make().Program());
+      EXPECT(method.ok());
+      if (!method.ok()) continue;
+      for (int round = 0; round < 8; ++round) {
+        std::vector<Shape> shapes;
+        for (size_t i = 0; i < method.value()->num_inputs(); ++i) {
+          Shape shape = method.value()->input(i).get<Tensor>()->bound;
+          for (size_t d = 0; d < shape.rank; ++d) {
+            if (random() % 2 == 0) shape[d] = 1 + static_cast<int64_t>(random()) % shape[d];
+          }
+          shapes.push_back(shape);
+        }
+        ++(RunOn(method.value().get(), shapes).ok() ? ran : refused);
+      }
+    }
+  }
+  EXPECT(ran > 500 && refused > 200);
 }
 
 // Each node fits the limit, all of them together do not.

@@ -34,8 +34,9 @@ struct LoadOptions {
   size_t threads = 0;
   // The threads to use instead.
   std::shared_ptr<ThreadPool> thread_pool;
-  // The most memory, in bytes, that a method's arenas, and separately the activations of one
-  // delegate, may take; 0 is the machine's memory, or what control groups leave of it.
+  // The most memory, in bytes, that a method's arenas, and separately the activations, packed
+  // weights and scratch memory of one delegate, may take; 0 is the machine's memory, or what
+  // control groups leave of it.
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;

@@ -77,7 +77,8 @@ uint64_t GraphValue::numel() const {
   return count;
 }
 
-Status GraphVerifier::Run() {
+Status GraphVerifier::Run(WorkBudget* budget) {
+  budget_ = budget;
   for (const graph::XValue* value : *view_.graph->xvalues()) {
     const graph::XNNTensorValue* tensor =
         value->xvalue_union() == nullptr ? nullptr : TensorOf(*value);
@@ -94,6 +95,7 @@ Status GraphVerifier::Run() {
       return Bad("no node writes output value ", id);
     }
   }
+  budget_ = nullptr;
   return {};
 }
 

@@ -49,11 +49,11 @@ struct GraphValue {
 
 class GraphVerifier {
  public:
-  GraphVerifier(const GraphView& view, uint64_t max_memory, WorkBudget* budget)
-      : view_(view), max_memory_(max_memory), budget_(budget) {}
+  GraphVerifier(const GraphView& view, uint64_t max_memory)
+      : view_(view), max_memory_(max_memory) {}
 
   // Checks the graph, at its declared shapes.
-  Status Run();
+  Status Run(WorkBudget* budget);
 
   // Checks that the graph, for which Run has passed, runs on inputs of other shapes. `dims_of`
   // gives the sizes of an external input.
@@ -86,7 +86,7 @@ class GraphVerifier {
 
   const GraphView& view_;
   const uint64_t max_memory_;
-  WorkBudget* const budget_;
+  WorkBudget* budget_ = nullptr;  // while Run runs
   bool following_ = false;
   uint64_t total_ = 0;  // bytes of all values that are not constants, and of the nodes' scratch
   std::unordered_map<uint32_t, GraphValue> values_;

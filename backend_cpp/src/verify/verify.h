@@ -6,7 +6,8 @@
 namespace xir {
 
 struct VerifyLimits {
-  // Bytes that the arenas of one method, and separately the activations of one delegate, may take.
+  // Bytes that the arenas of one method, and separately one delegate with its activations, packed
+  // weights and scratch memory, may take.
   uint64_t max_memory = 0;
 };
 

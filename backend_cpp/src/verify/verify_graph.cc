@@ -93,7 +93,7 @@ Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view
   }
   XIR_ASSIGN_OR_RETURN(result.constants,
                        ReadConstants(*result.graph, parts.constant_data, view, budget));
-  XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory, budget).Run());
+  XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory).Run(budget));
   for (const graph::XValue* value : *result.graph->xvalues()) {
     result.values.emplace(TensorOf(*value)->id_out(), value);
     const uint32_t external = TensorOf(*value)->external_id();

@@ -61,7 +61,7 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
     if (!builder.refused_node().has_value()) return status;
     return std::move(status).In("node " + std::to_string(*builder.refused_node()));
   }
-  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(weights));
+  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(view, weights));
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
     xnn_runtime_t runtime = nullptr;
@@ -100,18 +100,42 @@ Status XnnDelegate::ReshapeInputs(KernelArgs args) {
     }
     if (!reshape_needed_ && external.dims == dims) continue;
     external.dims = dims;
-    // Set before the call: should anything from here on fail, the next execution starts over.
+    // Should anything from here on fail, the next execution starts over.
     reshape_needed_ = true;
-    XIR_RETURN_IF_ERROR(CheckXnn(
-        xnn_reshape_external_value(runtime_.get(), external.id, external.rank, dims.data()),
-        "take argument " + std::to_string(external.id) + " of shape " + tensor.shape.ToString()));
   }
   if (!reshape_needed_) return {};
   setup_needed_ = true;
+  XIR_RETURN_IF_ERROR(CheckShapes());
+  for (const External& external : externals_) {
+    if (external.is_output) continue;
+    XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_external_value(runtime_.get(), external.id,
+                                                            external.rank, external.dims.data()),
+                                 "take the shape of argument " + std::to_string(external.id)));
+  }
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime_.get()), "run at these shapes"));
   XIR_RETURN_IF_ERROR(ReadOutputShapes());
   reshape_needed_ = false;
   return {};
+}
+
+// What was proven of the graph holds for the declared shapes. For others the proof is done again,
+// before XNNPACK follows them.
+Status XnnDelegate::CheckShapes() {
+  if (shapes_ == nullptr) {
+    WorkBudget budget(uint64_t{1} << 32);  // the file has passed with its own
+    auto shapes = std::make_unique<GraphVerifier>(view_, /*max_memory=*/UINT64_MAX);
+    XIR_RETURN_IF_ERROR(shapes->Run(&budget));
+    shapes_ = std::move(shapes);
+  }
+  return shapes_->Follow([this](const graph::XNNTensorValue& input) {
+    Dims dims;
+    for (const External& external : externals_) {
+      if (external.id != input.external_id()) continue;
+      dims.rank = external.rank;
+      std::copy_n(external.dims.begin(), external.rank, dims.size.begin());
+    }
+    return dims;
+  });
 }
 
 Status XnnDelegate::ReadOutputShapes() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/graph_verifier.h"
 #include "verify/program_view.h"
 #include "xir/kernel.h"
 #include "xir/program.h"
@@ -17,7 +18,8 @@ namespace xir {
 // Sizes in memory order; zeros behind the rank.
 using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 
-// One XNNPACK graph, ready to run. The file's constants and the thread pool must outlive it.
+// One XNNPACK graph, ready to run. Its view, the file's constants and the thread pool must outlive
+// it.
 class XnnDelegate {
  public:
   // Packs the weights if nobody has, and plans memory for the largest shapes. Delegates that never
@@ -44,11 +46,14 @@ class XnnDelegate {
     PhysicalDims dims{};  // as XNNPACK last had them
   };
 
-  explicit XnnDelegate(PackedGraph* weights) : weights_(weights) {}
+  XnnDelegate(const GraphView& view, PackedGraph* weights) : view_(view), weights_(weights) {}
   Status ReshapeInputs(KernelArgs args);
+  Status CheckShapes();
   Status ReadOutputShapes();
   Status BindTensors(KernelArgs args);
 
+  const GraphView& view_;
+  std::unique_ptr<GraphVerifier> shapes_;  // of the inputs that came; null until others came
   std::vector<External> externals_;
   std::vector<xnn_external_value> pointers_;  // parallel to externals_
   bool reshape_needed_ = true;
