@@ -45,7 +45,7 @@ auto Forward(Function* function, Arguments... arguments) {
 #define XIR_FORWARD(result, name, parameters, arguments)                                  \
   __attribute__((visibility("default"))) result forward_##name parameters __asm__(#name); \
   result forward_##name parameters {                                                      \
-    static auto* const function = reinterpret_cast<result(*) parameters>(Real(#name));    \
-    return Forward(function, XIR_STRIP arguments);                                        \
+    static auto* const xir_real = reinterpret_cast<result(*) parameters>(Real(#name));    \
+    return Forward(xir_real, XIR_STRIP arguments);                                        \
   }
 XIR_XNNPACK_FUNCTIONS(XIR_FORWARD)
