@@ -112,6 +112,14 @@ test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --output-on-failure
 
+# The thread sanitizer wants memory where it expects it, hence no random addresses.
+.PHONY: test-tsan
+test-tsan: venv ## The C++ tests with several threads under the thread sanitizer; not part of test
+	cmake --log-level=WARNING -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=Debug \
+	    -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_SANITIZERS=thread -DXIR_BUILD_TESTS=ON
+	cmake --build build/tsan --target xir_tests
+	setarch -R build/tsan/backend_cpp/tests/xir_tests threads
+
 ##@ Style
 .PHONY: lint
 lint: build ## ruff, pyright and clang-format, changing nothing

@@ -373,6 +373,12 @@ class PyProgram {
 
   std::vector<std::string> method_names() const { return program_->method_names(); }
   size_t threads() const { return program_->threads(); }
+  size_t packed_bytes() const { return program_->packed_bytes(); }
+  // (read, written, remark)
+  py::tuple PackedFile() const {
+    const xir::PackedFileState state = program_->packed_file();
+    return py::make_tuple(state.read, state.written, state.remark);
+  }
   py::dict Metadata(const std::string& name) const {
     const xir::MethodMetadata metadata = Take(program_->method_metadata(name));
     py::dict info;
@@ -395,7 +401,8 @@ class PyProgram {
 xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
                              std::vector<std::string> library_paths,
                              const std::vector<std::string>& kernels,
-                             const std::vector<std::string>& data, const py::object& fallback) {
+                             const std::vector<std::string>& data, std::string packed_weights,
+                             const py::object& fallback) {
   xir::LoadOptions options;
   auto registry = std::make_shared<xir::KernelRegistry>();
   for (const std::string& library : kernels) Check(registry->LoadLibrary(library));
@@ -404,6 +411,7 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
   options.threads = threads;
   options.max_memory = max_memory;
   options.library_paths = std::move(library_paths);
+  options.packed_weights = std::move(packed_weights);
   if (!fallback.is_none()) options.fallback = MakeProvider(fallback);
   return options;
 }
@@ -411,9 +419,10 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
                                 std::vector<std::string> library_paths,
                                 const std::vector<std::string>& kernels,
-                                const std::vector<std::string>& data, const py::object& fallback) {
-  auto options =
-      MakeOptions(threads, max_memory, std::move(library_paths), kernels, data, fallback);
+                                const std::vector<std::string>& data, std::string packed_weights,
+                                const py::object& fallback) {
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), kernels, data,
+                             std::move(packed_weights), fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
@@ -422,9 +431,9 @@ std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, u
                                      std::vector<std::string> library_paths,
                                      const std::vector<std::string>& kernels,
                                      const std::vector<std::string>& data,
-                                     const py::object& fallback) {
-  auto options =
-      MakeOptions(threads, max_memory, std::move(library_paths), kernels, data, fallback);
+                                     std::string packed_weights, const py::object& fallback) {
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), kernels, data,
+                             std::move(packed_weights), fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
@@ -478,15 +487,18 @@ PYBIND11_MODULE(_native, m) {
   py::class_<PyProgram>(m, "Program")
       .def_property_readonly("method_names", &PyProgram::method_names)
       .def_property_readonly("threads", &PyProgram::threads)
+      .def_property_readonly("packed_bytes", &PyProgram::packed_bytes)
+      .def_property_readonly("packed_file", &PyProgram::PackedFile)
       .def("metadata", &PyProgram::Metadata, py::arg("name"))
       .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("library_paths"), py::arg("kernels"), py::arg("data"), py::arg("fallback"));
+        py::arg("library_paths"), py::arg("kernels"), py::arg("data"), py::arg("packed_weights"),
+        py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
         py::arg("max_memory"), py::arg("library_paths"), py::arg("kernels"), py::arg("data"),
-        py::arg("fallback"));
+        py::arg("packed_weights"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("library_paths"));
 }

@@ -26,6 +26,8 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --profile-order O    print its lines by 'time' (the default) or as they 'ran'
   --profile-trace FILE write a trace of them, for ui.perfetto.dev or chrome://tracing
   --etdump_path FILE   write an ETDump of them, for ExecuTorch's Inspector
+  --packed_weights F   keep packed weights in this file, and map it the next time
+  --memory             print what the loaded program takes of memory
   --help               this text
 
 ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,
@@ -57,6 +59,8 @@ Status SetOption(std::string_view name, std::string_view value, Arguments* argum
     arguments->model_path = value;
   } else if (name == "--method" || name == "--method_name") {
     arguments->method = value;
+  } else if (name == "--packed_weights") {
+    arguments->packed_weights = value;
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
   } else if (name == "--kernels") {
@@ -99,6 +103,10 @@ Result<Arguments> ParseArguments(int argc, const char* const* argv) {
     if (name == "--help" || name == "-h") {
       arguments.help = true;
       return arguments;
+    }
+    if (name == "--memory") {
+      arguments.memory = true;
+      continue;
     }
     if (name == "--profile") {
       arguments.profile = true;

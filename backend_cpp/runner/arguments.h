@@ -23,6 +23,8 @@ struct Arguments {
   bool profile_in_order = false;  // else by time
   std::string profile_trace;
   std::string etdump_path;
+  bool memory = false;
+  std::string packed_weights;
   bool help = false;
 
   // Whether anything asks for where the time went.

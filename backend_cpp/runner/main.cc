@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -230,10 +231,34 @@ Status WriteProfile(const Arguments& arguments, const std::vector<Profile>& prof
   return {};
 }
 
+// A line of /proc/self/status such as "VmHWM:     4200 kB", in megabytes.
+double StatusMegabytes(const std::string& name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(name + ":", 0) == 0)
+      return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
+  }
+  return 0;
+}
+
+void PrintMemory(const Program& program, const MethodMetadata& metadata) {
+  std::printf("memory: %.1f MB packed weights, %.1f MB arenas; resident %.1f MB, at most %.1f MB\n",
+              static_cast<double>(program.packed_bytes()) / 1e6,
+              static_cast<double>(metadata.arena_bytes) / 1e6, StatusMegabytes("VmRSS"),
+              StatusMegabytes("VmHWM"));
+}
+
+void PrintPackedFile(const PackedFileState& state) {
+  const char* outcome = state.written ? "written" : state.read ? "read" : "not used";
+  std::printf("packed weights: %s%s%s\n", outcome, state.remark.empty() ? "" : "; ",
+              state.remark.c_str());
+}
+
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
   options.library_paths = PythonLibraryPaths();
+  options.packed_weights = arguments.packed_weights;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
   auto kernels = std::make_shared<KernelRegistry>();
   for (const std::string& library : arguments.kernels) {
@@ -247,6 +272,11 @@ Status Run(const Arguments& arguments) {
               MillisecondsSince(start), method->num_delegates(),
               method->num_delegates() == 1 ? "" : "s", program->threads(),
               program->threads() == 1 ? "" : "s");
+  if (!arguments.packed_weights.empty()) PrintPackedFile(program->packed_file());
+  if (arguments.memory) {
+    XIR_ASSIGN_OR_RETURN(const MethodMetadata metadata, program->method_metadata(arguments.method));
+    PrintMemory(*program, metadata);
+  }
   XIR_ASSIGN_OR_RETURN(std::vector<Array> inputs, MakeInputs(*method, arguments.inputs));
 
   XIR_ASSIGN_OR_RETURN(const double first, RunOnce(method.get(), &inputs));

@@ -11,6 +11,7 @@ from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
     Method,
     MethodMetadata,
+    PackedWeights,
     Program,
     Runtime,
     ValueInfo,
@@ -22,6 +23,7 @@ __all__ = [
     "Method",
     "MethodMetadata",
     "Origin",
+    "PackedWeights",
     "Profile",
     "ProfileEvent",
     "Program",

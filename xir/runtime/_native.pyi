@@ -39,6 +39,10 @@ class Program:
     def method_names(self) -> list[str]: ...
     @property
     def threads(self) -> int: ...
+    @property
+    def packed_bytes(self) -> int: ...
+    @property
+    def packed_file(self) -> tuple[bool, bool, str]: ...
     def metadata(self, name: str) -> dict[str, Any]: ...
     def load_method(self, name: str) -> Method: ...
 
@@ -55,6 +59,7 @@ def open(
     library_paths: list[str],
     kernels: list[str],
     data: list[str],
+    packed_weights: str,
     fallback: KernelFinder | None,
 ) -> Program: ...
 def from_bytes(
@@ -65,6 +70,7 @@ def from_bytes(
     library_paths: list[str],
     kernels: list[str],
     data: list[str],
+    packed_weights: str,
     fallback: KernelFinder | None,
 ) -> Program: ...
 

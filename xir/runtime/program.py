@@ -56,6 +56,20 @@ class MethodMetadata:
         return len(self.outputs)
 
 
+@dataclass(frozen=True)
+class PackedWeights:
+    """A program's packed weights, and what became of the file that they are kept in."""
+
+    nbytes: int
+    """Bytes that all methods and instances share; 0 until a method is loaded."""
+    read: bool
+    """Some came from the file."""
+    written: bool
+    """Weights that were packed are in the file now."""
+    remark: str
+    """Why the file was of no use, or could not be written; mostly empty."""
+
+
 class Method:
     """An instance of a method, with memory of its own. Calls from several threads run one after the other; threads
     that are to run at once load an instance each. They share the packed weights.
@@ -118,6 +132,11 @@ class Program:
         """How many threads the delegates of this program use."""
         return self._native.threads
 
+    @property
+    def packed_weights(self) -> PackedWeights:
+        """What is packed by now."""
+        return PackedWeights(self._native.packed_bytes, *self._native.packed_file)
+
     def metadata(self, name: str = "forward") -> MethodMetadata:
         """What a method takes, answers, and is run by: read from the file alone, without packing weights.
 
@@ -151,6 +170,7 @@ class Runtime:
         max_memory: int | None = None,
         kernels: Sequence[str | os.PathLike[str]] = (),
         data: Sequence[str | os.PathLike[str]] = (),
+        packed_weights: str | os.PathLike[str] | None = None,
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
@@ -158,8 +178,10 @@ class Runtime:
         bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default.
         `kernels` are shared libraries of kernels (`xir/kernel_library.h`), which are asked before the runtime's own;
         such a library stays loaded in this process. `data` are `.ptd` files with weights that the program names and
-        does not hold; they are mapped. Raises XirRuntimeError where a file is damaged or asks for what this runtime
-        does not have.
+        does not hold; they are mapped. `packed_weights` names a file to keep packed weights in: what is there is mapped
+        instead of packing weights again, and what is not is written (`Program.packed_weights`).
+
+        Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -171,6 +193,7 @@ class Runtime:
             "library_paths": library_paths(),
             "kernels": [os.fspath(library) for library in kernels],
             "data": [os.fspath(path) for path in data],
+            "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),
             "fallback": find_kernel,
         }
         if isinstance(source, bytes | bytearray | memoryview):

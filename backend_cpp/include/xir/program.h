@@ -51,6 +51,11 @@ struct LoadOptions {
   std::shared_ptr<Allocator> allocator;
   // Is told what happens and is no failure, from any thread; one line.
   std::function<void(LogLevel level, std::string_view message)> logger;
+  // A file in which the program keeps its packed weights: mapped instead of packing them again, and
+  // written after packing. It is made anew for another XNNPACK, processor or program, or where it
+  // is damaged; that it cannot be written is only a remark, see Program::packed_file. Empty for
+  // none.
+  std::string packed_weights;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
@@ -71,8 +76,16 @@ struct MethodMetadata {
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
   size_t num_delegates = 0;
+  uint64_t arena_bytes = 0;  // that each instance plans for values, delegates' own aside
   // Names of the operators that run as kernels, each once; there need not be kernels for them.
   std::vector<std::string> kernel_names;
+};
+
+// What became of LoadOptions::packed_weights.
+struct PackedFileState {
+  bool read = false;     // some weights came from the file
+  bool written = false;  // weights that were packed are in the file now
+  std::string remark;    // why the file was of no use, or could not be written; mostly empty
 };
 
 class Method;
@@ -98,6 +111,7 @@ class Program {
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
   // Bytes of the weights that are packed by now, for all methods and instances together.
   size_t packed_bytes() const;
+  PackedFileState packed_file() const;
 
  private:
   explicit Program(std::shared_ptr<const LoadedProgram> loaded) : loaded_(std::move(loaded)) {}

@@ -131,7 +131,7 @@ Result<FileBytes> FileBytes::Read(const Source& source) {
       return Map(source.path());
     case Source::Kind::kDescriptor: {
       const std::string name = "descriptor " + std::to_string(source.descriptor());
-      auto mapped = MapPart(source.descriptor(), source.offset(), source.size(), name);
+      auto mapped = MapPart(source.descriptor(), source.offset(), source.size(), 0, name);
       if (!mapped.ok() || IsAligned(mapped.value().bytes())) return mapped;
       return Copy(mapped.value().bytes());
     }
@@ -148,16 +148,16 @@ Result<FileBytes> FileBytes::Read(const Source& source) {
   return Copy(source.bytes());
 }
 
-Result<FileBytes> FileBytes::Map(const std::string& path) {
+Result<FileBytes> FileBytes::Map(const std::string& path, uint64_t behind) {
   const std::string name = "'" + path + "'";
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     return Fail(Code::kNotFound, "cannot open ", name, ": ", std::strerror(errno));
   }
-  return MapPart(file.get(), 0, 0, name);
+  return MapPart(file.get(), 0, 0, behind, name);
 }
 
-Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size,
+Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size, uint64_t behind,
                                      const std::string& name) {
   struct stat info;
   if (fstat(file, &info) != 0) {
@@ -177,9 +177,11 @@ Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size,
   const size_t page = PageSize();
   const size_t before = offset % page;
   FileBytes result;
-  result.mapping_size_ = RoundUp(before + size, page) + page;
-  void* reserved =
-      mmap(nullptr, result.mapping_size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  constexpr uint64_t kMostBehind = uint64_t{1} << 46;
+  if (behind > kMostBehind) return Fail(Code::kResource, "too little address space for ", name);
+  result.mapping_size_ = RoundUp(before + size, page) + RoundUp(behind, page) + page;
+  void* reserved = mmap(nullptr, result.mapping_size_, PROT_READ,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) {
     return Fail(Code::kResource, "cannot map ", name, ": ", std::strerror(errno));
   }

@@ -42,7 +42,8 @@ bool MayOverread(const void* data, size_t nbytes);
 class FileBytes {
  public:
   static Result<FileBytes> Read(const Source& source);
-  static Result<FileBytes> Map(const std::string& path);
+  // `behind` more bytes can be read behind it, as zeros. They take no memory.
+  static Result<FileBytes> Map(const std::string& path, uint64_t behind = 0);
   static Result<FileBytes> Copy(Bytes bytes);
 
   FileBytes(FileBytes&& other) noexcept;
@@ -58,7 +59,7 @@ class FileBytes {
  private:
   FileBytes() = default;
   // `name` stands for the file in errors. A size of 0 is the rest of the file.
-  static Result<FileBytes> MapPart(int file, uint64_t offset, uint64_t size,
+  static Result<FileBytes> MapPart(int file, uint64_t offset, uint64_t size, uint64_t behind,
                                    const std::string& name);
 
   Bytes bytes_;

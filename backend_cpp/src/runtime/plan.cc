@@ -178,6 +178,9 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
     metadata.outputs.push_back(InfoOf(values[index]));
   }
   metadata.num_delegates = view.delegates.size();
+  if (const auto* sizes = view.plan->non_const_buffer_sizes()) {
+    for (const int64_t size : *sizes) metadata.arena_bytes += static_cast<uint64_t>(size);
+  }
   const auto* instructions = InstructionsOf(*view.plan);
   if (instructions == nullptr) return metadata;
   for (const program::Instruction* instruction : *instructions) {

@@ -19,7 +19,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
     XIR_ASSIGN_OR_RETURN(pool, ThreadPool::Shared(options.threads, options.library_paths));
   }
   auto loaded = std::shared_ptr<LoadedProgram>(
-      new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}});
+      new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}, {}});
   std::vector<Bytes> data;
   for (size_t i = 0; i < loaded->options.data.size(); ++i) {
     auto bytes = FileBytes::Read(loaded->options.data[i]);
@@ -29,6 +29,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
   }
   XIR_ASSIGN_OR_RETURN(loaded->view,
                        VerifyProgram(loaded->file.bytes(), data, {loaded->options.max_memory}));
+  loaded->packed = std::make_unique<PackedStore>(loaded->options.packed_weights, loaded->view);
   loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
   const bool has_delegates =
       std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const
   if (!plan.ok()) return std::move(plan).status().In(context);
   auto instance = MethodInstance::Create(loaded_, *plan.value());
   if (!instance.ok()) return std::move(instance).status().In(context);
+  loaded_->packed->Save(plan.value()->weights);
   return std::unique_ptr<Method>(std::move(instance).value());
 }
 
@@ -87,10 +89,15 @@ size_t Program::packed_bytes() const {
     LoadedProgram::Slot& slot = loaded_->slots[i];
     const std::lock_guard<std::mutex> lock(slot.mutex);
     if (slot.plan == nullptr) continue;
-    for (const auto& graph : slot.plan->weights) total += graph->nbytes();
+    for (const auto& graph : slot.plan->weights) {
+      const auto weights = graph->weights();
+      if (weights != nullptr) total += weights->nbytes();
+    }
   }
   return total;
 }
+
+PackedFileState Program::packed_file() const { return loaded_->packed->state(); }
 
 Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
   std::string known;
@@ -107,6 +114,7 @@ Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {
   const std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.plan == nullptr) {
     XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(*this, view.plans[method]));
+    for (const auto& graph : slot.plan->weights) packed->Load(graph.get());
   }
   return slot.plan.get();
 }

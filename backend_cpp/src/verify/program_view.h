@@ -17,6 +17,7 @@ namespace xir {
 // constant_buffer[i]); 0 is no data. `values` finds a value by the id that nodes use.
 struct GraphView {
   const graph::XNNGraph* graph = nullptr;
+  Bytes flatbuffer;  // that `graph` is in
   std::vector<Bytes> constants;
   std::unordered_map<uint32_t, const graph::XValue*> values;
   std::vector<const graph::XNNTensorValue*> externals;  // the values that have an external id

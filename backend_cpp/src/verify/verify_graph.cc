@@ -84,6 +84,7 @@ Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view
   }
   GraphView result;
   result.graph = graph::GetXNNGraph(parts.graph.data());
+  result.flatbuffer = parts.graph;
   if (result.graph->xvalues() == nullptr || result.graph->xnodes() == nullptr) {
     return Fail(Code::kInvalidProgram, "the graph has no values or no nodes");
   }

@@ -9,7 +9,12 @@
 #ifdef XIR_LINK_XNNPACK
 #include <pthreadpool.h>
 #include <xnnpack.h>
+
+// Where a function of XNNPACK's is.
+#define XIR_XNNPACK_ADDRESS(name) (&::name)
 #else
+
+#define XIR_XNNPACK_ADDRESS(name) (::xir::g_xnnpack.name)
 
 #include <cstddef>
 #include <cstdint>

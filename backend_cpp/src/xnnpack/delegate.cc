@@ -56,14 +56,14 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          PackedGraph* weights,
                                                          xnn_workspace_t workspace,
                                                          pthreadpool_t threadpool, bool profile) {
-  SubgraphBuilder builder(view);
-  if (Status status = builder.Build(); !status.ok()) {
-    if (!builder.refused_node().has_value()) return status;
-    return std::move(status).In("node " + std::to_string(*builder.refused_node()));
-  }
   std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(view, weights));
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
+    SubgraphBuilder builder(view);
+    if (Status status = builder.Build(); !status.ok()) {
+      if (!builder.refused_node().has_value()) return status;
+      return std::move(status).In("node " + std::to_string(*builder.refused_node()));
+    }
     xnn_runtime_t runtime = nullptr;
     const xnn_status status = builder.CreateRuntime(cache, workspace, threadpool, flags, &runtime);
     delegate->runtime_.reset(runtime);

@@ -16,42 +16,32 @@ size_t OffsetOf(const uint8_t* data) { return reinterpret_cast<size_t>(data); }
 
 }  // namespace
 
+size_t PackedWeights::nbytes() const {
+  size_t total = 0;
+  for (const PackedWeight& weight : weights) total += weight.size;
+  return total;
+}
+
 PackedGraph::PackedGraph(const GraphView& view, const FileBytes& file) : view_(view), file_(file) {
   for (size_t i = 1; i < view.constants.size(); ++i) {
     constants_.emplace(view.constants[i].data(), static_cast<uint32_t>(i));
+    constant_bytes_ += view.constants[i].size();
   }
 }
 
-size_t PackedGraph::nbytes() const {
-  if (!packed()) return 0;
-  size_t total = 0;
-  for (const PackedWeight& weight : weights_) total += weight.size;
-  return total;
+std::shared_ptr<const PackedWeights> PackedGraph::weights() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return weights_;
+}
+
+void PackedGraph::Adopt(std::shared_ptr<const PackedWeights> weights) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (weights_ == nullptr) weights_ = std::move(weights);
 }
 
 uint32_t PackedGraph::IndexOf(const void* constant) const {
   const auto found = constants_.find(constant);
   return found == constants_.end() ? 0 : found->second;
-}
-
-// Packed weights have about the size of their constants, so one chunk is mostly enough. What is not
-// used of it takes no memory.
-uint8_t* PackedGraph::Reserve(size_t size) {
-  if (size > left_ || next_ == nullptr) {
-    size_t total = 0;
-    for (const auto& [data, index] : constants_) total += view_.constants[index].size();
-    const size_t expected = chunks_.empty() ? total + total / 4 : total / 4;
-    const size_t bytes = std::max({size, expected, kSmallestChunk}) + kAlignment;
-    AlignedBuffer chunk = AllocateBuffer(bytes);
-    if (chunk == nullptr) return nullptr;
-    PreferLargePages(chunk.get(), chunks_.empty() ? total : size);
-    const auto address = reinterpret_cast<uintptr_t>(chunk.get());
-    const size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
-    next_ = chunk.get() + skipped;
-    left_ = bytes - skipped;
-    chunks_.push_back(std::move(chunk));
-  }
-  return next_;
 }
 
 WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
@@ -73,30 +63,34 @@ WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
 }
 
 Status WeightsProvider::Create(const std::function<Status(xnn_weights_cache_t)>& create) {
-  if (!graph_.packed()) {
+  weights_ = graph_.weights();
+  if (weights_ == nullptr) {
     const std::lock_guard<std::mutex> lock(graph_.packing_);
-    if (!graph_.packed()) return Pack(create);
+    weights_ = graph_.weights();
+    if (weights_ == nullptr) return Pack(create);
   }
   XIR_RETURN_IF_ERROR(create(&provider_));
   scratch_.reset();
   scratch_size_ = 0;
-  if (!failed_ && next_ == graph_.weights_.size()) return {};
-  return Fail(Code::kInternal, "XNNPACK asks for other weights than it has packed");
+  if (!failed_ && next_ == weights_->weights.size()) return {};
+  if (weights_->file == nullptr) {
+    return Fail(Code::kInternal, "XNNPACK asks for other weights than it has packed");
+  }
+  {
+    const std::lock_guard<std::mutex> lock(graph_.mutex_);
+    if (graph_.weights_ == weights_) graph_.weights_ = nullptr;
+  }
+  failed_ = false;
+  next_ = 0;
+  return Create(create);
 }
 
 Status WeightsProvider::Pack(const std::function<Status(xnn_weights_cache_t)>& create) {
-  packing_ = true;
+  packing_ = std::make_shared<PackedWeights>();
   Status status = create(&provider_);
-  packing_ = false;
+  weights_ = std::exchange(packing_, nullptr);
   if (status.ok() && failed_) status = Fail(Code::kResource, "out of memory for packed weights");
-  graph_.next_ = nullptr;
-  graph_.left_ = 0;
-  if (status.ok()) {
-    graph_.packed_.store(true, std::memory_order_release);
-  } else {
-    graph_.weights_.clear();
-    graph_.chunks_.clear();
-  }
+  if (status.ok()) graph_.Adopt(weights_);
   return status;
 }
 
@@ -109,8 +103,8 @@ PackedWeight WeightsProvider::Describe(const xnn_weights_cache_look_up_key& key)
 }
 
 const PackedWeight* WeightsProvider::Next(const xnn_weights_cache_look_up_key& key) {
-  if (failed_ || next_ >= graph_.weights_.size()) return nullptr;
-  const PackedWeight& weight = graph_.weights_[next_];
+  if (failed_ || next_ >= weights_->weights.size()) return nullptr;
+  const PackedWeight& weight = weights_->weights[next_];
   const PackedWeight asked = Describe(key);
   if (asked.kernel != weight.kernel || asked.bias != weight.bias || asked.seed != weight.seed) {
     return nullptr;
@@ -120,16 +114,15 @@ const PackedWeight* WeightsProvider::Next(const xnn_weights_cache_look_up_key& k
 }
 
 size_t WeightsProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
-  if (packing_) return kNotFound;
-  const PackedWeight* weight = Next(key);
-  if (weight != nullptr) return OffsetOf(weight->data);
+  if (packing_ != nullptr) return kNotFound;
+  if (const PackedWeight* weight = Next(key)) return OffsetOf(weight->data);
   failed_ = true;
   return kNotFound;
 }
 
 uint8_t* WeightsProvider::Reserve(size_t size) {
-  if (packing_) {
-    uint8_t* memory = graph_.Reserve(size);
+  if (packing_ != nullptr) {
+    uint8_t* memory = ReservePacked(size);
     if (memory == nullptr) failed_ = true;
     return memory;
   }
@@ -141,21 +134,39 @@ uint8_t* WeightsProvider::Reserve(size_t size) {
   return scratch_.get();
 }
 
+// Packed weights have about the size of their constants, so one chunk is mostly enough. What is not
+// used of it takes no memory.
+uint8_t* WeightsProvider::ReservePacked(size_t size) {
+  if (size <= left_) return free_;
+  const bool first = packing_->chunks.empty();
+  const size_t expected = graph_.constant_bytes_ / 4 + (first ? graph_.constant_bytes_ : 0);
+  const size_t bytes = std::max({size, expected, kSmallestChunk}) + kAlignment;
+  AlignedBuffer chunk = AllocateBuffer(bytes);
+  if (chunk == nullptr) return nullptr;
+  PreferLargePages(chunk.get(), first ? graph_.constant_bytes_ : size);
+  const auto address = reinterpret_cast<uintptr_t>(chunk.get());
+  const size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
+  free_ = chunk.get() + skipped;
+  left_ = bytes - skipped;
+  packing_->chunks.push_back(std::move(chunk));
+  return free_;
+}
+
 size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data,
                                size_t size) {
-  if (!packing_) {
+  if (packing_ == nullptr) {
     // A deconvolution packs before it asks.
     const PackedWeight* weight = Next(key);
     if (weight != nullptr && weight->size == size) return OffsetOf(weight->data);
     failed_ = true;
     return OffsetOf(data);
   }
-  PackedWeight& weight = graph_.weights_.emplace_back(Describe(key));
+  PackedWeight& weight = packing_->weights.emplace_back(Describe(key));
   weight.data = data;
   weight.size = size;
-  const size_t used = std::min((size + kAlignment - 1) / kAlignment * kAlignment, graph_.left_);
-  graph_.next_ += used;
-  graph_.left_ -= used;
+  const size_t used = std::min((size + kAlignment - 1) / kAlignment * kAlignment, left_);
+  free_ += used;
+  left_ -= used;
   if (weight.kernel != 0) graph_.file_.GiveBack(graph_.view_.constants[weight.kernel]);
   return OffsetOf(data);
 }

@@ -4,12 +4,12 @@
 // XNNPACK asks for weights by their addresses and a seed. Neither says everything that packing
 // depends on: two nodes may read one filter with inputs of different zero points. What identifies
 // weights here is therefore when XNNPACK asks for them, which is the same each time that it creates
-// a runtime from one graph; addresses and seed are checked against what they were then.
+// a runtime from one graph; constants and seed are checked against what they were then.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -30,7 +30,17 @@ struct PackedWeight {
   size_t size = 0;
 };
 
-// The packed weights of one graph: none until a runtime has been created, immutable from then on.
+// All packed weights of a graph in the order in which XNNPACK asks for them. Immutable.
+struct PackedWeights {
+  std::vector<PackedWeight> weights;
+  // Whose memory they are in: buffers, or a file.
+  std::vector<AlignedBuffer> chunks;
+  std::shared_ptr<const FileBytes> file;
+
+  size_t nbytes() const;
+};
+
+// The packed weights of one graph: none until a runtime has been created, or a file had them.
 // Runtimes may be created from several threads; the first one packs, and others wait for it.
 class PackedGraph {
  public:
@@ -38,25 +48,24 @@ class PackedGraph {
   PackedGraph(const GraphView& view, const FileBytes& file);
   PackedGraph(const PackedGraph&) = delete;
 
-  bool packed() const { return packed_.load(std::memory_order_acquire); }
-  // Bytes of all packed weights; 0 until they are packed.
-  size_t nbytes() const;
+  const GraphView& view() const { return view_; }
+  // Null until they are packed.
+  std::shared_ptr<const PackedWeights> weights() const;
+  // Takes weights that a file had, unless there are some.
+  void Adopt(std::shared_ptr<const PackedWeights> weights);
 
  private:
   friend class WeightsProvider;
 
   uint32_t IndexOf(const void* constant) const;
-  uint8_t* Reserve(size_t size);
 
   const GraphView& view_;
   const FileBytes& file_;
   std::unordered_map<const void*, uint32_t> constants_;  // by their first byte
+  size_t constant_bytes_ = 0;
   std::mutex packing_;
-  std::atomic<bool> packed_ = false;
-  std::vector<PackedWeight> weights_;
-  std::vector<AlignedBuffer> chunks_;
-  uint8_t* next_ = nullptr;  // free memory in the last chunk
-  size_t left_ = 0;
+  mutable std::mutex mutex_;  // of weights_
+  std::shared_ptr<const PackedWeights> weights_;
 };
 
 // Hands a graph's packed weights to one runtime, which it must outlive.
@@ -65,7 +74,8 @@ class WeightsProvider {
   explicit WeightsProvider(PackedGraph* graph);
   WeightsProvider(const WeightsProvider&) = delete;
 
-  // Calls `create`, which creates the runtime with the provider that it is handed.
+  // Calls `create`, which is to create the runtime with the provider that it is handed. Twice where
+  // a file's weights turn out to be others than XNNPACK asks for: they are dropped then.
   Status Create(const std::function<Status(xnn_weights_cache_t)>& create);
 
  private:
@@ -73,14 +83,18 @@ class WeightsProvider {
   size_t LookUp(const xnn_weights_cache_look_up_key& key);
   uint8_t* Reserve(size_t size);
   size_t Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data, size_t size);
-  // The next of the graph's weights, if it is the one that XNNPACK asks for.
+  // The next of the weights, if it is the one that XNNPACK asks for.
   const PackedWeight* Next(const xnn_weights_cache_look_up_key& key);
   PackedWeight Describe(const xnn_weights_cache_look_up_key& key) const;
   Status Pack(const std::function<Status(xnn_weights_cache_t)>& create);
+  uint8_t* ReservePacked(size_t size);
 
   PackedGraph& graph_;
   xnn_weights_cache_provider provider_{};
-  bool packing_ = false;
+  std::shared_ptr<const PackedWeights> weights_;
+  std::shared_ptr<PackedWeights> packing_;  // null unless this one packs
+  uint8_t* free_ = nullptr;                 // memory that is left in the last chunk
+  size_t left_ = 0;
   bool failed_ = false;
   size_t next_ = 0;
   AlignedBuffer scratch_;  // for what XNNPACK packs although it is there

@@ -78,6 +78,31 @@ def test_metadata():
     assert "aten::embedding.out" in load("stock_portable.pte").metadata.kernel_names
 
 
+def test_metadata_needs_no_packing():
+    program = Runtime.get().load_program(GOLDEN / "stock_small.pte")
+    metadata = program.metadata("forward")
+    assert program.packed_weights.nbytes == 0
+    assert metadata == program.load_method("forward").metadata
+    assert program.packed_weights.nbytes > 0
+    with pytest.raises(XirRuntimeError, match="it has: forward"):
+        program.metadata("backward")
+
+
+def test_packed_weights_are_kept(tmp_path: Path):
+    file = tmp_path / "packed"
+    for kept in (False, True):
+        program = Runtime.get().load_program(GOLDEN / "stock_small.pte", packed_weights=file)
+        (out,) = program.load_method("forward").execute([IMAGE])
+        np.testing.assert_allclose(out, EXPECTED, rtol=1e-5, atol=1e-6)
+        packed = program.packed_weights
+        assert (packed.read, packed.written, packed.remark) == (kept, not kept, "")
+    file.write_bytes(b"something else")
+    program = Runtime.get().load_program(GOLDEN / "stock_small.pte", packed_weights=file)
+    program.load_method("forward")
+    assert "left as it is" in program.packed_weights.remark
+    assert file.read_bytes() == b"something else"
+
+
 def test_dynamic_shapes():
     method = load("stock_dynamic.pte")
     x = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.input_0.npy"))

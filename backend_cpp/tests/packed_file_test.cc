@@ -1,0 +1,310 @@
+// Files of packed weights: what they save, and that nothing in or around them does harm.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "core/digest.h"
+#include "golden.h"
+#include "testing.h"
+
+namespace xir::testing {
+namespace {
+
+// A directory that goes with its content.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/xir-packed-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() {
+    if (std::system(("rm -r " + path_).c_str()) != 0) Report(__FILE__, __LINE__, "cannot tidy up");
+  }
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  size_t num_files() const {
+    DIR* directory = opendir(path_.c_str());
+    size_t count = 0;
+    while (const dirent* entry = readdir(directory)) count += entry->d_name[0] != '.' ? 1 : 0;
+    closedir(directory);
+    return count;
+  }
+
+ private:
+  std::string path_;
+};
+
+Blob ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Blob((std::istreambuf_iterator<char>(file)), {});
+}
+
+void WriteAll(const std::string& path, const Blob& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+struct Outcome {
+  PackedFileState file;
+  Blob output;
+};
+
+// Loads a golden program with a file of packed weights and runs it.
+Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
+                           const std::string& packed) {
+  LoadOptions options;
+  options.threads = 1;
+  options.packed_weights = packed;
+  XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));
+  XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
+  XIR_RETURN_IF_ERROR(
+      method->SetInput(0, const_cast<uint8_t*>(input.data.data()), input.data.size(), input.shape));
+  XIR_RETURN_IF_ERROR(method->Execute());
+  const Tensor& output = *method->output(0).get<Tensor>();
+  return Outcome{program->packed_file(),
+                 Blob(output.as<uint8_t>(), output.as<uint8_t>() + output.nbytes())};
+}
+
+Result<Outcome> LoadAndRun(const std::string& golden, const std::string& packed) {
+  return LoadAndRun(ReadGolden(golden + ".pte"), ReadGoldenArray(golden + ".input_0.npy"), packed);
+}
+
+// Loads with whatever lies at `packed`; the result has to be the usual one.
+void ExpectHarmless(const std::string& packed, const Blob& expected, const char* remark) {
+  auto outcome = LoadAndRun("stock_small", packed);
+  if (!outcome.ok()) return Report(__FILE__, __LINE__, std::move(outcome).status().message());
+  EXPECT(outcome.value().output == expected);
+  EXPECT(!outcome.value().file.read);
+  if (outcome.value().file.remark.find(remark) == std::string::npos) {
+    Report(__FILE__, __LINE__, "the remark is '" + outcome.value().file.remark + "'");
+  }
+}
+
+template <typename T>
+T* At(Blob* file, size_t offset) {
+  return reinterpret_cast<T*>(file->data() + offset);
+}
+
+// Makes the digests of a changed file right again, as somebody would who means harm. Offsets as
+// packed_file.cc has them.
+void Sign(Blob* file) {
+  const uint64_t num_graphs = *At<uint64_t>(file, 16), num_weights = *At<uint64_t>(file, 24);
+  const uint8_t* packed = file->data() + *At<uint64_t>(file, 32);
+  const size_t rows = 64, weights = rows + num_graphs * 16;
+  uint64_t digest = 0;
+  for (size_t i = 0; i < num_weights; ++i) {
+    const uint64_t offset = *At<uint64_t>(file, weights + i * 32 + 16);
+    const uint64_t size = *At<uint64_t>(file, weights + i * 32 + 24);
+    const uint64_t all = *At<uint64_t>(file, 40);
+    if (offset > all || size > all - offset) continue;
+    digest = Digest(Bytes(packed + offset, size), digest);
+  }
+  *At<uint64_t>(file, 48) = digest;
+  const uint64_t head = Digest(Bytes(file->data(), 56), 0);
+  *At<uint64_t>(file, 56) =
+      Digest(Bytes(file->data() + rows, num_graphs * 16 + num_weights * 32), head);
+}
+
+}  // namespace
+
+XIR_TEST(digests_are_xxh64) {
+  // Known digests of text (github.com/Cyan4973/xxHash).
+  const auto of = [](std::string_view text) {
+    return Digest(Bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size()), 0);
+  };
+  EXPECT(of("") == 0xEF46DB3751D8E999);
+  EXPECT(of("a") == 0xD24EC4F1A98C6E5B);
+  EXPECT(of("abc") == 0x44BC2CF5AD770999);
+  EXPECT(of("abcdefghijklmnopqrstuvwxyz") == 0xCFE1F278FA89835C);
+  EXPECT(of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") ==
+         0xAAA46907D3047814);
+}
+
+XIR_TEST(packed_weights_are_kept_and_read) {
+  for (const std::string golden :
+       {"stock_small", "stock_many", "stock_q8", "stock_qd8", "stock_qb4"}) {
+    const Folder folder;
+    const auto without = LoadAndRun(golden, "");
+    const auto first = LoadAndRun(golden, folder / "weights");
+    const auto second = LoadAndRun(golden, folder / "weights");
+    EXPECT(without.ok() && first.ok() && second.ok());
+    EXPECT(!first.value().file.read && first.value().file.written);
+    EXPECT(second.value().file.read && !second.value().file.written);
+    EXPECT(first.value().file.remark.empty() && second.value().file.remark.empty());
+    EXPECT(first.value().output == without.value().output);
+    EXPECT(second.value().output == without.value().output);
+    EXPECT(folder.num_files() == 1);
+  }
+}
+
+XIR_TEST(packed_weights_of_other_weights_are_not_used) {
+  const Folder folder;
+  EXPECT(LoadAndRun("stock_q8", folder / "weights").ok());
+  auto other = LoadAndRun("stock_small", folder / "weights");
+  EXPECT(other.ok() && !other.value().file.read && other.value().file.written);
+  // One bit of a scale, which is in the graph's flatbuffer and in the packed weights.
+  const Blob changed = EditGraph(ReadGolden("stock_q8.pte"), [](graph::XNNGraphT* g) {
+    for (const auto& value : g->xvalues) {
+      auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue();
+      if (quantized == nullptr) continue;
+      if (auto* params = quantized->quant_params.AsPerTensorQuant()) params->scale *= 2;
+    }
+  });
+  const runner::Array input = ReadGoldenArray("stock_q8.input_0.npy");
+  const auto expected = LoadAndRun(changed, input, "");
+  auto outcome = LoadAndRun(changed, input, folder / "weights");
+  EXPECT(expected.ok() && outcome.ok() && !outcome.value().file.read);
+  EXPECT(outcome.value().output == expected.value().output);
+}
+
+XIR_TEST(damaged_packed_weights_are_packed_again) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const Blob whole = ReadAll(path);
+  EXPECT(whole.size() > 4096);
+  for (const size_t size : {size_t{8}, size_t{63}, size_t{64}, size_t{200}, size_t{4096},
+                            whole.size() / 2, whole.size() - 1}) {
+    WriteAll(path, Blob(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+    ExpectHarmless(path, expected, "");
+    EXPECT(ReadAll(path) == whole);
+  }
+  for (size_t at = 0; at < whole.size(); at += at < 256 ? 1 : 509) {
+    Blob damaged = whole;
+    damaged[at] ^= 0x10;
+    WriteAll(path, damaged);
+    auto outcome = LoadAndRun("stock_small", path);
+    EXPECT(outcome.ok() && outcome.value().output == expected);
+  }
+}
+
+XIR_TEST(deceitful_packed_weights_do_not_crash) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const Blob whole = ReadAll(path);
+  const size_t weights = 64 + whole[16] * 16;
+  const auto attempt = [&](const std::function<void(Blob*)>& change) {
+    Blob file = whole;
+    change(&file);
+    Sign(&file);
+    WriteAll(path, file);
+    // Numbers may be anything; what it reads has to be readable.
+    EXPECT_OK(LoadAndRun("stock_small", path));
+  };
+  const uint64_t end = *At<uint64_t>(const_cast<Blob*>(&whole), 40);
+  for (uint64_t i = 0; i < *At<uint64_t>(const_cast<Blob*>(&whole), 24); ++i) {
+    const size_t row = weights + i * 32;
+    attempt([&](Blob* file) { *At<uint64_t>(file, row + 24) = 0; });
+    attempt([&](Blob* file) {
+      // From the end of the file on.
+      *At<uint64_t>(file, row + 16) = end / 128 * 128;
+      *At<uint64_t>(file, row + 24) = 0;
+    });
+    attempt([&](Blob* file) { *At<uint64_t>(file, row + 16) = 1; });
+    attempt([&](Blob* file) { *At<uint64_t>(file, row + 24) = UINT64_MAX; });
+    attempt([&](Blob* file) { *At<uint32_t>(file, row) += 1; });
+    attempt([&](Blob* file) { *At<uint32_t>(file, row + 8) += 1; });
+  }
+  attempt([](Blob* file) { *At<uint64_t>(file, 16) = 0; });
+  attempt([](Blob* file) { *At<uint64_t>(file, 24) = 0; });
+  attempt([](Blob* file) { *At<uint64_t>(file, 64 + 8) += 1; });
+  attempt([](Blob* file) { *At<uint64_t>(file, 64 + 8) -= 1; });
+  // Weights that XNNPACK does not ask for are dropped, and packed.
+  WriteAll(path, whole);
+  auto last = LoadAndRun("stock_small", path);
+  EXPECT(last.ok() && last.value().output == expected);
+}
+
+XIR_TEST(other_files_are_left_alone) {
+  const Folder folder;
+  const std::string path = folder / "notes";
+  const Blob expected = LoadAndRun("stock_small", "").value().output;
+  const std::string text = "not packed weights";
+  for (const Blob& content : {Blob(text.begin(), text.end()), ReadGolden("stock_small.pte")}) {
+    WriteAll(path, content);
+    ExpectHarmless(path, expected, "left as it is");
+    EXPECT(ReadAll(path) == content);
+  }
+  ExpectHarmless(folder / "no/such/folder", expected, "cannot be written");
+  mkdir((folder / "folder").c_str(), 0777);
+  ExpectHarmless(folder / "folder", expected, "left as it is");
+}
+
+XIR_TEST(full_disks_leave_nothing) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const Blob whole = ReadAll(path);
+  unlink(path.c_str());
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  for (const size_t room : {size_t{0}, size_t{100}, size_t{4096}, whole.size() - 1}) {
+    rlimit limit = before;
+    limit.rlim_cur = room;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    auto outcome = LoadAndRun("stock_small", path);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT(outcome.ok() && outcome.value().output == expected);
+    EXPECT(!outcome.value().file.written);
+    EXPECT(outcome.value().file.remark.find("cannot be written") != std::string::npos);
+    EXPECT(folder.num_files() == 0);
+  }
+}
+
+XIR_TEST(interrupted_writes_leave_whole_files) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const Blob whole = ReadAll(path);
+  for (int round = 0; round < 12; ++round) {
+    unlink(path.c_str());
+    const pid_t child = fork();
+    if (child == 0) {
+      while (true) {
+        LoadAndRun("stock_small", path).ok();
+        unlink(path.c_str());
+      }
+    }
+    usleep(static_cast<useconds_t>(20'000 + round * 3'700));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    if (access(path.c_str(), F_OK) == 0) EXPECT(ReadAll(path) == whole);
+    auto outcome = LoadAndRun("stock_small", path);
+    EXPECT(outcome.ok() && outcome.value().output == expected);
+    EXPECT(ReadAll(path) == whole);
+  }
+}
+
+XIR_TEST(threads_write_one_file) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", "").value().output;
+  std::vector<std::thread> threads;
+  std::vector<Blob> outputs(4);
+  for (Blob& output : outputs) {
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        auto outcome = LoadAndRun("stock_small", path);
+        if (outcome.ok()) output = outcome.value().output;
+        if (repeat % 2 == 1) unlink(path.c_str());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Blob& output : outputs) EXPECT(output == expected);
+  EXPECT(folder.num_files() <= 1);
+}
+
+}  // namespace xir::testing
