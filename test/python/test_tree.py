@@ -22,13 +22,17 @@ HOSTS = {
 }
 
 
+FUZZER_INPUTS = "backend_cpp/fuzz/corpus/"
+"""Bytes that are no text, even those without a zero."""
+
+
 @cache
 def text_files() -> dict[str, str]:
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found: dict[str, str] = {}
     for name in filter(None, names.split("\0")):
         path = ROOT / name
-        if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or not path.is_file() or name.startswith(FUZZER_INPUTS):
             continue
         data = path.read_bytes()
         if b"\0" not in data:
