@@ -84,7 +84,7 @@ fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels fo
 
 .PHONY: fuzz-text
 fuzz-text: build ## Lit files with mistakes in them through xir-opt for TIME (300) seconds
-	$(BIN)/python scripts/fuzz_text.py --time $(or $(TIME),300)
+	PYTHONPATH=test/python $(BIN)/python -m fuzz --time $(or $(TIME),300)
 
 .PHONY: fuzz-differential
 fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and in stock ExecuTorch

@@ -24,7 +24,7 @@ SECONDS = 20
 
 def main() -> int:
     """Compare as many programs as asked for; 1 if one gives different results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed (default: 0)")
     parser.add_argument("--odd", action="store_true", help="programs whose parts need not agree")

@@ -17,6 +17,9 @@ from xir.transforms.pte._arena import Lifetime, extent, place
 ALIGNMENT = 16
 """Of every tensor in an arena, in bytes."""
 
+LARGEST_ARENA = 2**62
+"""In bytes: sizes and offsets in a file are signed, and have 64 bits."""
+
 OVER_READ = 64
 """Bytes behind an arena that a delegate may read (XNN_EXTRA_BYTES of XNNPACK's `include/xnnpack.h`, rounded up)."""
 
@@ -70,6 +73,10 @@ class PlanMemoryPass(XirPass):
             if isinstance(op, pte.TensorOp) and op.data is None and op.value in lifetimes and op.value not in callers
         ]
         planned = [Lifetime(-(-op.nbytes // ALIGNMENT) * ALIGNMENT, *lifetimes[op.value]) for op in tensors]
+        if sum(lifetime.size for lifetime in planned) > LARGEST_ARENA:
+            raise DiagnosticError(
+                plan, f"its tensors take more memory than {LARGEST_ARENA} bytes, the most of an arena"
+            )
         offsets = place(planned)
         for op, offset in zip(tensors, offsets, strict=True):
             op.allocation_info = pte.AllocationAttr(ARENA, offset)

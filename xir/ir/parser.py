@@ -20,7 +20,6 @@ from typing import Any, cast
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
-    AnyDenseElement,
     AnyFloat,
     ArrayAttr,
     CallSiteLoc,
@@ -456,12 +455,12 @@ class XirParser(Parser):
             stored = [value.to_type(self, element) for value in values]
             if isinstance(element, IntegerType):
                 stored = [element.get_normalized_value(value) for value in stored]
-            data = element.pack(stored)
+            data = element.pack(stored)  # pyright: ignore[reportAttributeAccessIssue]
         size, expected = element.compile_time_size, math.prod(type.get_shape())
         splat = not shape and len(data) == size and expected > 0
         if len(data) != expected * size and not splat:
             self.raise_error(f"a literal of {len(data) // size} elements for a constant of {expected}", start)
-        return dense_elements(cast("RankedStructure[AnyDenseElement]", type), data)
+        return dense_elements(type, data)
 
     def _dense_bytes(self, digits: str, start: int) -> bytes:
         try:

@@ -19,9 +19,9 @@ def verify(root: Operation) -> None:
     for op in root.walk():
         if op.regions:
             _verify_terminators(op)
+            _verify_arguments(op)
         if op.successors:
             _verify_successors(op)
-            _verify_arguments(op)
         if (problem := oversized(op.result_types)) is not None:
             raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
         try:

@@ -16,7 +16,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,7 +185,8 @@ def _lines(change: Callable[[list[str], random.Random], None]) -> Mutation:
 
 
 def _delete_line(lines: list[str], rng: random.Random) -> None:
-    del lines[rng.randrange(len(lines))]
+    if lines:
+        del lines[rng.randrange(len(lines))]
 
 
 def _duplicate_line(lines: list[str], rng: random.Random) -> None:
@@ -246,7 +247,7 @@ def _list_item(text: str, rng: random.Random) -> str:
 
 
 def _delete_characters(text: str, rng: random.Random) -> str:
-    at = rng.randrange(len(text))
+    at = rng.randrange(len(text) or 1)
     return text[:at] + text[at + rng.randrange(1, 4) :]
 
 
@@ -313,7 +314,7 @@ def xir_opt(text: str, flags: Sequence[str]) -> Ended:
 
 
 @contextlib.contextmanager
-def limits() -> Iterator[None]:
+def limits() -> Generator[None]:
     """Time and address space that a case may take; TimeoutError and MemoryError beyond."""
 
     def expired(*_: object) -> None:

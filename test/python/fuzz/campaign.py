@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
+from itertools import count
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "python"))
+from fuzz.mutated_text import Failure, check, draw
 
 BATCH = 50
 
@@ -33,8 +33,8 @@ def main() -> int:
     end = time.monotonic() + options.time
     cases = outputs = 0
     found: Counter[str] = Counter()
-    for count, with_output, failures in _batches(first, end, options.jobs):
-        cases, outputs = cases + count, outputs + with_output
+    for done, with_output, failures in _batches(first, end, options.jobs):
+        cases, outputs = cases + done, outputs + with_output
         for case, failure in failures:
             kind = re.sub(r"'[^']*'|-?\d+", "_", failure)
             if kind not in found:
@@ -50,42 +50,35 @@ Batch = tuple[int, int, list[tuple[int, str]]]
 
 
 def _batches(first: int, end: float, jobs: int) -> Iterator[Batch]:
+    """Batches of cases, each done by a process that goes on with the next one, or has a successor should it die."""
     context = multiprocessing.get_context("spawn")
-    next_case = first
+    starts = count(first, BATCH)
     while time.monotonic() < end:
-        starts = list(range(next_case, next_case + BATCH * jobs * 8, BATCH))
-        next_case = starts[-1] + BATCH
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            futures = [pool.submit(_run, start, BATCH) for start in starts]
-            for start, future in zip(starts, futures, strict=True):
-                try:
-                    yield future.result()
-                except BrokenProcessPool:
-                    yield 0, 0, [(start, f"a case from {start} to {start + BATCH - 1} ended the process")]
+            now: list[int] = []
+            try:
+                while time.monotonic() < end:
+                    now = [next(starts) for _ in range(jobs)]
+                    yield from pool.map(_run, now)
+            except BrokenProcessPool:
+                last = now[-1] + BATCH - 1
+                yield 0, 0, [(now[0], f"a case from {now[0]} to {last} ended its process")]
 
 
-def _run(start: int, count: int) -> Batch:
-    from fuzz.mutated_text import Failure, check, draw
-
+def _run(start: int) -> Batch:
     outputs = 0
     failures: list[tuple[int, str]] = []
-    for case in range(start, start + count):
+    for case in range(start, start + BATCH):
         try:
             outputs += check(draw(case))
         except Failure as failure:
             failures.append((case, str(failure)))
-    return count, outputs, failures
+    return BATCH, outputs, failures
 
 
 def _show(number: int) -> int:
-    from fuzz.mutated_text import check, draw
-
     case = draw(number)
     sys.stdout.write(f"// {case.path}: xir-opt {' '.join(case.flags)}\n{case.text}\n")
     sys.stdout.flush()
     sys.stdout.write("ended in output\n" if check(case) else "ended in a diagnostic\n")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
