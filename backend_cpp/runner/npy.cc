@@ -71,17 +71,20 @@ std::optional<Shape> ParseShape(std::string_view text) {
   constexpr int64_t kMaxDim = int64_t{1} << 40;
   if (text.empty() || text.front() != '(') return std::nullopt;
   Shape shape;
-  std::optional<int64_t> number;
+  bool has_digits = false;
+  int64_t number = 0;
   for (const char c : text.substr(1)) {
     if (c >= '0' && c <= '9') {
-      number = number.value_or(0) * 10 + (c - '0');
-      if (*number > kMaxDim) return std::nullopt;
+      has_digits = true;
+      number = number * 10 + (c - '0');
+      if (number > kMaxDim) return std::nullopt;
     } else if (c == ',' || c == ')') {
-      if (number) {
+      if (has_digits) {
         if (shape.rank == kMaxRank) return std::nullopt;
-        shape[shape.rank++] = *number;
+        shape[shape.rank++] = number;
       }
-      number.reset();
+      has_digits = false;
+      number = 0;
       if (c == ')') return shape;
     } else if (c != ' ') {
       return std::nullopt;

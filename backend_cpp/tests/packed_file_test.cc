@@ -16,6 +16,7 @@
 #include "core/digest.h"
 #include "golden.h"
 #include "testing.h"
+#include "xir/library.h"
 
 namespace xir::testing {
 namespace {
@@ -66,6 +67,7 @@ Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
   LoadOptions options;
   options.threads = 1;
   options.packed_weights = packed;
+  options.library_paths = PythonLibraryPaths();
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
   XIR_RETURN_IF_ERROR(
