@@ -63,6 +63,29 @@ uint64_t Numel(const Dims& dims) {
   return count;
 }
 
+// Tags from here on are not ExecuTorch's.
+constexpr auto kFirstOwnKind = static_cast<XNodeUnion>(128);
+
+// Whether a node of this kind bounds its results where a file says so.
+bool HasBounds(XNodeUnion kind) {
+  switch (kind) {
+    case XNodeUnion::XNNAdd:
+    case XNodeUnion::XNNSubtract:
+    case XNodeUnion::XNNMultiply:
+    case XNodeUnion::XNNDiv:
+    case XNodeUnion::XNNClamp:
+    case XNodeUnion::XNNFullyConnected:
+    case XNodeUnion::XNNConv2d:
+    case XNodeUnion::XNNDepthwiseConv2d:
+    case XNodeUnion::XNNConvTranspose2d:
+    case XNodeUnion::XNNAvgPooling2d:
+    case XNodeUnion::XNNMaxPooling2d:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool IsFloat(XNNDatatype type) {
   return type == XNNDatatype::FP32 || type == XNNDatatype::FP16 || type == XNNDatatype::BF16;
 }
@@ -295,9 +318,10 @@ class GraphBuilder {
     xnode->xnode_union.type = kind;
     xnode->xnode_union.value = new T(std::move(node));
     xnode->debug_handle = kNoDebugHandle;
-    if (draws_.OneIn(2)) {
+    if (draws_.OneIn(2) || kind == XNodeUnion::XNNClamp) {
       xnode->output_min_max = std::make_unique<graph::OutputMinMaxT>();
-      const bool bounded = draws_.OneIn(2);
+      const bool bounded =
+          draws_.OneIn(2) && (odd_ ? draws_.OneIn(2) || HasBounds(kind) : HasBounds(kind));
       xnode->output_min_max->output_min = bounded ? -1.0F : -INFINITY;
       xnode->output_min_max->output_max = bounded ? 2.0F : INFINITY;
       if (Odd()) xnode->output_min_max->output_min = NAN;
@@ -309,6 +333,8 @@ class GraphBuilder {
     const auto& kinds = graph::EnumValuesXNodeUnion();
     constexpr size_t kCount = sizeof(kinds) / sizeof(kinds[0]);
     const XNodeUnion kind = kinds[1 + draws_.Below(kCount - 1)];
+    // A program for both runtimes has nodes that both know.
+    if (!odd_ && kind >= kFirstOwnKind) return AddUnary(XNodeUnion::XNNAbs);
     switch (kind) {
       case XNodeUnion::XNNFullyConnected:
         return AddFullyConnected();

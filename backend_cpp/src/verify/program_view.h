@@ -49,10 +49,11 @@ inline std::string_view View(const flatbuffers::String* text) {
 }
 
 // Elements of 8 bytes may be misaligned: flatbuffers' own verifier looks only at where a vector
-// begins.
+// begins. An empty one lies anywhere: flatbuffers' builder aligns none.
 template <typename T>
 bool IsAligned(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
+  return vector == nullptr || vector->size() == 0 ||
+         reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
 }
 
 // Whether a tensor's content is named data, of a .ptd file.
