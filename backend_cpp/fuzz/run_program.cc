@@ -9,6 +9,7 @@
 
 #include "core/failing_allocations.h"
 #include "guarded_memory.h"
+#include "xir/library.h"
 #include "xir/program.h"
 
 namespace xir::fuzz {
@@ -159,6 +160,8 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   options.threads = 1;
   options.max_memory = kMaxMemory;
   options.max_instructions = kMaxInstructions;
+  static const std::vector<std::string> library_paths = PythonLibraryPaths();
+  options.library_paths = library_paths;
   auto loaded = [&] {
     const FailingAllocation failing(draws);
     return Program::FromBytes(file, options);
