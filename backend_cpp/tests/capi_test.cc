@@ -88,7 +88,7 @@ XIR_TEST(c_interface_takes_anything) {
   EXPECT(xir_program_load(&none, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_program_load(&none, nullptr, &program) == XIR_NOT_FOUND && program == nullptr);
   xir_source unknown = none;
-  unknown.kind = static_cast<xir_source_kind>(9);
+  unknown.kind = 9;
   EXPECT(xir_program_load(&unknown, nullptr, &program) == XIR_INVALID_ARGUMENT);
   unknown = xir_source_path(nullptr);
   EXPECT(xir_program_load(&unknown, nullptr, &program) == XIR_INVALID_ARGUMENT);

@@ -193,10 +193,9 @@ XIR_TEST(runner_feeds_ones) {
 }
 
 XIR_TEST(runner_profiles) {
-  const TemporaryDirectory directory;
+  const TemporaryFile trace_file, etdump_file;
   const std::string golden = std::string(XIR_TEST_DATA) + "/stock_small.pte";
-  const std::string trace = directory.path() + "/trace.json";
-  const std::string etdump = directory.path() + "/run.etdp";
+  const std::string &trace = trace_file.path(), &etdump = etdump_file.path();
   const Run run = RunRunner("--model_path " + golden + " --profile --iterations 2 --profile-order" +
                             " ran --profile-trace " + trace + " --etdump_path " + etdump);
   EXPECT(run.exit_status == 0);

@@ -88,8 +88,8 @@ typedef enum xir_source_kind {
 } xir_source_kind;
 
 typedef struct xir_source {
-  size_t size; /* sizeof(xir_source) */
-  xir_source_kind kind;
+  size_t size;  /* sizeof(xir_source) */
+  int32_t kind; /* a xir_source_kind */
   const char* path;
   const void* data;
   uint64_t length; /* bytes, of `data` or of the file */
