@@ -298,8 +298,8 @@ XIR_TEST(arenas_are_committed_when_touched) {
 }
 
 XIR_TEST(control_groups_limit_memory) {
-  char directory[] = "/tmp/xir-groups-XXXXXX";
-  const std::string root = mkdtemp(directory);
+  std::string root = TemporaryPattern("xir_groups");
+  EXPECT(mkdtemp(root.data()) != nullptr);
   const std::string make = "mkdir -p " + root + "/proc/self " + root +
                            "/sys/fs/cgroup/memory/a/b " + root + "/sys/fs/cgroup/unified/a";
   EXPECT(std::system(make.c_str()) == 0);

@@ -25,8 +25,8 @@ namespace {
 class Folder {
  public:
   Folder() {
-    char name[] = "/tmp/xir-packed-XXXXXX";
-    path_ = mkdtemp(name);
+    path_ = TemporaryPattern("xir_packed");
+    EXPECT(mkdtemp(path_.data()) != nullptr);
   }
   ~Folder() {
     if (std::system(("rm -r " + path_).c_str()) != 0) Report(__FILE__, __LINE__, "cannot tidy up");

@@ -20,11 +20,6 @@
 namespace xir::testing {
 namespace {
 
-// What mkstemp and mkdtemp complete, where the system keeps temporary files.
-std::string TemporaryPattern(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / (name + "_XXXXXX")).string();
-}
-
 class TemporaryFile {
  public:
   TemporaryFile() : path_(TemporaryPattern("xir_npy")) { close(mkstemp(path_.data())); }

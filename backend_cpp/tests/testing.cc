@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace xir::testing {
 namespace {
@@ -23,6 +24,10 @@ void Report(const char* file, int line, const std::string& what) {
 
 bool FailsWith(const Status& status, std::string_view text) {
   return !status.ok() && status.message().find(text) != std::string::npos;
+}
+
+std::string TemporaryPattern(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / (name + "_XXXXXX")).string();
 }
 
 }  // namespace xir::testing

@@ -27,6 +27,9 @@ Status ToStatus(Result<T> result) {
 // Whether a failure's message has `text` in it.
 bool FailsWith(const Status& status, std::string_view text);
 
+// What mkstemp and mkdtemp complete, where the system keeps temporary files.
+std::string TemporaryPattern(const std::string& name);
+
 }  // namespace xir::testing
 
 #define XIR_TEST(name)                                                \

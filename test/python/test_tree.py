@@ -18,6 +18,7 @@ HOSTS = {
     "pytorch.org",
     "semver.org",
     "keepachangelog.com",
+    "ui.perfetto.dev",  # shows traces
     "www.apache.org",  # the licence
 }
 

@@ -279,7 +279,7 @@ def check_node(op: xnnpack.NodeOp) -> None:
     for value in (*op.operands, *op.results):
         if 0 in shape_of(value):
             # XNNPACK reads a size of 0 as one to be inferred, or not at all.
-            raise RefusalError("it has a tensor without elements")
+            raise VerifyException("it has a tensor without elements")
 
 
 def is_between_integers(op: xnnpack.NodeOp) -> bool:

@@ -44,7 +44,9 @@ def test_each_line_is_in_the_location_of_a_node(name: str) -> None:
     delegated = program.to_backend(XnnpackPartitioner()).module
     inside = [op for op in delegated.walk() if isinstance(op, xnnpack.NodeOp | xnnpack.YieldOp)]
     left = {place[:2] for place in sources([*inside, *edge_ops(delegated)])}
-    assert {place[:2] for place in sources(edge_ops(simplified))} - left == set()
+    # In a program for inference a dropout is its operand: nothing is left to have its place.
+    computing = [op for op in edge_ops(simplified) if op.name != "edge.dropout"]
+    assert {place[:2] for place in sources(computing)} - left == set()
     assert [op.name for op in inside if op.location == UNKNOWN_LOC] == []
     assert not any(ORIGINS in op.attributes for op in delegated.walk())
 
