@@ -43,8 +43,8 @@ def oversized(types: Iterable[Attribute]) -> str | None:
 def tensor_type(element: Attribute, shape: tuple[int, ...]) -> TensorType:
     """The tensor type, the same object for the same arguments: a program has few, and making one costs more.
 
-    VerifyException for a negative size. Sizes too large for a program are the verifier's to refuse: sizes are also followed
-    at numbers that stand for dynamic ones, whose products no program has.
+    VerifyException for a negative size. Sizes too large for a program are the verifier's to refuse: sizes are also
+    followed at numbers that stand for dynamic ones, whose products no program has.
     """
     if any(size < 0 and size != DYNAMIC_INDEX for size in shape):
         raise VerifyException(f"a size is negative: {list(shape)}")
