@@ -11,11 +11,13 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <thread>
 
 #include "core/digest.h"
 #include "golden.h"
 #include "testing.h"
+#include "verify/verify.h"
 #include "xir/library.h"
 
 namespace xir::testing {
@@ -61,14 +63,38 @@ struct Outcome {
   Blob output;
 };
 
+// A file up to its seal, which is another each time. Offsets as packed_file.cc has them.
+Blob Content(const Blob& file) {
+  uint64_t offset, size;
+  std::memcpy(&offset, file.data() + 32, sizeof(offset));
+  std::memcpy(&size, file.data() + 40, sizeof(size));
+  return Blob(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(offset + size));
+}
+
+// Sets the time of a file's last modification; without one, to two minutes ago.
+timespec SetModified(const std::string& path, std::optional<timespec> to = std::nullopt) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  now.tv_sec -= 120;
+  const timespec times[] = {{0, UTIME_OMIT}, to.value_or(now)};
+  EXPECT(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+  return times[1];
+}
+
+timespec Modified(const std::string& path) {
+  struct stat info {};
+  EXPECT(stat(path.c_str(), &info) == 0);
+  return info.st_mtim;
+}
+
 // Loads a golden program with a file of packed weights and runs it.
-Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
+Result<Outcome> LoadAndRun(const Source& file, const runner::Array& input,
                            const std::string& packed) {
   LoadOptions options;
   options.threads = 1;
   options.packed_weights = packed;
   options.library_paths = PythonLibraryPaths();
-  XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));
+  XIR_ASSIGN_OR_RETURN(const auto program, Program::Load(file, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
   XIR_RETURN_IF_ERROR(
       method->SetInput(0, const_cast<uint8_t*>(input.data.data()), input.data.size(), input.shape));
@@ -76,6 +102,11 @@ Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
   const Tensor& output = *method->output(0).get<Tensor>();
   return Outcome{program->packed_file(),
                  Blob(output.as<uint8_t>(), output.as<uint8_t>() + output.nbytes())};
+}
+
+Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
+                           const std::string& packed) {
+  return LoadAndRun(Source::Copied(file), input, packed);
 }
 
 Result<Outcome> LoadAndRun(const std::string& golden, const std::string& packed) {
@@ -96,6 +127,16 @@ void ExpectHarmless(const std::string& packed, const Blob& expected, const char*
 template <typename T>
 T* At(Blob* file, size_t offset) {
   return reinterpret_cast<T*>(file->data() + offset);
+}
+
+// The program with a bit of one constant changed. What the constant is named by, the SHA-256 of its
+// bytes, stays as it is.
+Blob WithOtherConstant(Blob file) {
+  const auto view = VerifyProgram(Bytes(file), {}, {UINT64_MAX});
+  EXPECT(view.ok());
+  const Bytes constant = view.value().plans[0].delegates[0].constants[1];
+  file[static_cast<size_t>(constant.data() - file.data()) + 2] ^= 0x40;
+  return file;
 }
 
 // Makes the digests of a changed file right again, as somebody would who means harm. Offsets as
@@ -155,6 +196,13 @@ XIR_TEST(packed_weights_of_other_weights_are_not_used) {
   EXPECT(LoadAndRun("stock_q8", folder / "weights").ok());
   auto other = LoadAndRun("stock_small", folder / "weights");
   EXPECT(other.ok() && !other.value().file.read && other.value().file.written);
+  const Blob renamed = WithOtherConstant(ReadGolden("stock_small.pte"));
+  const runner::Array small_input = ReadGoldenArray("stock_small.input_0.npy");
+  const auto fresh = LoadAndRun(renamed, small_input, "");
+  auto kept = LoadAndRun(renamed, small_input, folder / "weights");
+  EXPECT(fresh.ok() && kept.ok() && kept.value().file.written);
+  EXPECT(kept.value().output == fresh.value().output);
+  EXPECT(LoadAndRun("stock_q8", folder / "weights").ok());
   // One bit of a scale, which is in the graph's flatbuffer and in the packed weights.
   const Blob changed = EditGraph(ReadGolden("stock_q8.pte"), [](graph::XNNGraphT* g) {
     for (const auto& value : g->xvalues) {
@@ -177,10 +225,10 @@ XIR_TEST(damaged_packed_weights_are_packed_again) {
   const Blob whole = ReadAll(path);
   EXPECT(whole.size() > 4096);
   for (const size_t size : {size_t{8}, size_t{63}, size_t{64}, size_t{200}, size_t{4096},
-                            whole.size() / 2, whole.size() - 1}) {
+                            whole.size() / 2, Content(whole).size() - 1}) {
     WriteAll(path, Blob(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     ExpectHarmless(path, expected, "");
-    EXPECT(ReadAll(path) == whole);
+    EXPECT(Content(ReadAll(path)) == Content(whole));
   }
   for (size_t at = 0; at < whole.size(); at += at < 256 ? 1 : 509) {
     Blob damaged = whole;
@@ -252,7 +300,7 @@ XIR_TEST(full_disks_leave_nothing) {
   unlink(path.c_str());
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
-  for (const size_t room : {size_t{0}, size_t{100}, size_t{4096}, whole.size() - 1}) {
+  for (const size_t room : {size_t{0}, size_t{100}, size_t{4096}, Content(whole).size() - 1}) {
     rlimit limit = before;
     limit.rlim_cur = room;
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -282,10 +330,75 @@ XIR_TEST(interrupted_writes_leave_whole_files) {
     usleep(static_cast<useconds_t>(20'000 + round * 3'700));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    if (access(path.c_str(), F_OK) == 0) EXPECT(ReadAll(path) == whole);
+    if (access(path.c_str(), F_OK) == 0) EXPECT(Content(ReadAll(path)) == Content(whole));
     auto outcome = LoadAndRun("stock_small", path);
     EXPECT(outcome.ok() && outcome.value().output == expected);
-    EXPECT(ReadAll(path) == whole);
+    EXPECT(Content(ReadAll(path)) == Content(whole));
+  }
+}
+
+// What is read without a look at a digest shows in that damage is not found, which is how these
+// tests tell: they change a byte and set the file's time back to what it was.
+XIR_TEST(sealed_weights_are_not_digested_again) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const timespec sealed = Modified(path);
+  Blob damaged = ReadAll(path);
+  for (size_t i = 0; i < 64; ++i) damaged[4096 + i] ^= 0x40;
+  WriteAll(path, damaged);
+  SetModified(path, sealed);
+  auto outcome = LoadAndRun("stock_small", path);
+  EXPECT(outcome.ok() && outcome.value().file.read);
+  EXPECT(outcome.value().output != expected);
+  // Any other time, and the damage is found.
+  SetModified(path);
+  ExpectHarmless(path, expected, "");
+}
+
+XIR_TEST(weights_are_sealed_once_they_have_been_checked) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const Blob expected = LoadAndRun("stock_small", path).value().output;
+  const timespec changed = SetModified(path);  // as a copy's time is another
+  auto outcome = LoadAndRun("stock_small", path);
+  EXPECT(outcome.ok() && outcome.value().file.read && outcome.value().output == expected);
+  const timespec sealed = Modified(path);
+  EXPECT(sealed.tv_sec > changed.tv_sec);
+  // It holds now: the next one leaves the time as it is.
+  outcome = LoadAndRun("stock_small", path);
+  EXPECT(outcome.ok() && outcome.value().file.read);
+  const timespec still = Modified(path);
+  EXPECT(still.tv_sec == sealed.tv_sec && still.tv_nsec == sealed.tv_nsec);
+  // One that cannot be written is read all the same.
+  SetModified(path);
+  chmod(path.c_str(), 0444);
+  outcome = LoadAndRun("stock_small", path);
+  EXPECT(outcome.ok() && outcome.value().file.read && outcome.value().output == expected);
+}
+
+XIR_TEST(seals_know_the_program_by_its_file) {
+  const Folder folder;
+  const std::string path = folder / "weights", program = folder / "program";
+  const Blob small = ReadGolden("stock_small.pte");
+  const runner::Array input = ReadGoldenArray("stock_small.input_0.npy");
+  const Blob other = WithOtherConstant(small);
+  const Blob expected = LoadAndRun(small, input, "").value().output;
+  const Blob expected_other = LoadAndRun(other, input, "").value().output;
+  EXPECT(expected != expected_other);
+
+  WriteAll(program, small);
+  const auto load = [&] { return LoadAndRun(Source::Path(program), input, path); };
+  EXPECT(load().ok());
+  // Whatever is done to the program's file, and however soon: its content counts.
+  for (int round = 0; round < 3; ++round) {
+    WriteAll(program, other);
+    auto outcome = load();
+    EXPECT(outcome.ok() && outcome.value().output == expected_other);
+    WriteAll(program, small);
+    SetModified(program);
+    outcome = load();
+    EXPECT(outcome.ok() && outcome.value().output == expected);
   }
 }
 

@@ -85,6 +85,19 @@ void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
 
 }  // namespace
 
+FileStamp StampOf(const struct stat& info, uint64_t offset, uint64_t size) {
+  const auto nanoseconds = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {
+      info.st_dev, info.st_ino, offset, size, nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+}
+
+bool operator==(const FileStamp& a, const FileStamp& b) {
+  return a.device == b.device && a.inode == b.inode && a.offset == b.offset && a.size == b.size &&
+         a.modified == b.modified && a.changed == b.changed;
+}
+
 void BufferDeleter::operator()(void* p) const {
   if (size == 0) return std::free(p);
   // A mapping begins with a page; its buffer does not always. An allocator's memory is the buffer.
@@ -133,7 +146,9 @@ Result<FileBytes> FileBytes::Read(const Source& source) {
       const std::string name = "descriptor " + std::to_string(source.descriptor());
       auto mapped = MapPart(source.descriptor(), source.offset(), source.size(), 0, name);
       if (!mapped.ok() || IsAligned(mapped.value().bytes())) return mapped;
-      return Copy(mapped.value().bytes());
+      auto copy = Copy(mapped.value().bytes());
+      if (copy.ok()) copy.value().stamp_ = mapped.value().stamp_;
+      return copy;
     }
     case Source::Kind::kBorrowed:
       if (IsAligned(source.bytes()) && MayOverread(source.bytes().data(), source.bytes().size())) {
@@ -191,6 +206,7 @@ Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size, u
     return Fail(Code::kResource, "cannot map ", name, ": ", std::strerror(errno));
   }
   result.bytes_ = Bytes(static_cast<const uint8_t*>(reserved) + before, size);
+  result.stamp_ = StampOf(info, offset, size);
   return result;
 }
 
@@ -217,6 +233,7 @@ void FileBytes::GiveBack(Bytes part) const {
 
 FileBytes::FileBytes(FileBytes&& other) noexcept
     : bytes_(other.bytes_),
+      stamp_(other.stamp_),
       copy_(std::move(other.copy_)),
       mapping_(std::exchange(other.mapping_, nullptr)),
       mapping_size_(other.mapping_size_) {}

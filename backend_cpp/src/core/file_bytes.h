@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sys/stat.h>
+
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "xir/allocator.h"
@@ -37,6 +41,19 @@ void PreferLargePages(uint8_t* memory, size_t size);
 // that stays on its last page.
 bool MayOverread(const void* data, size_t nbytes);
 
+// Which part of which file bytes are, and when the file was last changed.
+struct FileStamp {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  // Nanoseconds since 1970: its content, and its content or what is known of it.
+  int64_t modified = 0;
+  int64_t changed = 0;
+};
+FileStamp StampOf(const struct stat& info, uint64_t offset, uint64_t size);
+bool operator==(const FileStamp& a, const FileStamp& b);
+
 // A file's content: mapped read-only, copied, or borrowed. 16-byte aligned, and readable for
 // kOverreadBytes beyond its end.
 class FileBytes {
@@ -52,6 +69,8 @@ class FileBytes {
   ~FileBytes();
 
   Bytes bytes() const { return bytes_; }
+  // As the file was when it was opened; of no bytes that come from memory.
+  const std::optional<FileStamp>& stamp() const { return stamp_; }
   // Lets go of the memory behind whole pages of `part` of a mapped file; they are read again should
   // they be needed. Does nothing for bytes that are not mapped, or not this file's.
   void GiveBack(Bytes part) const;
@@ -63,6 +82,7 @@ class FileBytes {
                                    const std::string& name);
 
   Bytes bytes_;
+  std::optional<FileStamp> stamp_;
   AlignedBuffer copy_;
   void* mapping_ = nullptr;
   size_t mapping_size_ = 0;

@@ -14,27 +14,50 @@ const PackedEntry* Find(const std::vector<PackedEntry>& entries, uint64_t graph)
 
 }  // namespace
 
+PackedStore::PackedStore(std::string path, const ProgramView& program,
+                         const std::vector<const FileBytes*>& files)
+    : path_(std::move(path)) {
+  if (path_.empty()) return;
+  for (const PlanView& plan : program.plans) {
+    for (const GraphView& graph : plan.delegates) {
+      places_.emplace(&graph, views_.size());
+      views_.push_back(&graph);
+    }
+  }
+  seal_.source = DigestStamps(files);
+  seal_.graphs.resize(views_.size());
+}
+
 void PackedStore::Open() {
   if (std::exchange(opened_, true)) return;
-  std::vector<const GraphView*> views;
-  for (const PlanView& plan : program_.plans) {
-    for (const GraphView& graph : plan.delegates) views.push_back(&graph);
-  }
-  auto file = ReadPackedFile(path_, views);
+  auto file = ReadPackedFile(path_, views_);
   if (file.ok()) {
-    entries_ = std::move(file).value();
+    entries_ = std::move(file.value().entries);
+    const std::optional<PackedSeal>& seal = file.value().seal;
+    const bool known = seal.has_value() && seal->source == seal_.source && seal_.source != 0 &&
+                       seal->graphs.size() == seal_.graphs.size();
+    if (known) seal_.graphs = seal->graphs;
+    // A program that is no file has nothing to add to a seal.
+    sealed_ = known || (seal.has_value() && seal_.source == 0);
     return;
   }
   const Status status = std::move(file).status();
   if (status.code() != Code::kNotFound) state_.remark = status.message();
 }
 
+uint64_t& PackedStore::DigestOf(const PackedGraph& graph) {
+  uint64_t& digest = seal_.graphs[places_.at(&graph.view())];
+  if (digest != 0) return digest;
+  digest = DigestGraph(graph.view());
+  sealed_ = sealed_ && seal_.source == 0;
+  return digest;
+}
+
 void PackedStore::Load(PackedGraph* graph) {
   if (path_.empty()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   Open();
-  const uint64_t digest = digests_.emplace(graph, DigestGraph(graph->view())).first->second;
-  const PackedEntry* entry = Find(entries_, digest);
+  const PackedEntry* entry = Find(entries_, DigestOf(*graph));
   if (entry != nullptr) graph->Adopt(entry->weights);
 }
 
@@ -49,7 +72,7 @@ void PackedStore::Save(const std::vector<std::unique_ptr<PackedGraph>>& graphs) 
       state_.read = true;
       continue;
     }
-    const uint64_t digest = digests_.at(graph.get());
+    const uint64_t digest = DigestOf(*graph);
     const PackedEntry* known = Find(entries_, digest);
     if (known != nullptr && known->weights == weights) continue;
     // What the file had for it was not what XNNPACK asked for, or another graph is just the same.
@@ -60,10 +83,20 @@ void PackedStore::Save(const std::vector<std::unique_ptr<PackedGraph>>& graphs) 
     entries_.push_back({digest, weights});
     changed = true;
   }
-  if (!changed) return;
-  Status status = WritePackedFile(path_, entries_);
+  if (!changed) return Seal();
+  Status status = WritePackedFile(path_, entries_, seal_);
+  sealed_ = status.ok();
   state_.written = status.ok();
   state_.remark = status.ok() ? "" : status.message();
+}
+
+void PackedStore::Seal() {
+  if (std::exchange(sealed_, true)) return;
+  for (const PackedEntry& entry : entries_) {
+    if (entry.weights->file != nullptr) {
+      return SealPackedFile(path_, *entry.weights->file, seal_);
+    }
+  }
 }
 
 PackedFileState PackedStore::state() const {

@@ -17,9 +17,9 @@ namespace xir {
 // graph had to pack them. Nothing that happens to the file is an error of the program.
 class PackedStore {
  public:
-  // An empty path is no file.
-  PackedStore(std::string path, const ProgramView& program)
-      : path_(std::move(path)), program_(program) {}
+  // An empty path is no file. `files` are the program's, its data among them.
+  PackedStore(std::string path, const ProgramView& program,
+              const std::vector<const FileBytes*>& files);
 
   // Gives a graph its weights if the file has them.
   void Load(PackedGraph* graph);
@@ -29,13 +29,19 @@ class PackedStore {
 
  private:
   void Open();
+  void Seal();
+
+  // Of a graph, read from the seal where that knows it.
+  uint64_t& DigestOf(const PackedGraph& graph);
 
   const std::string path_;
-  const ProgramView& program_;
   mutable std::mutex mutex_;
   bool opened_ = false;
-  std::unordered_map<const PackedGraph*, uint64_t> digests_;
-  std::vector<PackedEntry> entries_;  // what the file has, or should
+  std::vector<const GraphView*> views_;                  // in the program's order
+  std::unordered_map<const GraphView*, size_t> places_;  // in views_
+  std::vector<PackedEntry> entries_;                     // what the file has, or should
+  PackedSeal seal_;                                      // that the file should have
+  bool sealed_ = false;                                  // and has
   PackedFileState state_;
 };
 

@@ -29,7 +29,10 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
   }
   XIR_ASSIGN_OR_RETURN(loaded->view,
                        VerifyProgram(loaded->file.bytes(), data, {loaded->options.max_memory}));
-  loaded->packed = std::make_unique<PackedStore>(loaded->options.packed_weights, loaded->view);
+  std::vector<const FileBytes*> files = {&loaded->file};
+  for (const FileBytes& each : loaded->data) files.push_back(&each);
+  loaded->packed =
+      std::make_unique<PackedStore>(loaded->options.packed_weights, loaded->view, files);
   loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
   const bool has_delegates =
       std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),

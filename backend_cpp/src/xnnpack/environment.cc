@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -122,7 +123,9 @@ int Visit(dl_phdr_info* object, size_t, void* context) {
 
 }  // namespace
 
-Result<uint64_t> DigestEnvironment() {
+namespace {
+
+Result<uint64_t> Compute() {
   Search search{reinterpret_cast<uintptr_t>(XIR_XNNPACK_ADDRESS(xnn_create_runtime_v4)), {}, {}};
   if (dl_iterate_phdr(Visit, &search) == 0) {
     return Fail(Code::kInternal, "the library of XNNPACK is not among those that are loaded");
@@ -133,6 +136,18 @@ Result<uint64_t> DigestEnvironment() {
   return Digest(
       Bytes(reinterpret_cast<const uint8_t*>(words.data()), words.size() * sizeof(uint32_t)),
       build);
+}
+
+}  // namespace
+
+// Neither changes while the process lives, and hypervisors take their time to answer for a
+// processor.
+Result<uint64_t> DigestEnvironment() {
+  static std::atomic<uint64_t> known = 0;
+  if (const uint64_t digest = known.load(std::memory_order_relaxed)) return digest;
+  auto digest = Compute();
+  if (digest.ok()) known.store(digest.value(), std::memory_order_relaxed);
+  return digest;
 }
 
 }  // namespace xir

@@ -63,13 +63,6 @@ uint64_t DigestHeader(const FileHeader& header) {
 
 uint64_t RoundUp(uint64_t n, uint64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-bool EndsInSha256(std::string_view name) {
-  constexpr size_t kDigits = 64;
-  return name.size() >= kDigits &&
-         name.find_first_not_of("0123456789abcdef", name.size() - kDigits) ==
-             std::string_view::npos;
-}
-
 uint64_t Saturated(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   return CheckedMul(a, b, &product) ? product : UINT64_MAX;
@@ -112,6 +105,12 @@ uint64_t LargestPackedBound(const GraphView& view) {
     largest = std::max(largest, bound);
   }
   return largest;
+}
+
+// What lies behind the packed bytes.
+Bytes SealOf(const FileHeader& header, Bytes file) {
+  const uint64_t end = header.packed_offset + header.packed_size;
+  return file.subspan(end, file.size() - end);
 }
 
 Status Damaged() { return Fail(Code::kInvalidProgram, "it is damaged"); }
@@ -168,6 +167,7 @@ class NewFile {
     unlink(path_.c_str());
   }
 
+  int descriptor() const { return descriptor_; }
   Status Check() const { return descriptor_ >= 0 ? Status() : Failed(); }
 
   Status Write(Bytes bytes) {
@@ -226,18 +226,12 @@ bool MayReplace(const std::string& path) {
 
 uint64_t DigestGraph(const GraphView& view) {
   uint64_t digest = Digest(view.flatbuffer, 0);
-  const auto* entries = view.graph->constant_data();
-  for (size_t i = 1; i < view.constants.size(); ++i) {
-    const bool listed = entries != nullptr && i < entries->size();
-    const auto* key =
-        listed ? entries->Get(static_cast<flatbuffers::uoffset_t>(i))->named_key() : nullptr;
-    if (!EndsInSha256(View(key))) digest = Digest(view.constants[i], digest);
-  }
+  for (size_t i = 1; i < view.constants.size(); ++i) digest = Digest(view.constants[i], digest);
   return digest;
 }
 
-Result<std::vector<PackedEntry>> ReadPackedFile(const std::string& path,
-                                                const std::vector<const GraphView*>& views) {
+Result<PackedFile> ReadPackedFile(const std::string& path,
+                                  const std::vector<const GraphView*>& views) {
   // Wherever a file says that weights begin, XNNPACK reads on for as many bytes as it wants.
   uint64_t behind = 0;
   for (const GraphView* view : views) behind = std::max(behind, LargestPackedBound(*view));
@@ -264,7 +258,8 @@ Result<std::vector<PackedEntry>> ReadPackedFile(const std::string& path,
   const Bytes rows = bytes.subspan(sizeof(header), tables);
   const Bytes packed = bytes.subspan(header.packed_offset, header.packed_size);
   if (Digest(rows, DigestHeader(header)) != header.tables_digest) return Damaged();
-  std::vector<PackedEntry> entries;
+  PackedFile result;
+  result.seal = ReadSeal(SealOf(header, bytes), header.tables_digest, file->stamp()->modified);
   Rows next(rows);
   uint64_t weights_left = header.num_weights;
   uint64_t bytes_left = packed.size();
@@ -285,17 +280,32 @@ Result<std::vector<PackedEntry>> ReadPackedFile(const std::string& path,
       }
       bytes_left -= weight.size;
       const Bytes data = packed.subspan(weight.offset, weight.size);
-      digest = Digest(data, digest);
+      if (!result.seal.has_value()) digest = Digest(data, digest);
       weights->weights.push_back(
           {weight.kernel, weight.bias, weight.seed, data.data(), data.size()});
     }
-    entries.push_back({graph.digest, std::move(weights)});
+    result.entries.push_back({graph.digest, std::move(weights)});
   }
-  if (digest != header.packed_digest) return Damaged();
-  return entries;
+  if (!result.seal.has_value() && digest != header.packed_digest) return Damaged();
+  return result;
 }
 
-Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& entries) {
+void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal) {
+  const FileSizeSignalBlocked blocked;
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return;
+  FileHeader header;
+  struct stat info;
+  // The bytes that were checked are this file's, and nobody has changed them since.
+  if (fstat(descriptor, &info) == 0 && StampOf(info, 0, file.bytes().size()) == *file.stamp()) {
+    std::memcpy(&header, file.bytes().data(), sizeof(header));
+    WriteSeal(descriptor, header.packed_offset + header.packed_size, header.tables_digest, seal);
+  }
+  close(descriptor);
+}
+
+Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& entries,
+                       const PackedSeal& seal) {
   if (!MayReplace(path)) {
     return Fail(Code::kInvalidArgument, "it is no file of packed weights, and is left as it is");
   }
@@ -335,6 +345,7 @@ Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& 
       XIR_RETURN_IF_ERROR(file.PadTo(end += RoundUp(weight.size, kAlignment)));
     }
   }
+  WriteSeal(file.descriptor(), end, header.tables_digest, seal);
   return file.RenameTo(path);
 }
 

@@ -5,6 +5,7 @@
 //   graphs         FileGraph[num_graphs]
 //   weights        FileWeight[num_weights], each graph's one after the other
 //   packed bytes   from the next page on
+//   seal           see packed_seal.h
 //
 // In the byte order of the machine: a file is of use to the kind that wrote it alone. It may be
 // deleted at any time. Nothing in it is trusted: digests tell damage, sizes are checked, and packed
@@ -19,12 +20,12 @@
 #include "core/file_bytes.h"
 #include "verify/program_view.h"
 #include "xir/status.h"
+#include "xnnpack/packed_seal.h"
 #include "xnnpack/packed_weights.h"
 
 namespace xir {
 
-// Names a graph, its constants included. Constants that are named by the SHA-256 of their bytes, as
-// ExecuTorch names them, are not read.
+// Names a graph and the content of its constants, all of which it reads.
 uint64_t DigestGraph(const GraphView& view);
 
 struct PackedEntry {
@@ -32,14 +33,25 @@ struct PackedEntry {
   std::shared_ptr<const PackedWeights> weights;
 };
 
+struct PackedFile {
+  std::vector<PackedEntry> entries;
+  // None unless it holds; what packed weights were read is checked by digests then.
+  std::optional<PackedSeal> seal;
+};
+
 // What a file has. Fails with kNotFound where there is none, with kUnsupported for one of another
 // processor, XNNPACK or version of this format, and with kInvalidProgram for one that is damaged.
 // `views` are the graphs that it may be used for.
-Result<std::vector<PackedEntry>> ReadPackedFile(const std::string& path,
-                                                const std::vector<const GraphView*>& views);
+Result<PackedFile> ReadPackedFile(const std::string& path,
+                                  const std::vector<const GraphView*>& views);
+
+// Seals a file whose weights were read from `file`, if it is still the same. That it cannot be
+// sealed is no failure.
+void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal);
 
 // Writes another file and renames it, so that what `path` names always is whole. Does not replace
 // what is no file of packed weights.
-Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& entries);
+Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& entries,
+                       const PackedSeal& seal);
 
 }  // namespace xir
