@@ -32,10 +32,15 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.ir.context import XirContext
+from xir.ir.printer import module_to_text
 from xir.runtime import portable_kernels
+from xir.transforms.analysis.calls import Call
+from xir.transforms.analysis.refusal import REFUSALS, Refusal
 from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
+from xir.transforms.xnnpack.legalizations import REFUSES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs/reference"
@@ -218,12 +223,42 @@ def operators_page() -> str:
         "What the compiler makes of each op of the edge dialect. A *kernel* is code outside the delegate: portable C++ "
         "([the kernels](kernels.md)) or, in Python, ATen. The third column says where nodes that only xir's runtime "
         "has replace others. *nothing* means that the op goes away. Any op stays outside as well when a tensor has "
-        "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for the cases "
-        "in `test/python/transforms/test_legalizations.py`; on `bf16` nodes compute in fp32, between conversions. "
+        "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for their "
+        "samples (`transforms/xnnpack/legalizations/samples.py`); on `bf16` nodes compute in fp32, between "
+        "conversions. What is refused, with an example of each reason, is [a page of its own](refusals.md). "
         "*static int8* says what the quantizer and the lowering make of the op in a statically quantised program: "
         "nodes on integers, one look-up in 256 entries, integers that are only moved, or fp32 inside the delegate.\n\n"
         + table(heads, operator_table.rows())
     )
+
+
+def refusals_page() -> str:
+    """Every reason for which an op is not delegated."""
+    ops: dict[Refusal, list[str]] = {}
+    for name, refusals in REFUSES.items():
+        for refusal in refusals:
+            ops.setdefault(refusal, []).append(name)
+    text = (
+        "# Refusals\n\n"
+        "Why an op stays outside of a delegate, or in floating point in a quantised program: the reason as remarks "
+        "give it, with … where it depends on the op, the change that would help, and a program that meets it. Remarks "
+        "also pass on what the verifier of a node or XNNPACK itself says.\n\n"
+    )
+    for refusal in sorted(REFUSALS, key=lambda refusal: refusal.text.lower()):
+        text += f"## {refusal.text}\n\n"
+        text += f"What helps: {refusal.hint}.\n\n" if refusal.hint else ""
+        names = ", ".join(f"`{name}`" for name in sorted(ops.get(refusal, [])))
+        text += f"Refused by the rules of {names}.\n\n" if names else ""
+        text += f"```mlir\n{example_text(refusal.example)}\n```\n\n" if refusal.example else ""
+    return text
+
+
+def example_text(example: Call | str) -> str:
+    """The function of an example as text."""
+    if isinstance(example, str):
+        return example.strip()
+    module, _ = example.build(XirContext())
+    return "\n".join(module_to_text(function).strip() for function in module.body.block.ops)
 
 
 def pages() -> dict[Path, str]:
@@ -233,6 +268,7 @@ def pages() -> dict[Path, str]:
         "passes.md": passes_page,
         "kernels.md": kernels_page,
         "operators.md": operators_page,
+        "refusals.md": refusals_page,
         "dialects/edge.md": edge_page,
     }
     makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}

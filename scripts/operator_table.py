@@ -1,37 +1,28 @@
 """The table of ATen ops for docs/reference/operators.md: what each becomes, on which types, when not, and in stock.
 
-Nothing in it is written by hand but what stock ExecuTorch does. Nodes and types are what the rules really build for the
-cases of `test/python/transforms/test_legalizations.py`, which every rule has, each tried on every element type and for
-both targets. Conditions are the texts of the refusals that a rule's code can reach.
+Nothing in it is written by hand but what stock ExecuTorch does. Nodes and types are what the rules really build for
+their samples, each tried on every element type and for both targets. Conditions are the refusals that rules declare.
 """
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import torch
-from xdsl.ir import Block
+from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
+from xdsl.ir import Attribute, Block
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
+from xir.ir.context import XirContext
+from xir.transforms.analysis.calls import Call
+from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
+from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
-from xir.transforms.xnnpack import legalizations
-from xir.transforms.xnnpack.legalizations.rule import QUANTIZED, RULES, NodeBuilder, Quantized, RefusalError
+from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized
+from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 
-ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "test/python"), str(ROOT / "test/python/transforms")]
-cases = importlib.import_module("test_legalizations")
-reference = importlib.import_module("reference.edge")
-call = reference.call
-
-TYPES = ("f32", "f16", "bf16", "i32")
+TYPES = (f32, f16, bf16, i32)
 TARGETS = ("executorch", "xir")
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
 
@@ -111,21 +102,13 @@ def rows() -> Iterator[tuple[str, ...]]:
         if name not in RULES:
             yield f"`{short}`", "kernel", "", "", "", "", stock
             continue
-        if name.startswith("edge.quantized_decomposed."):
-            yield (
-                f"`{short}`",
-                "`convert`, folded into its neighbours",
-                "",
-                "",
-                "",
-                "; ".join(refusals(RULES[name])),
-                stock,
-            )
+        conditions = "; ".join(refusal.text for refusal in REFUSES[name])
+        if name in QUANTISE | DEQUANTISE:
+            yield f"`{short}`", "`convert`, folded into its neighbours", "", "", "", conditions, stock
             continue
         plain, own = built["executorch"].get(name, {}), built["xir"].get(name, {})
         nodes, own_nodes = nodes_text(plain, "kernel"), nodes_text(own, "")
-        types = ", ".join(f"`{each}`" for each in TYPES if each in plain or each in own)
-        conditions = "; ".join(refusals(RULES[name]))
+        types = ", ".join(f"`{each}`" for each in map(str, TYPES) if each in plain or each in own)
         own_text = own_nodes if own_nodes != nodes else ""
         yield f"`{short}`", nodes, own_text, types, INT8[QUANTIZED.get(name)], conditions, stock
 
@@ -134,38 +117,46 @@ def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
     """The nodes that an op becomes in the first type of the table's order that it is computed in."""
     if not found:
         return nothing
-    nodes = next(found[each] for each in (*TYPES, *found) if each in found)
+    nodes = next(found[each] for each in (*map(str, TYPES), *found) if each in found)
     return ", ".join(f"`{each}`" for each in sorted(nodes)) or "nothing"
 
 
 def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
-    """Op -> element type -> the nodes that its rule builds for the cases in which it refuses nothing."""
+    """Op -> element type -> the nodes that its rule builds for the samples of which it refuses nothing."""
     found: dict[str, dict[str, set[str]]] = {}
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        for name, args, only in (*cases.CASES, *cases.XIR_CASES, *cases.INTEGER_CASES):
-            sample = call(name, {key: cases.cast(value, dtype) for key, value in args.items()}, only)
-            nodes = built_by_rule(sample, target)
-            if nodes is not None:
-                found.setdefault(name, {}).setdefault(str(element_type(sample.op.results[0])), set()).update(nodes)
-    for name, args, only in cases.MIXED_CASES:
-        sample = call(name, args, only)
-        if not any(found[name].values()) and (nodes := built_by_rule(sample, target)):
-            found[name] = dict.fromkeys(TYPES, nodes)
+    for name in RULES.keys() - QUANTISE - DEQUANTISE:
+        # Samples have integers where the op takes them; a call by the schema is tried on integers as well.
+        types = TYPES[:3] if name in SAMPLES else TYPES
+        for sample in samples_of(name):
+            for element in types:
+                if (built := built_by_rule(sample, element, target)) is not None:
+                    found.setdefault(name, {}).setdefault(built[0], set()).update(built[1])
     return found
 
 
-def built_by_rule(sample: Any, target: str) -> set[str] | None:
-    """The nodes that the rule of a `reference.edge.Call` builds; None if it refuses, or they do not verify."""
-    op = sample.op
+def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, set[str]] | None:
+    """The result's element type and the nodes that a rule builds for a call in some element type.
+
+    None if the rule refuses it, the nodes do not verify, or what was an integer is none any more or of another type:
+    ATen promotes many of them.
+    """
+    ctx = XirContext()
+    try:
+        _, op = sample.build(ctx, element)
+    except VerifyException:
+        return None
     assert isinstance(op.parent, Block)
-    builder = NodeBuilder(sample.ctx, target, op, OpenSizes(op.parent))
+    builder = NodeBuilder(ctx, target, op, OpenSizes(op.parent))
     try:
         RULES[op.name](op, builder)
         for node in builder.ops:
             node.verify()
     except (RefusalError, VerifyException, OpenSizeError):
         return None
-    return {label(node) for node in builder.ops if isinstance(node, xnnpack.NodeOp)}
+    result = element_type(op.results[0])
+    if result != i32 and (element == i32 or isinstance(result, IntegerType)):
+        return None
+    return str(result), {label(node) for node in builder.ops if isinstance(node, xnnpack.NodeOp)}
 
 
 def label(node: xnnpack.NodeOp) -> str:
@@ -173,51 +164,3 @@ def label(node: xnnpack.NodeOp) -> str:
     name = node.name.removeprefix("xnnpack.")
     kind = node.properties.get("kind")
     return f"{name} {kind.data}" if isinstance(kind, KINDED) else name
-
-
-class Functions:
-    """The functions of the rules' modules and of the analyses that they ask; equal names in two modules are two."""
-
-    def __init__(self) -> None:
-        rules = Path(inspect.getfile(legalizations)).parent
-        self.defined: dict[tuple[str, str], ast.FunctionDef] = {}
-        self.imported: dict[tuple[str, str], tuple[str, str]] = {}
-        for path in (*rules.glob("*.py"), *(rules.parents[1] / "analysis").glob("*.py")):
-            module = ".".join(("xir", *path.relative_to(rules.parents[2]).with_suffix("").parts))
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.FunctionDef):
-                    self.defined[module, node.name] = node
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    self.imported |= {(module, alias.name): (node.module, alias.name) for alias in node.names}
-
-    def find(self, module: str, name: str) -> tuple[str, str] | None:
-        """The function that a name in a module stands for."""
-        place = self.imported.get((module, name), (module, name))
-        return place if place in self.defined else None
-
-
-FUNCTIONS = Functions()
-
-
-def refusals(rule: object) -> list[str]:
-    """The texts of the refusals in a rule and in the functions that it calls, "…" for what depends on the op."""
-    first = FUNCTIONS.find(getattr(rule, "__module__", ""), getattr(rule, "__name__", ""))
-    pending, seen, texts = [first] if first else [], {first}, dict[str, None]()
-    while pending:
-        place = pending.pop()
-        for node in ast.walk(FUNCTIONS.defined[place]):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            if node.func.id == "RefusalError" and (text := reason(node.args[0])):
-                texts[text] = None
-            elif (called := FUNCTIONS.find(place[0], node.func.id)) is not None and called not in seen:
-                seen.add(called)
-                pending.append(called)
-    return list(texts)
-
-
-def reason(argument: ast.expr) -> str:
-    """The text of a refusal's reason; "" if it has none of its own."""
-    parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
-    texts = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts]
-    return "" if set(texts) == {"…"} else "".join(texts)

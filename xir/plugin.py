@@ -13,10 +13,12 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.analysis.calls import call, constant, numbers, tensor
+from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 from xir.transforms.pipelines import register_pipeline
 from xir.transforms.registry import register_pass
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, RefusalError, operand, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, operand, rule
 
 __all__ = [
     "DiagnosticError",
@@ -24,14 +26,18 @@ __all__ = [
     "EdgeOp",
     "NodeBuilder",
     "Quantized",
+    "Refusal",
     "RefusalError",
     "Row",
     "XirContext",
     "XirPass",
+    "call",
+    "constant",
     "constant_array",
     "decomposition",
     "inherit",
     "make_dense",
+    "numbers",
     "operand",
     "register_dialect",
     "register_pass",
@@ -40,4 +46,5 @@ __all__ = [
     "rewrite_patterns",
     "row",
     "rule",
+    "tensor",
 ]

@@ -6,8 +6,17 @@ import numpy as np
 
 from xir.dialects import edge
 from xir.ir.context import XirContext
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import static_array
+
+SAVED_STATISTICS_USED = Refusal("its saved statistics are used")
+"""Met by `fold-batch-norm` alone, which reports nothing: in inference the saved statistics are empty, and no rule is
+asked for an op whose result has no elements."""
+NO_RUNNING_STATISTICS = Refusal(
+    "it keeps no running statistics",
+    example=call("edge.batch_norm", input=tensor(2, 4, 8), training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True),
+)
 
 
 def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
@@ -16,14 +25,14 @@ def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.
     RefusalError if its statistics are used or missing, or its parameters are not static.
     """
     if any(result.first_use is not None for result in op.results[1:]):
-        raise RefusalError("its saved statistics are used")
+        raise SAVED_STATISTICS_USED()
     mean, variance, weight, bias = (
         None if value is None else static_array(value, what, ctx).astype(np.float64)
         for what in ("running_mean", "running_var", "weight", "bias")
         for value in (op.tensor(what),)
     )
     if mean is None or variance is None:
-        raise RefusalError("it keeps no running statistics")
+        raise NO_RUNNING_STATISTICS()
     scale = 1.0 / np.sqrt(variance + op.value("eps"))
     if weight is not None:
         scale = scale * weight

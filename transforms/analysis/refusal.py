@@ -1,6 +1,22 @@
-"""Why an op is not delegated."""
+"""Why an op is not delegated.
+
+Each reason is declared once, as a `Refusal` next to the rule or the helper that raises it, and raised by reference:
+
+    NEGATIVE_PADDING = Refusal("its padding is negative", example=call("edge.reflection_pad1d", ...))
+    ...
+    raise NEGATIVE_PADDING()
+
+The reference pages and the tests read these declarations.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Formatter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xir.transforms.analysis.calls import Call
 
 
 class RefusalError(Exception):
@@ -10,3 +26,42 @@ class RefusalError(Exception):
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+
+
+REFUSALS: list[Refusal] = []
+"""Every refusal that is declared in the modules imported so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """A reason for which ops stay outside of a delegate; calling it makes the error to raise.
+
+    `reason` completes "not delegated: …", and has replacement fields for what depends on the op, as `str.format` takes
+    them: `raise NOT_STATIC(what="weight")`.
+    """
+
+    reason: str
+    hint: str | None = None
+    """The change to the model that would help."""
+    example: Call | str | None = None
+    """A call that is refused for this reason, or, where one call is not enough, the text of a function's body. None:
+    the reason depends on the options of a pass, or on what other passes have done."""
+
+    def __post_init__(self) -> None:
+        """Enter it in `REFUSALS`."""
+        REFUSALS.append(self)
+
+    def __call__(self, **fields: object) -> RefusalError:
+        """The error of an op, with the reason's fields filled in."""
+        return RefusalError(self.reason.format(**fields), self.hint)
+
+    @property
+    def literals(self) -> list[str]:
+        """The parts of the reason that are the same for all ops."""
+        return [literal for literal, *_ in Formatter().parse(self.reason) if literal]
+
+    @property
+    def text(self) -> str:
+        """The reason with "…" for what depends on the op."""
+        parts = Formatter().parse(self.reason)
+        return "".join(literal + ("" if name is None else "…") for literal, name, *_ in parts)

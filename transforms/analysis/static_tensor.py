@@ -20,10 +20,17 @@ from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
+from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE, integer_range, parameters
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.refusal import Refusal
 
 i4 = IntegerType(4)
+
+NOT_STATIC = Refusal(
+    "its {what} is not a constant",
+    "make it a parameter or buffer of the module",
+    example=call("edge.conv2d", input=tensor(1, 3, 8, 8), weight=tensor(4, 3, 3, 3)),
+)
 
 
 @dataclass(frozen=True)
@@ -237,7 +244,7 @@ def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
     """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
     tensor = static_tensor(value, ctx)
     if tensor is None:
-        raise RefusalError(f"its {what} is not a constant", "make it a parameter or buffer of the module")
+        raise NOT_STATIC(what=what)
     return tensor
 
 

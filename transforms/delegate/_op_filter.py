@@ -11,7 +11,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from xir.dialects import edge
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.refusal import Refusal
+
+NOT_NAMED = Refusal("the option ops does not name it")
+EXCLUDED = Refusal("the option exclude names it")
+TYPE_LEFT_OUT = Refusal("the option dtypes leaves out {type}")
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,14 @@ class Selection:
     def check(self, op: Operation) -> None:
         """RefusalError where an option leaves the op outside."""
         if self.ops and op.name not in self.ops:
-            raise RefusalError("the option ops does not name it")
+            raise NOT_NAMED()
         if op.name in self.exclude:
-            raise RefusalError("the option exclude names it")
+            raise EXCLUDED()
         if not self.left_out:
             return
         for value in (*op.operands, *op.results):
             if isinstance(value.type, TensorType) and (name := str(value.type.element_type)) in self.left_out:
-                raise RefusalError(f"the option dtypes leaves out {name}")
+                raise TYPE_LEFT_OUT(type=name)
 
 
 def op_names(given: Collection[str]) -> frozenset[str]:

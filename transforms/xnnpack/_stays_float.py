@@ -18,11 +18,17 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.location import find_name
 from xir.ir.provenance import origins_of
+from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
-from xir.transforms.xnnpack.legalizations.rule import RefusalError
 
 ANY = UniformType.per_tensor(i8, f32, 1.0)
 """Some type of integers."""
+
+NO_SCALES_BETWEEN = Refusal("it is {count} nodes, and the numbers between them have no scale")
+FILTER_NOT_QUANTISED = Refusal("its filter is not quantised")
+OPERANDS_NOT_QUANTISED = Refusal("its operands are not quantised")
+RESULT_NOT_QUANTISED = Refusal("its result is not quantised")
+RESULT_QUANTISED_TWICE = Refusal("its result is quantised in several ways")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +97,20 @@ def why(nodes: list[xnnpack.NodeOp]) -> RefusalError:
         if (refusal := refused_kind(node)) is not None:
             return RefusalError(refusal)
     if len(nodes) > 1:
-        return RefusalError(f"it is {len(nodes)} nodes, and the numbers between them have no scale")
+        return NO_SCALES_BETWEEN(count=len(nodes))
     (node,) = nodes
     if (
         isinstance(node, xnnpack.WeightedOp)
         and isinstance(node.filter.owner, xnnpack.ConstantOp)
         and is_float(node.filter)
     ):
-        return RefusalError("its filter is not quantised")
+        return FILTER_NOT_QUANTISED()
     if not all(is_from_integers(value) for value in node.operands):
-        return RefusalError("its operands are not quantised")
+        return OPERANDS_NOT_QUANTISED()
     if not all(is_quantised_next(value) for value in node.results):
-        return RefusalError("its result is not quantised")
-    return RefusalError(refused_scales(node) or "its result is quantised in several ways")
+        return RESULT_NOT_QUANTISED()
+    scales = refused_scales(node)
+    return RESULT_QUANTISED_TWICE() if scales is None else RefusalError(scales)
 
 
 def is_from_integers(value: SSAValue) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -28,7 +28,9 @@ from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
 from xir.ir.provenance import ORIGINS, set_origins
 from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
+from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
 from xir.transforms.delegate._groups import (
     Lowered,
@@ -43,12 +45,45 @@ from xir.transforms.delegate._groups import (
 from xir.transforms.delegate._op_filter import Selection, op_names
 from xir.transforms.xnnpack._outline import outline
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
-from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder, RefusalError
+from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
 
 REASON = "xir.reason"
 """The attribute that says why an op stayed outside."""
+
+ISLAND = Refusal(
+    "it only moves data between ops outside",
+    example="""
+func.func @forward(%x: tensor<2x3xf32>) -> tensor<6xf32> {
+  %0 = edge.cumsum(%x) {dim = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.view(%0) {size = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  func.return %1 : tensor<6xf32>
+}
+""",
+)
+SMALL_GROUP = Refusal("its group of {nodes} nodes is smaller than min-ops={min_ops}")
+NO_RULE = Refusal("no rule lowers it to XNNPACK", example=call("edge.cumsum", self=tensor(2, 3), dim=0))
+SIZE_AT_RUN_TIME = Refusal(
+    "a size among its arguments is known only at run time",
+    example="""
+func.func @forward(%x: tensor<4x4xf32>, %i: i64) -> tensor<4xf32> {
+  %0 = edge.select.int(%x)[%i] {dim = 0 : i64, index = -9223372036854775808 : i64}
+         : (tensor<4x4xf32>, i64) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+""",
+)
+EMPTY_RESULT = Refusal("its result has no elements", example=call("edge.abs", self=tensor(0, 4)))
+EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", self=tensor(2, 0), mat2=tensor(0, 3)))
+COMPUTES_WITH_SIZE = Refusal(
+    "it computes with the size of a dynamic dimension",
+    example=call("edge.sum.dim_IntList", self=tensor("?", 4), dim=[0]),
+)
+OTHER_RESULT = Refusal(
+    "its result is {type}, XNNPACK's would be {built}",
+    example=call("edge.mean.dim", self=tensor(3, 4), dim=[1], dtype=f64),
+)
 
 TAKEN_BACK = "xir.taken_back"
 """The attribute that keeps an op outside, and says why: XNNPACK refused it once other passes had changed its nodes."""
@@ -142,13 +177,13 @@ class PartitionXnnpackPass(XirPass):
             groups = [[op] for op in lowered]
         else:
             for op in islands(ops, lowered):
-                lowering.take_out(op, lowered, RefusalError("it only moves data between ops outside"))
+                lowering.take_out(op, lowered, ISLAND())
             levels = assign_levels(ops, lowered)
             groups = groups_of(levels, lowered)
             reorder(block, ops, levels, lowered)
         for group in groups:
             if (nodes := sum(lowered[op].node_count for op in group)) < self.min_ops:
-                refusal = RefusalError(f"its group of {nodes} nodes is smaller than min-ops={self.min_ops}")
+                refusal = SMALL_GROUP(nodes=nodes, min_ops=self.min_ops)
                 for op in group:
                     lowering.take_out(op, lowered, refusal)
         for op in unread_ops(ops, lowered):
@@ -204,13 +239,13 @@ class Lowering:
     def lower(self, op: edge.EdgeOp, sizes: OpenSizes) -> Lowered | RefusalError:
         """Run the op's rule and verify what it built."""
         if (rule := RULES.get(op.name)) is None:
-            return RefusalError("no rule lowers it to XNNPACK")
+            return NO_RULE()
         if op.symbols and op.name not in SYMBOLIC:
-            return RefusalError("a size among its arguments is known only at run time")
+            return SIZE_AT_RUN_TIME()
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
-            return RefusalError("its result has no elements")
+            return EMPTY_RESULT()
         if op.name not in EMPTY and any(0 in shape_of(value) for value in tensors(op)):
-            return RefusalError("an operand has no elements")
+            return EMPTY_OPERAND()
         builder = NodeBuilder(self.ctx, self.target, op, sizes)
         try:
             if isinstance(reason := op.attributes.pop(TAKEN_BACK, None), StringAttr):
@@ -224,7 +259,7 @@ class Lowering:
             check_results(op, values)
         except OpenSizeError:
             discard(builder.ops)
-            return RefusalError("it computes with the size of a dynamic dimension")
+            return COMPUTES_WITH_SIZE()
         except (RefusalError, VerifyException) as error:
             discard(builder.ops)
             return error if isinstance(error, RefusalError) else RefusalError(str(error))
@@ -294,7 +329,7 @@ def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
     """Raise unless `values` can stand for the results: their users were verified with the results' types."""
     for result, value in zip(op.results, values, strict=False):
         if result.first_use is not None and result.type != value.type:
-            raise RefusalError(f"its result is {result.type}, XNNPACK's would be {value.type}")
+            raise OTHER_RESULT(type=result.type, built=value.type)
 
 
 def discard(ops: Sequence[Operation]) -> None:

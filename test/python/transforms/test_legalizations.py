@@ -11,18 +11,20 @@ import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call
 from reference.xnnpack import BINARY, REDUCE, UNARY, run_module
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import ModuleOp, f32, i32
 from xdsl.ir import Attribute
 from xdsl.traits import Pure
 
 from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner
-from xir.dialects import edge
+from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack import kinds
 from xir.importer.dtypes import ELEMENT_TYPES
+from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
 from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
 from xir.transforms.xnnpack.legalizations import RULES
+from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
 TOLERANCE = 1e-5
@@ -700,6 +702,30 @@ QUANTISATION = QUANTISE | DEQUANTISE
 
 def test_every_rule_has_a_case() -> None:
     assert RULES.keys() - QUANTISATION == {name for name, _, _ in (*CASES, *XIR_CASES)}
+
+
+def kinds_built(module: ModuleOp, ctx: XirContext, target: Target) -> set[str]:
+    """The names of the nodes that a module of one op becomes, with their kinds."""
+    PassManager(ctx, [PartitionXnnpackPass(target, check=False)]).run(module)
+    nodes = [node for node in module.walk() if isinstance(node, xnnpack.NodeOp)]
+    return {f"{node.name} {kind.data}" if (kind := getattr(node, "kind", None)) else node.name for node in nodes}
+
+
+@pytest.mark.parametrize("target", ["executorch", "xir"])
+@pytest.mark.parametrize("name", sorted(RULES.keys() - QUANTISATION))
+def test_the_samples_meet_every_node_that_the_cases_meet(name: str, target: Target) -> None:
+    """The reference pages say by the samples what becomes of an op."""
+    met: set[str] = set()
+    for case_name_, args, only in CASES + XIR_CASES:
+        built = call(case_name_, args, only) if case_name_ == name else None
+        if built is not None and not any(value.dtype in HALVES for value in built.inputs):
+            met |= kinds_built(built.module, built.ctx, target)
+    shown: set[str] = set()
+    for sample in samples_of(name):
+        for element in (f32,) if name in SAMPLES else (f32, i32):
+            ctx = XirContext()
+            shown |= kinds_built(sample.build(ctx, element)[0], ctx, target)
+    assert met <= shown, f"add calls of {name} to samples.py, to meet {met - shown}"
 
 
 def test_every_rule_is_for_an_op_of_the_dialect_without_effect() -> None:

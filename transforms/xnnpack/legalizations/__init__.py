@@ -17,22 +17,22 @@ from xir.transforms.xnnpack.legalizations import (
 from xir.transforms.xnnpack.legalizations.rule import (
     EMPTY,
     QUANTIZED,
+    REFUSES,
     RULES,
     SYMBOLIC,
     NodeBuilder,
     Quantized,
-    RefusalError,
     Rule,
 )
 
 __all__ = [
     "EMPTY",
     "QUANTIZED",
+    "REFUSES",
     "RULES",
     "SYMBOLIC",
     "NodeBuilder",
     "Quantized",
-    "RefusalError",
     "Rule",
     "activation",
     "convolution",

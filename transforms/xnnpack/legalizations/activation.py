@@ -11,12 +11,13 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import is_static, range_of
 from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
-    RefusalError,
     operand,
     rule,
 )
@@ -38,6 +39,11 @@ BELOW_ONE = UniformType.per_tensor(i8, f32, 1 / 256, -128)
 
 INVISIBLE_THRESHOLD = 17.0
 """log(1 + e^x) is x for all fp32 numbers from here on."""
+
+
+NEGATIVE_THRESHOLD = Refusal(
+    "its threshold {threshold:g} cuts off negative numbers", example=call("edge.softplus", self=tensor(8), threshold=-1)
+)
 
 
 @rule("edge.relu", quantized=Quantized.TABLE)
@@ -148,12 +154,12 @@ def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
-@rule("edge.softplus", quantized=Quantized.TABLE)
+@rule("edge.softplus", quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD,))
 def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
     beta, threshold = float(op.value("beta")), float(op.value("threshold"))
     if threshold < 0:
-        raise RefusalError(f"its threshold {threshold:g} cuts off negative numbers")
+        raise NEGATIVE_THRESHOLD(threshold=threshold)
     value = scaled(b, operand(op, "self"), beta)
     if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
         # One reader of each value: XNNPACK makes a table of it.

@@ -10,18 +10,34 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.edge.convolution import is_transposed
 from xir.dialects.xnnpack.base import rank_of, u32s
-from xir.transforms.analysis.batch_norm import batch_norm_affine
-from xir.transforms.analysis.static_tensor import StaticTensor, is_static
+from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS, batch_norm_affine
+from xir.transforms.analysis.calls import call, constant, tensor
+from xir.transforms.analysis.refusal import Refusal
+from xir.transforms.analysis.static_tensor import NOT_STATIC, StaticTensor, is_static
 from xir.transforms.xnnpack.legalizations.rule import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
     Quantized,
-    RefusalError,
     operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.slicing import pad_with
+
+TOO_MANY_DIMENSIONS = Refusal(
+    "it convolves {count} dimensions; XNNPACK convolves two at most",
+    example=call(
+        "edge.convolution",
+        input=tensor(1, 2, 4, 4, 4),
+        weight=constant(3, 2, 1, 1, 1),
+        stride=(1, 1, 1),
+        padding=(0, 0, 0),
+        dilation=(1, 1, 1),
+        transposed=False,
+        output_padding=(0, 0, 0),
+        groups=1,
+    ),
+)
 
 
 @rule(
@@ -31,6 +47,7 @@ from xir.transforms.xnnpack.legalizations.slicing import pad_with
     "edge.conv_transpose1d",
     "edge.conv_transpose2d.input",
     quantized=Quantized.WEIGHTED,
+    refuses=(TOO_MANY_DIMENSIONS, NOT_STATIC),
 )
 def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A convolution of any kind over one or two dimensions; one is an image of height 1.
@@ -41,7 +58,7 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     filter_, groups = operand(op, "weight"), op.value("groups")
     weight = b.weight(filter_, "weight")
     if weight.ndim not in (3, 4):
-        raise RefusalError(f"it convolves {weight.ndim - 2} dimensions; XNNPACK convolves two at most")
+        raise TOO_MANY_DIMENSIONS(count=weight.ndim - 2)
     dims = weight.ndim - 2
     image = b.reshape(value, image_shape(b, value, dims))
     weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
@@ -118,7 +135,7 @@ def deconv_filter(weight: StaticTensor, groups: int) -> StaticTensor:
     return grouped.transpose(0, 2, 3, 4, 1).reshape(groups * group_out, height, width, in_channels // groups)
 
 
-@rule("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
+@rule("edge.batch_norm", "edge._native_batch_norm_legit_no_training", refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
 def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """self·scale + shift by channel; what `fold-batch-norm` could not fold into a convolution."""
     return [by_running_statistics(op, b)]

@@ -14,14 +14,34 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.analysis.static_tensor import StaticTensor
 from xir.transforms.xnnpack.legalizations.reshaping import concatenate
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, RefusalError, rule
-from xir.transforms.xnnpack.legalizations.slicing import box, pad_with, run
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
 
 EXACT = 2**24
 """Positions up to this one are exact in fp32."""
+
+
+SINGLE_NUMBER = Refusal(
+    "it is a single number, and nothing to compute", example=call("edge.full", size=(1, 1), fill_value=2.0, dtype=f32)
+)
+UNBOUNDED = Refusal(
+    "it counts along a dynamic dimension, whose bound is {bound}", example=call("edge.tril", self=tensor("?", 4))
+)
+NO_DONOR = Refusal(
+    "it is as long as a dynamic dimension says that no floating-point value before it has",
+    example="""
+func.func @forward(%x: tensor<?xi32>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
+  %size = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi32>) -> i64
+  %0 = edge.expand(%y)[%size] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
+""",
+)
 
 
 def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
@@ -38,7 +58,7 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return spreading
 
 
-@rule("edge.full", "edge.full_like", symbolic=True)
+@rule("edge.full", "edge.full_like", symbolic=True, refuses=(SINGLE_NUMBER, NO_DONOR, FROM_DYNAMIC_END))
 def full(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """One number everywhere, where `fold-constants` made no constant of it: the padding around that number."""
     result, value = op.results[0], op.value("fill_value")
@@ -46,7 +66,7 @@ def full(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
     padding = [0 if isinstance(size, OpenSize) else size - 1 for size in shape]
     if shape == b.shape(corner):
-        raise RefusalError("it is a single number, and nothing to compute")
+        raise SINGLE_NUMBER()
     return spread(b, pad_with(b, corner, [0] * len(shape), padding, float(value)), shape)
 
 
@@ -82,7 +102,7 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
     if not isinstance(size, OpenSize):
         return b.static(StaticTensor(np.arange(size, dtype=np.float32)[:, np.newaxis], f32, "positions"))
     if not 0 < (bound := b.sizes.limits.get(int(size), 0)) <= EXACT:
-        raise RefusalError(f"it counts along a dynamic dimension, whose bound is {bound or 'unknown'}")
+        raise UNBOUNDED(bound=bound or "unknown")
     counted = positions(b, bound)
     last = run(b, concatenate(b, [column(b, size, f32), counted], 0), 0, bound, size)
     return b.binary("subtract", last, run(b, last, 0, 0, 1))
@@ -91,7 +111,7 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
 def column(b: NodeBuilder, size: OpenSize, element: Attribute) -> SSAValue:
     """Elements of a donor as [size, 1], converted to a floating-point type."""
     if (found := b.sizes.donor(size, element, b.op)) is None:
-        raise RefusalError("it is as long as a dynamic dimension says that no floating-point value before it has")
+        raise NO_DONOR()
     value, dim = found
     row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
     return b.convert(b.reshape(row, (size, 1)), element)

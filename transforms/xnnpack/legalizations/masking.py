@@ -13,11 +13,13 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type
 from xir.transforms.analysis.sizes import OpenSize
-from xir.transforms.xnnpack.legalizations.dynamic_sizes import minus_infinity
+from xir.transforms.analysis.static_tensor import NOT_STATIC
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, operand, rule
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
 
-@rule("edge.where.self")
+@rule("edge.where.self", refuses=(NOT_STATIC,))
 def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where the condition holds, else other."""
     mask = b.numbers(operand(op, "condition"), "condition")
@@ -30,21 +32,21 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
 
-@rule("edge.masked_fill.Scalar")
+@rule("edge.masked_fill.Scalar", refuses=(NOT_STATIC,))
 def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = b.numbers(operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
 
 
-@rule("edge.masked_fill.Tensor")
+@rule("edge.masked_fill.Tensor", refuses=(NOT_STATIC,))
 def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = b.numbers(operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
 
 
-@rule("edge.tril", "edge.triu")
+@rule("edge.tril", "edge.triu", refuses=(UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
 def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self below or above a diagonal, else 0."""
     value = operand(op, "self")

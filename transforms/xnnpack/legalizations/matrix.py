@@ -12,21 +12,35 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
-from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
-from xir.transforms.xnnpack.legalizations.dynamic_sizes import minus_infinity
+from xir.transforms.analysis.static_tensor import NOT_STATIC, StaticTensor, i4, is_static
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import (
+    DYNAMIC_PART,
     NodeBuilder,
     Quantized,
-    RefusalError,
     broadcast,
     fixed,
     operand,
     rule,
     static_name,
 )
-from xir.transforms.xnnpack.legalizations.slicing import pad_with
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, pad_with
 from xir.transforms.xnnpack.legalizations.special_functions import scaled
+
+RANDOM = Refusal(
+    "it drops elements at random",
+    "export the module in eval() mode",
+    example=call(
+        "edge.scaled_dot_product_attention",
+        query=tensor(1, 2, 5, 8),
+        key=tensor(1, 2, 7, 8),
+        value=tensor(1, 2, 7, 8),
+        dropout_p=0.5,
+    ),
+)
 
 
 @rule("edge.linear", quantized=Quantized.WEIGHTED)
@@ -151,7 +165,10 @@ def has_half_byte(weight: StaticTensor) -> bool:
     return weight.shape[1] % 2 == 1
 
 
-@rule("edge.scaled_dot_product_attention")
+@rule(
+    "edge.scaled_dot_product_attention",
+    refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, NOT_STATIC, FROM_DYNAMIC_END),
+)
 def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
 
@@ -159,7 +176,7 @@ def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     order of [..., H / G, G·L, E].
     """
     if op.value("dropout_p"):
-        raise RefusalError("it drops elements at random", "export the module in eval() mode")
+        raise RANDOM()
     query, key, value = operand(op, "query"), operand(op, "key"), operand(op, "value")
     *batch, length, features = b.shape(query)
     keys, scale, result_shape = b.shape(key)[-2], op.value("scale"), b.shape(op.results[0])

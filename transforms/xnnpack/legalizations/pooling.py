@@ -10,26 +10,32 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.xnnpack.legalizations.convolution import image_shape, window
-from xir.transforms.xnnpack.legalizations.reduction import image_mean, max_over
+from xir.transforms.xnnpack.legalizations.reduction import INDICES_USED, image_mean, max_over
 from xir.transforms.xnnpack.legalizations.resampling import resampled
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import (
+    DYNAMIC_PART,
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
     Quantized,
-    RefusalError,
     fixed,
     operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.shape import every
-from xir.transforms.xnnpack.legalizations.slicing import pad_with, run
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, pad_with, run
 from xir.transforms.xnnpack.legalizations.special_functions import scaled
 
-CEIL_MODE_HINT = "pool with ceil_mode=False"
+DYNAMIC_LAST_WINDOW = Refusal(
+    "how far its last window reaches depends on a dynamic dimension",
+    "pool with ceil_mode=False",
+    example=call("edge.max_pool2d", self=tensor(1, 1, "?", 4), kernel_size=(2, 2), ceil_mode=True),
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Pooling:
         def after(axis: int) -> int:
             if isinstance(self.size[axis], OpenSize):
                 if self.ceil_mode:
-                    raise RefusalError("how far its last window reaches depends on a dynamic dimension", CEIL_MODE_HINT)
+                    raise DYNAMIC_LAST_WINDOW()
                 return self.padding[axis]
             reach = (self.result[axis] - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
             return max(self.padding[axis], reach - self.size[axis] - self.padding[axis])
@@ -81,11 +87,17 @@ def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
     )
 
 
-@rule("edge.max_pool1d", "edge.max_pool2d", "edge.max_pool2d_with_indices", quantized=Quantized.MOVES)
+@rule(
+    "edge.max_pool1d",
+    "edge.max_pool2d",
+    "edge.max_pool2d_with_indices",
+    quantized=Quantized.MOVES,
+    refuses=(INDICES_USED, DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END),
+)
 def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each window."""
     if any(result.first_use is not None for result in op.results[1:]):
-        raise RefusalError("its indices are used")
+        raise INDICES_USED()
     pool = pooling(op, b, 1 if op.name == "edge.max_pool1d" else 2)
     if pool.kernel == (1, 1):
         return [b.reshape(strided(b, pool), b.shape(op.results[0]))]
@@ -110,7 +122,7 @@ def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
     return image
 
 
-@rule("edge.avg_pool1d", "edge.avg_pool2d")
+@rule("edge.avg_pool1d", "edge.avg_pool2d", refuses=(DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END))
 def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The mean of each window.
 
@@ -174,11 +186,11 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(result, b.shape(op.results[0]))
 
 
-@rule("edge.adaptive_max_pool2d")
+@rule("edge.adaptive_max_pool2d", refuses=(INDICES_USED, DYNAMIC_PART, FROM_DYNAMIC_END))
 def adaptive_max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each cell of a grid, one dimension after the other."""
     if op.results[1].first_use is not None:
-        raise RefusalError("its indices are used")
+        raise INDICES_USED()
     value, result = operand(op, "self"), b.shape(op.results[0])
     shape = b.shape(value)
     for dim in (len(shape) - 2, len(shape) - 1):

@@ -6,7 +6,7 @@ a plain tensor of integers; a cast stands wherever a rule crosses that border.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import Float32Type, f16, f64, i8, i16, i64
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -14,28 +14,95 @@ from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.quantization import expect_normal
 from xir.ir.context import XirContext
+from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.quantization_parameters import CHOOSE, DEQUANTISE, QUANTISE, parameters
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import is_static, range_of, stored_as
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, RefusalError, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
 
 ROW_OF_ONE = 1
 """Rows of the last dimension; `fold-qdq` knows the node that reads them, and gives it the rows that it wants."""
+
+
+SCALE_AT_RUN_TIME = Refusal(
+    "its scale is computed at run time",
+    "let choose_qparams of the same tensor compute it",
+    example=call(
+        "edge.quantized_decomposed.quantize_per_tensor.tensor",
+        input=tensor(2, 3),
+        scale=tensor(1, element=f64),
+        zero_point=tensor(1, element=i64),
+        quant_min=-128,
+        quant_max=127,
+        dtype=i8,
+    ),
+)
+SCALES_BY_AXIS = Refusal(
+    "its scales differ along a dimension; XNNPACK quantises activations by tensor",
+    example=call(
+        "edge.quantized_decomposed.quantize_per_channel",
+        input=tensor(2, 3),
+        scales=numbers([0.5, 0.25]),
+        zero_points=numbers([0, 0]),
+        axis=0,
+        quant_min=-128,
+        quant_max=127,
+        dtype=i8,
+    ),
+)
+NOT_IN_8_BITS = Refusal(
+    "XNNPACK quantises activations in 8 bits, not to {storage}",
+    example=call(
+        "edge.quantized_decomposed.dequantize_per_tensor",
+        input=tensor(4, element=i16),
+        scale=0.5,
+        zero_point=3,
+        quant_min=-32768,
+        quant_max=32767,
+        dtype=i16,
+    ),
+)
+NOT_TO_F32 = Refusal(
+    "XNNPACK dequantises to f32, not to {element}",
+    example=call(
+        "edge.quantized_decomposed.dequantize_per_tensor",
+        input=tensor(4, element=i8),
+        scale=0.5,
+        zero_point=3,
+        quant_min=-128,
+        quant_max=127,
+        dtype=i8,
+        out_dtype=f16,
+    ),
+)
+READ_OTHERWISE = Refusal(
+    "its integers are written or read elsewhere with another scale or zero point",
+    example="""
+func.func @forward(%x: tensor<4xi8>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = edge.quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5 : f64, zero_point = 3 : i64,
+         quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xi8>) -> tensor<4xf32>
+  %1 = edge.quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5 : f64, zero_point = 4 : i64,
+         quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xi8>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+""",
+)
 
 
 def activation_type(op: edge.EdgeOp, ctx: XirContext) -> UniformType:
     """The type of the integers that an op writes or reads; RefusalError if XNNPACK has no activations of it."""
     element = parameters(op, ctx)
     if element is None:
-        raise RefusalError("its scale is computed at run time", "let choose_qparams of the same tensor compute it")
+        raise SCALE_AT_RUN_TIME()
     if not element.is_per_tensor:
-        raise RefusalError("its scales differ along a dimension; XNNPACK quantises activations by tensor")
+        raise SCALES_BY_AXIS()
     if element.storage.width.data != 8:
-        raise RefusalError(f"XNNPACK quantises activations in 8 bits, not to {element.storage}")
+        raise NOT_IN_8_BITS(storage=element.storage)
     expect_normal(element)
     return element
 
 
-@rule(*sorted(QUANTISE))
+@rule(*sorted(QUANTISE), refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
 def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """round(input / scale) + zero_point, clamped to the range of the integers."""
     element = activation_type(op, b.ctx)
@@ -51,11 +118,11 @@ def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.cast(b.quantise(value, stored_as(element, element.storage)), element.storage)
 
 
-@rule(*sorted(DEQUANTISE))
+@rule(*sorted(DEQUANTISE), refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
 def dequantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
     if not isinstance(element_type(op.results[0]), Float32Type):
-        raise RefusalError(f"XNNPACK dequantises to f32, not to {element_type(op.results[0])}")
+        raise NOT_TO_F32(element=element_type(op.results[0]))
     if is_static(op.results[0]):
         return b.static(b.weight(op.results[0], "input"))
     source = quantised_at_run_time(op)
@@ -66,7 +133,7 @@ def dequantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     for other in readers_and_writers(value):
         found = parameters(other, b.ctx)
         if found is None or stored_as(found, found.storage) != stored_as(element, element.storage):
-            raise RefusalError("its integers are written or read elsewhere with another scale or zero point")
+            raise READ_OTHERWISE()
     return b.dequantise(b.cast(value, stored_as(element, element.storage)))
 
 

@@ -18,19 +18,23 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
+from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
+from xir.transforms.analysis.calls import call, constant, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
+from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.convolution import by_running_statistics
 from xir.transforms.xnnpack.legalizations.rule import (
+    DYNAMIC_PART,
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
     Quantized,
-    RefusalError,
     fixed,
     operand,
     rule,
 )
-from xir.transforms.xnnpack.legalizations.slicing import run
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, run
 from xir.transforms.xnnpack.legalizations.special_functions import (
     argument,
     is_positive,
@@ -45,6 +49,24 @@ MAX_DOT = 4096
 
 EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
 """What ATen takes for `eps` of an rms_norm when none is given: how far the next number after 1 is."""
+
+
+INDICES_USED = Refusal("its indices are used", example=call("edge.max.dim", self=tensor(2, 3), dim=1))
+NOTHING_TO_DIVIDE_BY = Refusal(
+    "{count} elements less the correction {correction} leave nothing to divide by",
+    example=call("edge.var.dim", self=tensor(3, 1), dim=[1]),
+)
+STATISTICS_USED = Refusal(
+    "its mean and deviation are used",
+    example=call(
+        "edge.native_layer_norm",
+        input=tensor(2, 6),
+        normalized_shape=[6],
+        weight=constant(6),
+        bias=constant(6),
+        eps=1e-05,
+    ),
+)
 
 
 def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
@@ -201,7 +223,7 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.convert(total, element_type(value))
 
 
-@rule("edge.prod", "edge.prod.dim_int")
+@rule("edge.prod", "edge.prod.dim_int", refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
 def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The product over `dim`, or over everything: of both halves, as long as there are two."""
     value = argument(op, b, "self")
@@ -223,7 +245,7 @@ def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.reshape(value, kept))
 
 
-@rule("edge.linalg_vector_norm")
+@rule("edge.linalg_vector_norm", refuses=(DYNAMIC_PART,))
 def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """(Σ|x|ⁿ)^(1/n) over `dim`; for ∞ and −∞ the largest and smallest |x|, for 0 how many are not 0."""
     value, order = operand(op, "self"), float(op.value("ord"))
@@ -241,14 +263,14 @@ def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, power(b, sum_over(b, powers, dims, keepdim=keepdim), 1 / order))
 
 
-@rule("edge.amax")
+@rule("edge.amax", refuses=(DYNAMIC_PART,))
 def amax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The largest element over `dim`."""
     value = operand(op, "self")
     return max_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
 
 
-@rule("edge.amin")
+@rule("edge.amin", refuses=(DYNAMIC_PART,))
 def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The smallest element over `dim`."""
     value = operand(op, "self")
@@ -256,18 +278,18 @@ def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return min_over(b, value, dims, keepdim=op.value("keepdim"))
 
 
-@rule("edge.max", "edge.min")
+@rule("edge.max", "edge.min", refuses=(DYNAMIC_PART,))
 def extreme(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The largest or smallest of all elements."""
     value = operand(op, "self")
     return extreme_over(b, op, value, normalized_dims(None, rank_of(value)), keepdim=False)
 
 
-@rule("edge.max.dim", "edge.min.dim")
+@rule("edge.max.dim", "edge.min.dim", refuses=(INDICES_USED, DYNAMIC_PART))
 def extreme_of_dim(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest or smallest element over `dim`, when nobody asks where it is."""
     if op.results[1].first_use is not None:
-        raise RefusalError("its indices are used")
+        raise INDICES_USED()
     value = operand(op, "self")
     return [extreme_over(b, op, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))]
 
@@ -277,7 +299,7 @@ def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequenc
     return (max_over if op.name.startswith("edge.max") else min_over)(b, value, dims, keepdim=keepdim)
 
 
-@rule("edge._log_softmax")
+@rule("edge._log_softmax", refuses=(DYNAMIC_PART,))
 def log_softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
     value = operand(op, "self")
@@ -287,7 +309,7 @@ def log_softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("subtract", shifted, b.unary("log", total))
 
 
-@rule("edge.var.correction", "edge.var.dim")
+@rule("edge.var.correction", "edge.var.dim", refuses=(NOTHING_TO_DIVIDE_BY,))
 def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The variance over `dim`, its sum of squares divided by the number of elements less the correction."""
     value = operand(op, "self")
@@ -296,7 +318,7 @@ def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     correction = 1 if correction is None else correction
     count = prod(b.shape(value)[d] for d in dims)
     if count <= correction:
-        raise RefusalError(f"{count} elements less the correction {correction} leave nothing to divide by")
+        raise NOTHING_TO_DIVIDE_BY(count=count, correction=correction)
     _, variance = centered(b, value, dims)
     result = b.convert(scaled(b, variance, count / (count - correction)), element_type(value))
     return b.reshape(result, kept_shape(b.shape(value), dims, op.value("keepdim")))
@@ -345,7 +367,7 @@ def affine(
     return value
 
 
-@rule("edge.layer_norm", "edge.native_layer_norm")
+@rule("edge.layer_norm", "edge.native_layer_norm", refuses=(STATISTICS_USED,))
 def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise over the last dimensions, then scale and shift elementwise."""
     refuse_statistics(op)
@@ -358,17 +380,17 @@ def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
 def refuse_statistics(op: edge.EdgeOp) -> None:
     """RefusalError if results other than the first, which training wants, are used."""
     if any(result.first_use is not None for result in op.results[1:]):
-        raise RefusalError("its mean and deviation are used")
+        raise STATISTICS_USED()
 
 
-@rule("edge.group_norm", "edge.native_group_norm")
+@rule("edge.group_norm", "edge.native_group_norm", refuses=(STATISTICS_USED,))
 def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise each group of channels, then scale and shift by channel."""
     refuse_statistics(op)
     return [grouped_norm(op, b, op.value("num_groups" if op.name == "edge.group_norm" else "group"))]
 
 
-@rule("edge.instance_norm")
+@rule("edge.instance_norm", refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
 def instance_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Standardise each channel of each sample, or by running statistics, then scale and shift by channel."""
     if not op.value("use_input_stats"):

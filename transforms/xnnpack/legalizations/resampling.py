@@ -13,7 +13,15 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.transforms.xnnpack.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, Quantized, fixed, rule
+from xir.transforms.xnnpack.legalizations.rule import (
+    DYNAMIC_PART,
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    NodeBuilder,
+    Quantized,
+    fixed,
+    rule,
+)
 
 
 def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.ndarray) -> SSAValue:
@@ -41,7 +49,7 @@ def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int])
     return height, width
 
 
-@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d", quantized=Quantized.MOVES)
+@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d", quantized=Quantized.MOVES, refuses=(DYNAMIC_PART,))
 def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
@@ -72,7 +80,7 @@ def hat_functions(size: int, out: int, step: float) -> np.ndarray:
     return matrix
 
 
-@rule("edge.upsample_nearest2d", "edge.upsample_nearest2d.vec")
+@rule("edge.upsample_nearest2d", "edge.upsample_nearest2d.vec", refuses=(DYNAMIC_PART,))
 def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]

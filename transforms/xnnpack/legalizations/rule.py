@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     bf16,
     f16,
     f32,
+    i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -32,7 +33,8 @@ from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, t
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize, OpenSizes
 from xir.transforms.analysis.static_tensor import (
     StaticTensor,
@@ -76,6 +78,28 @@ too small to be kept. sin x and cos x are noise from about 800 on, where fp16 ro
 Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501b.
 """
 
+ONLY_IN_XIR = Refusal(
+    "stock ExecuTorch has no node for it",
+    'compile for target "xir"',
+    example=call("edge.atan2", self=tensor(2, 3), other=tensor(2, 3)),
+)
+SPLITS_DYNAMIC = Refusal(
+    "it splits or merges one of several dynamic dimensions; XNNPACK infers one size",
+    example="""
+func.func @forward(%x: tensor<?x?x4xf32>) -> tensor<?x?xf32> {
+  %0 = edge.sym_size.int(%x) {dim = 1 : i64} : (tensor<?x?x4xf32>) -> i64
+  %1 = edge.view(%x)[%0] {size = array<i64: -1, -9223372036854775808>} : (tensor<?x?x4xf32>, i64) -> tensor<?x?xf32>
+  func.return %1 : tensor<?x?xf32>
+}
+""",
+)
+NO_SUCH_NUMBER = Refusal(
+    "{number:g} is no {element}", example=call("edge.add.Scalar", self=tensor(4, element=i32), other=3, alpha=0.5)
+)
+DYNAMIC_PART = Refusal(
+    "its {what} depends on a dynamic dimension", example=call("edge.amax", self=tensor("?", 4), dim=[0])
+)
+
 NCHW_TO_NHWC = (0, 2, 3, 1)
 NHWC_TO_NCHW = (0, 3, 1, 2)
 
@@ -103,7 +127,7 @@ class NodeBuilder:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
         if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
             op.erase()
-            raise RefusalError("stock ExecuTorch has no node for it", 'compile for target "xir"')
+            raise ONLY_IN_XIR()
         op.location = self.location
         self.ops.append(op)
         return op
@@ -164,7 +188,7 @@ class NodeBuilder:
         new_shape = [0 if isinstance(size, OpenSize) else size for size in shape]
         if new_shape.count(0) > 1:
             if (composed := composed_reshape(self, value, tuple(shape))) is None:
-                raise RefusalError("it splits or merges one of several dynamic dimensions; XNNPACK infers one size")
+                raise SPLITS_DYNAMIC()
             return composed
         return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(new_shape)})
 
@@ -197,7 +221,7 @@ class NodeBuilder:
         """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
         element = element_type(like)
         if element not in FLOATS and not (value == int(value) and has_number(element, int(value))):
-            raise RefusalError(f"{value:g} is no {element}")
+            raise NO_SUCH_NUMBER(number=value, element=element)
         return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
     def weight(self, value: SSAValue, what: str) -> StaticTensor:
@@ -274,14 +298,24 @@ EMPTY: set[str] = set()
 QUANTIZED: dict[str, Quantized] = {}
 """Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
 
+REFUSES: dict[str, tuple[Refusal, ...]] = {}
+"""Edge op name -> the reasons for which its rule refuses a call, but those that any node may have."""
+
 
 def rule(
-    *names: str, quantized: Quantized | None = None, symbolic: bool = False, empty: bool = False
+    *names: str,
+    quantized: Quantized | None = None,
+    symbolic: bool = False,
+    empty: bool = False,
+    refuses: Sequence[Refusal] = (),
 ) -> Callable[[Rule], Rule]:
     """Register a rule for the edge ops of these names, and how they take part in static quantisation.
 
     `symbolic` says that it also takes sizes among the arguments that only the run time knows, and `empty` that it takes
     operands without elements, of which XNNPACK knows nothing.
+
+    `refuses` are the reasons for which the rule and the functions that it calls refuse a call. `samples.py` has calls
+    that they take.
     """
 
     def register(function: Rule) -> Rule:
@@ -295,6 +329,7 @@ def rule(
                 EMPTY.add(name)
             if quantized is not None:
                 QUANTIZED[name] = quantized
+            REFUSES[name] = tuple(refuses)
         return function
 
     return register
@@ -340,5 +375,5 @@ def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
 def fixed(size: int, what: str) -> int:
     """A size that has to be known at compile time; RefusalError, naming it as `what`, if it is a dynamic one."""
     if isinstance(size, OpenSize):
-        raise RefusalError(f"its {what} depends on a dynamic dimension")
+        raise DYNAMIC_PART(what=what)
     return size

@@ -11,18 +11,57 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
+from xir.transforms.analysis.calls import call, numbers, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
-from xir.transforms.xnnpack.legalizations.dynamic_sizes import spread
+from xir.transforms.analysis.static_tensor import NOT_STATIC
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
 from xir.transforms.xnnpack.legalizations.reshaping import joined
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, RefusalError, fixed, operand, rule
-from xir.transforms.xnnpack.legalizations.slicing import box, pad_with, run
+from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, operand, rule
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
 
 MAX_RUNS = 256
 """The most slices that one op becomes: each is a node with its own cost."""
 
 END = 2**31
 """From here on an index means the end; ATen's is 2^63 − 1."""
+
+
+INDEX_OUTSIDE = Refusal(
+    "its index leaves the dimension of size {size}",
+    example=call("edge.index_select", self=tensor(4, 6), dim=0, index=numbers([0, 7])),
+)
+INDICES_APART = Refusal(
+    "it indexes dimensions that are not neighbours",
+    example=call("edge.index.Tensor", self=tensor(4, 5, 6), indices=[numbers([1]), None, numbers([2])]),
+)
+INDEXED_BY_MASK = Refusal(
+    "it indexes by a mask",
+    "index by numbers",
+    example="""
+func.func @forward(%x: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %mask = edge.constant dense<[true, false, true]> : tensor<3xi1>
+  %0 = edge.index.Tensor(%x, [%mask]) : (tensor<3x4xf32>, tensor<3xi1>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+""",
+)
+INDICES_OUTSIDE = Refusal(
+    "its index leaves the dimensions of sizes {sizes}",
+    example=call("edge.index.Tensor", self=tensor(3, 4), indices=[numbers([0, 3])]),
+)
+TOO_MANY_RUNS = Refusal(
+    "it takes {count} separate runs of elements; {most} are sensible",
+    example=call("edge.flip", self=tensor(257), dims=[0]),
+)
+NOTHING_LEFT = Refusal(
+    "it surrounds what it has cut off wholly",
+    example=call("edge.constant_pad_nd", self=tensor(2, 4), pad=[0, 0, 1, -2]),
+)
+NEGATIVE_PADDING = Refusal(
+    "its padding is negative", example=call("edge.reflection_pad1d", self=tensor(2, 3, 8), padding=[-1, 2])
+)
 
 
 @rule(
@@ -40,13 +79,13 @@ def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(op.operands[0], b.shape(op.results[0]))
 
 
-@rule("edge.expand", symbolic=True)
+@rule("edge.expand", symbolic=True, refuses=(NO_DONOR, FROM_DYNAMIC_END))
 def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Repeat dimensions of size 1."""
     return spread(b, operand(op, "self"), b.shape(op.results[0]))
 
 
-@rule("edge.copy")
+@rule("edge.copy", refuses=(NO_DONOR, FROM_DYNAMIC_END))
 def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Src in the shape and element type of self."""
     source = cast(b, operand(op, "src"), element_type(op.results[0]))
@@ -102,7 +141,7 @@ def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return joined(b, values, op.value("dim") % rank_of(values[0]))
 
 
-@rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True)
+@rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
 def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
     value = operand(op, "self")
@@ -128,7 +167,7 @@ def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step:
     return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
 
 
-@rule("edge.select_scatter")
+@rule("edge.select_scatter", refuses=(FROM_DYNAMIC_END,))
 def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self with one index of one dimension replaced by src, which lacks that dimension."""
     value, source = operand(op, "self"), operand(op, "src")
@@ -137,7 +176,7 @@ def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return replaced(b, value, widened, dim, wrap_index(op.value("index"), shape[dim]))
 
 
-@rule("edge.slice_scatter", empty=True)
+@rule("edge.slice_scatter", empty=True, refuses=(FROM_DYNAMIC_END,))
 def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
     value, source = operand(op, "self"), operand(op, "src")
@@ -170,7 +209,7 @@ def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start:
     return joined(b, [*before, source, *behind], dim)
 
 
-@rule("edge.flip", quantized=Quantized.MOVES)
+@rule("edge.flip", quantized=Quantized.MOVES, refuses=(TOO_MANY_RUNS, DYNAMIC_PART, FROM_DYNAMIC_END))
 def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
     value = operand(op, "self")
@@ -181,7 +220,9 @@ def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.index_select", quantized=Quantized.MOVES)
+@rule(
+    "edge.index_select", quantized=Quantized.MOVES, refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END)
+)
 def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
     value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index").reshape(-1)
@@ -189,11 +230,14 @@ def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         return value
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
-        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+        raise INDEX_OUTSIDE(size=shape[dim])
     return taken(b, value, dim, [int(i) for i in index])
 
 
-@rule("edge.index.Tensor")
+@rule(
+    "edge.index.Tensor",
+    refuses=(INDICES_APART, INDEXED_BY_MASK, INDICES_OUTSIDE, TOO_MANY_RUNS, FROM_DYNAMIC_END, NOT_STATIC),
+)
 def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements by static indices of neighbouring dimensions, which are first made one."""
     value, indices = operand(op, "self"), op.tensors("indices")
@@ -201,22 +245,22 @@ def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     places = {dim: index for dim, index in enumerate(indices) if index is not None}
     first, last = min(places), max(places)
     if len(places) != last - first + 1:
-        raise RefusalError("it indexes dimensions that are not neighbours")
+        raise INDICES_APART()
     arrays = [b.numbers(index, "index") for index in places.values()]
     if any(array.dtype == np.bool_ for array in arrays):
-        raise RefusalError("it indexes by a mask", "index by numbers")
+        raise INDEXED_BY_MASK()
     sizes = shape[first : last + 1]
     if any(
         array.size and not -size <= array.min() <= array.max() < size for array, size in zip(arrays, sizes, strict=True)
     ):
-        raise RefusalError(f"its index leaves the dimensions of sizes {list(sizes)}")
+        raise INDICES_OUTSIDE(sizes=list(sizes))
     wrapped = [array % size for array, size in zip(arrays, sizes, strict=True)]
     flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*wrapped)), sizes)
     merged = b.reshape(value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
     return b.reshape(taken(b, merged, first, flat.reshape(-1).tolist()), b.shape(op.results[0]))
 
 
-@rule("edge.gather")
+@rule("edge.gather", refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END))
 def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Elements by a static index, one for each element of the result; a scalar counts as a vector."""
     value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index")
@@ -224,7 +268,7 @@ def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value = b.reshape(value, b.shape(value) or (1,))
     shape, dim = b.shape(value), op.value("dim") % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
-        raise RefusalError(f"its index leaves the dimension of size {shape[dim]}")
+        raise INDEX_OUTSIDE(size=shape[dim])
     places = list(np.indices(index.shape))
     places[dim] = index
     flat = np.ravel_multi_index(tuple(places), shape)
@@ -232,7 +276,7 @@ def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(elements, result)
 
 
-@rule("edge.diagonal")
+@rule("edge.diagonal", refuses=(FROM_DYNAMIC_END,))
 def diagonal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """The diagonal of two dimensions, as the last one: with both made one, its elements have one distance."""
     value, offset = operand(op, "self"), op.value("offset")
@@ -255,11 +299,11 @@ def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SS
         else:
             runs.append([i, 1])
     if len(runs) > MAX_RUNS:
-        raise RefusalError(f"it takes {len(runs)} separate runs of elements; {MAX_RUNS} are sensible")
+        raise TOO_MANY_RUNS(count=len(runs), most=MAX_RUNS)
     return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
 
 
-@rule("edge.select.int", quantized=Quantized.MOVES)
+@rule("edge.select.int", quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
 def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
     value = operand(op, "self")
@@ -290,7 +334,7 @@ def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[in
     return before, after
 
 
-@rule("edge.constant_pad_nd", quantized=Quantized.MOVES)
+@rule("edge.constant_pad_nd", quantized=Quantized.MOVES, refuses=(NOTHING_LEFT, FROM_DYNAMIC_END))
 def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with a constant; negative padding cuts."""
     value = operand(op, "self")
@@ -299,7 +343,7 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
     if min(sizes) < 1:
-        raise RefusalError("it surrounds what it has cut off wholly")
+        raise NOTHING_LEFT()
     inner = box(b, value, offsets, sizes)
     return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
 
@@ -307,13 +351,14 @@ def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 @rule(
     *(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)),
     quantized=Quantized.MOVES,
+    refuses=(NEGATIVE_PADDING, FROM_DYNAMIC_END),
 )
 def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Surround with the mirrored or repeated border, one slice for each new row and column."""
     value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
     before, after = padding_by_dimension(op, "padding", rank_of(value))
     if min(*before, *after) < 0:
-        raise RefusalError("its padding is negative")
+        raise NEGATIVE_PADDING()
     for dim in range(rank_of(value)):
         last = b.shape(value)[dim] - 1
         first = [i if reflect else 0 for i in range(before[dim], 0, -1)]
@@ -323,7 +368,13 @@ def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.split.Tensor", "edge.split_with_sizes", "edge.unbind.int", quantized=Quantized.MOVES)
+@rule(
+    "edge.split.Tensor",
+    "edge.split_with_sizes",
+    "edge.unbind.int",
+    quantized=Quantized.MOVES,
+    refuses=(FROM_DYNAMIC_END,),
+)
 def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
     """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
     value = operand(op, "self")
@@ -355,7 +406,7 @@ def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule("edge.roll", quantized=Quantized.MOVES)
+@rule("edge.roll", quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
 def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Move elements along dimensions, or all in a row, those that leave coming in on the other side."""
     value, dims = operand(op, "self"), op.value("dims")

@@ -9,8 +9,15 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import rank_of, u32s
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import OpenSize
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, RefusalError
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
+
+FROM_DYNAMIC_END = Refusal(
+    "it counts from the end of a dynamic dimension",
+    example=call("edge.select.int", self=tensor("?", 4), dim=0, index=-1),
+)
 
 
 def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence[int]) -> SSAValue:
@@ -21,7 +28,7 @@ def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence
     for dim, offset, size in zip(shape, offsets, sizes, strict=True):
         is_rest = isinstance(size, OpenSize) and offset + size == dim
         if isinstance(offset, OpenSize) or (isinstance(size, OpenSize) and not is_rest):
-            raise RefusalError("it counts from the end of a dynamic dimension")
+            raise FROM_DYNAMIC_END()
     taken = u32s([0 if isinstance(size, OpenSize) else size for size in sizes])
     return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": taken})
 

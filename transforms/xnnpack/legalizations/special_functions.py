@@ -14,7 +14,9 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, RefusalError, promoted, rule
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, promoted, rule
 
 LARGEST = float.fromhex("0x1.fffffep127")
 """The largest fp32 number."""
@@ -43,6 +45,20 @@ ERF_DENOMINATOR = (
 )
 """Coefficients of x² from the constant on of erf(x) / x for |x| ≤ 4, where fp32 has erf(4) = 1: XLA's, in
 `xla/hlo/builder/lib/math.cc`."""
+
+
+INEXACT_DIVISOR = Refusal(
+    "its divisor {divisor:g} is not a power of 2, so that the quotient rounds",
+    example=call("edge.remainder.Scalar", self=tensor(4), other=3),
+)
+NO_FUNCTION_OF_BASE = Refusal(
+    "the power {exponent:g} is no function of its base",
+    "replace it by its value",
+    example=call("edge.pow.Tensor_Scalar", self=tensor(4), exponent=0),
+)
+NO_LOGARITHM = Refusal(
+    "its base {base:g} has no logarithm", example=call("edge.pow.Scalar", self=-2, exponent=tensor(4))
+)
 
 
 def scaled(b: NodeBuilder, value: SSAValue, factor: float) -> SSAValue:
@@ -185,7 +201,7 @@ def round_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.binary("add", b.binary("add", above, below), rest))
 
 
-@rule("edge.remainder.Scalar", "edge.fmod.Scalar")
+@rule("edge.remainder.Scalar", "edge.fmod.Scalar", refuses=(INEXACT_DIVISOR,))
 def remainder(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self − ⌊self / other⌋·other, rounded towards zero for fmod.
 
@@ -196,7 +212,7 @@ def remainder(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
         return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
     if divisor == 0 or abs(math.frexp(divisor)[0]) != 0.5:
-        raise RefusalError(f"its divisor {divisor:g} is not a power of 2, so that the quotient rounds")
+        raise INEXACT_DIVISOR(divisor=divisor)
     quotient = scaled(b, value, 1 / divisor)
     whole = b.unary("floor", quotient) if op.name == "edge.remainder.Scalar" else truncated(b, quotient)
     return returned(op, b, difference(b, value, scaled(b, whole, divisor)))
@@ -208,12 +224,12 @@ def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.binary("maximum", b.unary("floor", value), towards_zero)
 
 
-@rule("edge.pow.Tensor_Scalar")
+@rule("edge.pow.Tensor_Scalar", refuses=(NO_FUNCTION_OF_BASE,))
 def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self to the power of a number."""
     exponent = float(op.value("exponent"))
     if exponent == 0 or not math.isfinite(exponent):
-        raise RefusalError(f"the power {exponent:g} is no function of its base", "replace it by its value")
+        raise NO_FUNCTION_OF_BASE(exponent=exponent)
     return returned(op, b, power(b, argument(op, b, "self"), exponent))
 
 
@@ -263,12 +279,12 @@ def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
     return half if exponent % 2 == 0 else b.binary("multiply", half, value)
 
 
-@rule("edge.pow.Scalar")
+@rule("edge.pow.Scalar", refuses=(NO_LOGARITHM,))
 def scalar_pow(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A positive number to the power `exponent`: e^(exponent·log(number))."""
     base = float(op.value("self"))
     if base <= 0:
-        raise RefusalError(f"its base {base:g} has no logarithm")
+        raise NO_LOGARITHM(base=base)
     return returned(op, b, power_of(b, base, argument(op, b, "exponent")))
 
 
