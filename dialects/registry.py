@@ -15,6 +15,7 @@ def _lazy(module: str, name: str) -> DialectFactory:
 
 
 DIALECTS: dict[str, DialectFactory] = {
+    "delegate": _lazy("xir.dialects.delegate", "Delegate"),
     "edge": _lazy("xir.dialects.edge", "Edge"),
     "func": _lazy("xdsl.dialects.func", "Func"),
     "pte": _lazy("xir.dialects.pte", "Pte"),

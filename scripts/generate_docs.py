@@ -47,7 +47,7 @@ FOLDER = ROOT / "docs/reference"
 HEADER = (
     "<!-- Written by scripts/generate_docs.py: change the docstrings and definitions, then run `make docs`. -->\n\n"
 )
-OWN_DIALECTS = ("pte", "quant", "xnnpack")
+OWN_DIALECTS = ("delegate", "pte", "quant", "xnnpack")
 KINDS = {xnnpack.UnaryOp: UNARY, xnnpack.BinaryOp: BINARY}
 MEASURED = FOLDER / "op_database.md"
 """What `make op-database` writes."""

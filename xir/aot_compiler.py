@@ -476,12 +476,12 @@ def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> 
 
 def _summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
+    from xir.dialects.delegate import GraphOp
     from xir.dialects.edge import EdgeOp
-    from xir.dialects.xnnpack import SubgraphOp
     from xir.transforms.delegate._groups import computes_sizes
 
     ops = [op for op in edge.module.walk() if not computes_sizes(op)]
-    delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (SubgraphOp, EdgeOp))
+    delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (GraphOp, EdgeOp))
     counted = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((delegates, "delegate"), (outside, "op"))]
     if not options.delegate:
         return f"{counted[1]}, none delegated"

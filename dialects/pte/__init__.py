@@ -25,7 +25,6 @@ from xir.dialects.pte.instructions import (
     MoveOp,
 )
 from xir.dialects.pte.program import (
-    BACKEND_IDS,
     SEGMENT_ALIGNMENT,
     ChainOp,
     DelegateOp,
@@ -104,7 +103,6 @@ Pte = Dialect(
 )
 
 __all__ = [
-    "BACKEND_IDS",
     "INSTRUCTION_OPS",
     "SEGMENT_ALIGNMENT",
     "VALUE_OPS",

@@ -35,16 +35,13 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.delegate import GraphOp
 from xir.dialects.pte.assembly import Values
 from xir.dialects.pte.attributes import BufferDeviceAttr, CompileSpecAttr
 from xir.dialects.pte.instructions import DelegateCallOp, InstructionOp, JumpFalseOp
 from xir.dialects.pte.values import TensorOp, ValueOp
-from xir.dialects.xnnpack import SubgraphOp
 
 OpT = TypeVar("OpT", bound=Operation)
-
-BACKEND_IDS = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
-"""A delegate's id by its subgraph's target: stock ExecuTorch refuses by name what it cannot run."""
 
 SEGMENT_ALIGNMENT = 128
 """What ExecuTorch aligns segments to unless told otherwise."""
@@ -86,7 +83,7 @@ class ProgramOp(IRDLOperation):
 
     @property
     def named_data(self) -> Iterator[NamedDataOp]:
-        """The named data that no XNNPACK delegate brings along, in order."""
+        """The named data that no delegate's graph brings along, in order."""
         return _ops_of(self.body, NamedDataOp)
 
     def verify_(self) -> None:
@@ -103,7 +100,7 @@ class ProgramOp(IRDLOperation):
 
 @irdl_op_definition
 class NamedDataOp(IRDLOperation):
-    """Bytes that delegates find by name. The weights of XNNPACK delegates are not listed: they follow from the graphs.
+    """Bytes that delegates find by name. What follows from the graphs of delegates, such as weights, is not listed.
 
     ```mlir
     pte.named_data "weights" dense_resource<weights> : tensor<64xi8>
@@ -270,12 +267,13 @@ class ChainOp(IRDLOperation):
 
 @irdl_op_definition
 class DelegateOp(IRDLOperation):
-    """A part of the program that a backend runs: an XNNPACK subgraph, or bytes that only the backend understands.
+    """A part of the program that a backend runs: a graph in the backend's dialect, or bytes that only it understands.
 
-    An XNNPACK delegate's region holds one `xnnpack.subgraph` between the block's arguments and `pte.yield`. `processed`
-    holds another backend's bytes. `inline` says that the bytes lie in the FlatBuffer and not in a segment of their own.
-    `value_ids` are the ids that a file gave to the subgraph's values (arguments, then the results of its ops in order),
-    kept so that the file is written again as it was; without it, or once it no longer fits, they are counted from 0.
+    A region holds one graph, such as `xnnpack.subgraph`, between the block's arguments and `pte.yield`. `processed`
+    holds the bytes of a backend that is not known here. `inline` says that the bytes lie in the FlatBuffer and not in a
+    segment of their own. `value_ids` are the ids that a file gave to the graph's values (arguments, then the results of
+    its ops in order), kept so that the file is written again as it was; without it, or once it no longer fits, the
+    backend's writer gives them ids.
 
     ```mlir
     pte.delegate @delegate_0 "XnnpackBackend" {
@@ -326,25 +324,25 @@ class DelegateOp(IRDLOperation):
         )
 
     @property
-    def subgraph(self) -> SubgraphOp | None:
-        """The XNNPACK subgraph; None for another backend."""
+    def graph(self) -> GraphOp | None:
+        """What the backend runs; None where that is bytes."""
         if self.body is None:
             return None
         op = self.body.block.first_op
-        return op if isinstance(op, SubgraphOp) else None
+        return op if isinstance(op, GraphOp) else None
 
     def verify_(self) -> None:
         if (self.body is None) == (self.processed is None):
             raise VerifyException("a delegate has either a region or processed bytes")
         if self.body is None:
             return
-        subgraph, end = self.subgraph, self.body.block.last_op
-        if subgraph is None or not isinstance(end, YieldOp) or subgraph.next_op is not end:
-            raise VerifyException("a delegate's region holds one xnnpack.subgraph, then pte.yield")
-        if tuple(subgraph.inputs) != self.body.block.args:
-            raise VerifyException("the subgraph must take the block's arguments in order")
-        if tuple(end.values) != tuple(subgraph.outputs):
-            raise VerifyException("the subgraph's results must be yielded in order")
+        graph, end = self.graph, self.body.block.last_op
+        if graph is None or not isinstance(end, YieldOp) or graph.next_op is not end:
+            raise VerifyException("a delegate's region holds one backend's graph, then pte.yield")
+        if tuple(graph.operands) != self.body.block.args:
+            raise VerifyException("the graph must take the block's arguments in order")
+        if tuple(end.values) != tuple(graph.results):
+            raise VerifyException("the graph's results must be yielded in order")
 
 
 @irdl_op_definition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr, TensorType
 from xdsl.ir import Attribute
@@ -24,6 +24,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, HasParent, IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.delegate import GraphOp
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.traits import DistinctOperands
@@ -33,7 +34,7 @@ TARGETS = ("executorch", "xir")
 
 
 @irdl_op_definition
-class SubgraphOp(IRDLOperation):
+class SubgraphOp(GraphOp):
     """One XNNPACK subgraph: the part of a program that one delegate runs.
 
     The block's arguments are the subgraph's external inputs, the yielded values its external outputs, both in order.
@@ -49,6 +50,7 @@ class SubgraphOp(IRDLOperation):
     """
 
     name = "xnnpack.subgraph"
+    BACKEND: ClassVar[str] = "xnnpack"
 
     inputs = var_operand_def(Tensor)
     outputs = var_result_def(Tensor)

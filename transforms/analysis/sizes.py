@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.delegate import GraphOp
 from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
 from xir.transforms.analysis.dim_annotations import argument_names, largest_arguments, largest_results, result_names
@@ -131,8 +132,8 @@ class Sizes:
     def follow(self, op: Operation) -> None:
         """Add the results of an op, whose operands are there."""
         try:
-            if isinstance(op, xnnpack.SubgraphOp):
-                self.follow_subgraph(op)
+            if isinstance(op, GraphOp):
+                self.follow_graph(op)
             elif all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
                 return
             elif isinstance(op, xnnpack.NodeOp):
@@ -160,13 +161,13 @@ class Sizes:
         """The bounds of a number; KeyError where they are unknown."""
         return self.numbers[value] if isinstance(value, SSAValue) else (value, value)
 
-    def follow_subgraph(self, op: xnnpack.SubgraphOp) -> None:
-        """The values inside of a subgraph, and its results."""
-        for argument, value in zip(op.body.block.args, op.inputs, strict=True):
+    def follow_graph(self, op: GraphOp) -> None:
+        """The values inside of a delegate's graph, and its results."""
+        for argument, value in zip(op.block.args, op.operands, strict=True):
             self.shapes[argument] = self.known(value)
-        for node in op.body.block.ops:
+        for node in op.block.ops:
             self.follow(node)
-        for result, value in zip(op.results, op.yield_op.values, strict=True):
+        for result, value in zip(op.results, op.block_outputs, strict=True):
             self.shapes[result] = self.known(value)
 
     def follow_size(self, op: edge.EdgeOp) -> None:

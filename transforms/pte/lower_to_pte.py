@@ -24,17 +24,17 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from xir.backend.registry import backend_named
 from xir.dialects import edge, pte
+from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
-from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import Sizes, upper_bounds
-from xir.transforms.xnnpack._bounds import bound_values
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
@@ -47,10 +47,10 @@ _TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 class LowerToPtePass(XirPass):
     """Turn each function into an execution plan: values are declared, ops become calls.
 
-    An `xnnpack.subgraph` becomes a delegate and a call of it; an edge op a call of its out variant, as ExecuTorch names
-    it. An op without one is called under its own name, with its results behind the arguments, which only xir's Python
-    runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch lacks: `decompose-for-kernels`
-    leaves few of either. Memory is left to `plan-memory`.
+    A backend's graph, such as `xnnpack.subgraph`, becomes a delegate and a call of it; an edge op a call of its out
+    variant, as ExecuTorch names it. An op without one is called under its own name, with its results behind the
+    arguments, which only xir's Python runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch
+    lacks: `decompose-for-kernels` leaves few of either. Memory is left to `plan-memory`.
 
     Before:
     ```mlir
@@ -126,7 +126,7 @@ class _PlanBuilder:
                     outputs = [self.values[value] for value in op.arguments]
                 case edge.ConstantOp():
                     self.constant(op)
-                case SubgraphOp():
+                case GraphOp():
                     self.delegate(op)
                 case EdgeOp():
                     self.kernel(op)
@@ -179,7 +179,7 @@ class _PlanBuilder:
         seen = TensorType(memory.element_type, [memory.get_shape()[axis] for axis in restoring])
         given = self.tensor(argument, seen, dim_order=DenseArrayBase.from_list(i64, order))
         self.given[argument] = given
-        readers = [use.operation for use in argument.uses if not isinstance(use.operation, SubgraphOp)]
+        readers = [use.operation for use in argument.uses if not isinstance(use.operation, GraphOp)]
         restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).value("dims") == restoring]
         if readers:
             copy, axes = self.tensor(argument, seen), self.integers(range(len(order)))
@@ -239,22 +239,23 @@ class _PlanBuilder:
 
     # Delegates.
 
-    def delegate(self, op: SubgraphOp) -> None:
-        inputs = [self.given.get(value) or self.values[value] for value in op.inputs]
-        outputs = [self.variable(result) for result in op.outputs]
-        self.values.update(zip(op.outputs, outputs, strict=True))
-        block = Block(arg_types=[self.bounded(value) for value in op.inputs])
-        bound_values(op.body.block, self.bounded)
-        inner = SubgraphOp.build(
-            operands=[block.args],
-            result_types=[[self.bounded(value) for value in op.outputs]],
+    def delegate(self, op: GraphOp) -> None:
+        backend = backend_named(op.BACKEND)
+        inputs = [self.given.get(value) or self.values[value] for value in op.operands]
+        outputs = [self.variable(result) for result in op.results]
+        self.values.update(zip(op.results, outputs, strict=True))
+        block = Block(arg_types=[self.bounded(value) for value in op.operands])
+        backend.bound(op, self.bounded)
+        inner = type(op).create(
+            operands=block.args,
+            result_types=[self.bounded(value) for value in op.results],
             properties=dict(op.properties),
-            regions=[op.detach_region(op.body)],
+            regions=[op.detach_region(0)],
         )
         inner.location = op.location
-        block.add_ops([inner, pte.YieldOp(inner.outputs)])
+        block.add_ops([inner, pte.YieldOp(inner.results)])
         name = f"{self.func.sym_name.data}_{len(self.delegates)}"
-        delegate = pte.DelegateOp(name, pte.BACKEND_IDS[op.target.data], body=Region(block))
+        delegate = pte.DelegateOp(name, backend.id_of(op), body=Region(block))
         delegate.location = op.location
         self.delegates.append(delegate)
         self.call(pte.DelegateCallOp(name, [*inputs, *outputs]), op)

@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import origins_of
 from xir.transforms.analysis.sizes import Sizes, upper_bounds
-from xir.transforms.xnnpack._bounds import bound_values
+from xir.transforms.xnnpack._bounds import bound_nodes
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, has_static_shape, kind_of
 
 
@@ -85,7 +85,7 @@ def at_bounds(subgraph: xnnpack.SubgraphOp, sizes: Sizes) -> xnnpack.SubgraphOp 
         return tensor_type(element_type(value), sizes.known(originals[value]))
 
     try:
-        bound_values(body.block, bounded)
+        bound_nodes(body.block, bounded)
     except KeyError:
         # Nobody says how large it gets, so there is no program to load either.
         return None

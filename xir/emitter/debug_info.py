@@ -15,11 +15,13 @@ from xdsl.dialects.builtin import LocationAttr
 
 from xir.emitter.codec import Tree, encode
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnn_blob import NO_HANDLE
 from xir.ir.location import Origin, origins_of
 
 DEBUG_INFO_KEY = "xir.debug"
 """The name of the data."""
+
+NO_HANDLE = 65535
+"""The debug handle of a node that has none."""
 
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 

@@ -23,8 +23,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
+from xir.backend.registry import backend_of_id
 from xir.dialects.pte import (
-    BACKEND_IDS,
     INSTRUCTION_OPS,
     SEGMENT_ALIGNMENT,
     VALUE_OPS,
@@ -53,19 +53,17 @@ from xir.emitter.container import Container, align, read_container
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_attribute
-from xir.emitter.xnn_reader import read_blob
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.verifier import verify
 
-_TARGETS = {backend: target for target, backend in BACKEND_IDS.items()}
 _VALUES = {cls.MEMBER: cls for cls in VALUE_OPS}
 _INSTRUCTIONS = {cls.MEMBER: cls for cls in INSTRUCTION_OPS}
 
 
 def read(buffer: Buffer, ctx: XirContext) -> ModuleOp:
-    """The module of a `.pte` file: ours or ExecuTorch's, with XNNPACK's delegates as graphs.
+    """The module of a `.pte` file: ours or ExecuTorch's, with the delegates of known backends as graphs.
 
     Constants join the context's blob store as views of `buffer`, which stays in use. Raises FormatError for anything
     that is not a sound file, and nothing else.
@@ -314,17 +312,17 @@ class _PlanReader:
         )
         common: dict[str, Any] = {"compile_specs": compile_specs if specs else None, "inline": inline}
         name = f"{self.tree['name']}_{index}"
-        target = _TARGETS.get(entry["id"])
-        if target is None:
+        backend = backend_of_id(entry["id"])
+        if backend is None:
             return DelegateOp(name, entry["id"], processed=self.reader.opaque(name, data), **common)
         try:
-            blob, used_keys = read_blob(data, target, self.reader.named_data, self.reader.ctx)
+            blob = backend.read(data, entry["id"], self.reader.named_data, self.reader.ctx)
         except FormatError as error:
             raise FormatError(error.message, offset=error.offset, path=f"{path}: {error.path}") from None
-        self.reader.used_keys |= used_keys
+        self.reader.used_keys |= blob.used_keys
         block = Block(arg_types=blob.input_types)
-        blob.subgraph.operands = block.args
-        block.add_ops([blob.subgraph, YieldOp(blob.subgraph.outputs)])
+        blob.graph.operands = block.args
+        block.add_ops([blob.graph, YieldOp(blob.graph.results)])
         ids = None if blob.value_ids is None else DenseArrayBase.from_list(i64, blob.value_ids)
         return DelegateOp(name, entry["id"], body=Region(block), value_ids=ids, **common)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i8
 from xdsl.ir import Operation, SSAValue
 
+from xir.backend.registry import backend_named
 from xir.dialects.pte import (
     ChainOp,
     CompileSpecAttr,
@@ -32,7 +33,6 @@ from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
-from xir.emitter.xnn_writer import write_blob
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -132,9 +132,9 @@ class _Emitter:
 
     def delegate(self, op: DelegateOp) -> Tree:
         """The reference to a delegate's bytes, which get a segment unless an equal delegate has one."""
-        if op.subgraph is not None:
+        if (graph := op.graph) is not None:
             ids = None if op.value_ids is None else [int(id) for id in op.value_ids.get_values()]
-            blob = write_blob(op.subgraph, self.ctx, ids, self.debug_info)
+            blob = backend_named(graph.BACKEND).write(graph, self.ctx, ids, self.debug_info)
             self.named_data |= blob.named_data
             content = Data.of(blob.content)
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import Region
 
 from xir.dialects.xnnpack import NodeOp, SubgraphOp, YieldOp
-from xir.emitter.xnn_writer import write_unweighted
+from xir.emitter.xnnpack.writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.runtime import _native
 from xir.runtime.library import library_paths

@@ -19,9 +19,8 @@ from xir.dialects.xnnpack import NodeOp
 from xir.emitter import emit, read
 from xir.emitter.codec import Tree, decode
 from xir.emitter.container import read_container
-from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter, shown_path
+from xir.emitter.debug_info import DEBUG_INFO_KEY, NO_HANDLE, DebugInfoWriter, shown_path
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnn_blob import NO_HANDLE
 from xir.ir.context import XirContext
 from xir.ir.location import (
     Origin,

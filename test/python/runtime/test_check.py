@@ -9,7 +9,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.dialects.xnnpack import NodeOp, SubgraphOp, Xnnpack
-from xir.emitter.xnn_writer import write_unweighted
+from xir.emitter.xnnpack.writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import LateRefusalError

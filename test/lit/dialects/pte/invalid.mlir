@@ -250,7 +250,7 @@ pte.program {
 
 pte.program {
   pte.execution_plan @forward {
-    // expected-error @+1 {{a delegate's region holds one xnnpack.subgraph, then pte.yield}}
+    // expected-error @+1 {{a delegate's region holds one backend's graph, then pte.yield}}
     pte.delegate @graph "XnnpackBackend" {
     ^bb0(%0: tensor<4xf32>):
       pte.yield %0 : tensor<4xf32>
@@ -263,7 +263,7 @@ pte.program {
 
 pte.program {
   pte.execution_plan @forward {
-    // expected-error @+1 {{the subgraph must take the block's arguments in order}}
+    // expected-error @+1 {{the graph must take the block's arguments in order}}
     pte.delegate @graph "XnnpackBackend" {
     ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
       %2 = xnnpack.subgraph(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
@@ -281,7 +281,7 @@ pte.program {
 
 pte.program {
   pte.execution_plan @forward {
-    // expected-error @+1 {{the subgraph's results must be yielded in order}}
+    // expected-error @+1 {{the graph's results must be yielded in order}}
     pte.delegate @graph "XnnpackBackend" {
     ^bb0(%0: tensor<4xf32>):
       %1, %2 = xnnpack.subgraph(%0) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

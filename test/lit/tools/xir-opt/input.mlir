@@ -6,7 +6,7 @@
 
 // EMPTY: builtin.module {
 // EMPTY-NEXT: }
-// DIALECTS: Available Dialects: builtin, edge, func, pte, quant, xnnpack
+// DIALECTS: Available Dialects: builtin, delegate, edge, func, pte, quant, xnnpack
 // PASSES: passes:
 // PASSES: --canonicalize
 // PASSES-NEXT: Simplify each op

@@ -1,4 +1,4 @@
-"""The layout of an XNNPACK delegate's bytes, which `xnn_writer` and `xnn_reader` fill and empty.
+"""The layout of an XNNPACK delegate's bytes, which `writer` and `reader` fill and empty.
 
     byte 0   u32 0                                  byte 14  u32 size of the FlatBuffer
     byte 4   "XH00"                                 byte 18  u32 offset of the constant data
@@ -17,8 +17,6 @@ from xir.emitter.container import align
 from xir.emitter.errors import FormatError
 
 MAGIC = b"XH00"
-NO_HANDLE = 65535
-"""The debug handle of a node that has none."""
 IN_NAMED_DATA = 2**64 - 1
 """The offset of a constant that is not in the delegate's bytes but in the program's named data."""
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2

@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
+from xir.backend.interface import ReadBlob
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
 from xir.dialects.xnnpack.base import ints
@@ -44,37 +45,23 @@ from xir.dialects.xnnpack.wire import (
     UIntsSlot,
     ValueSlot,
 )
-from xir.emitter import nibbles
 from xir.emitter.codec import Buffer, Tagged, Tree, decode
+from xir.emitter.debug_info import NO_HANDLE
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_HANDLE, split_blob
-from xir.emitter.xnn_types import plain_type, quantised_type
+from xir.emitter.xnnpack import nibbles
+from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, split_blob
+from xir.emitter.xnnpack.types import plain_type, quantised_type
 from xir.ir.constants import storage_dtype
 from xir.ir.context import XirContext
-
-
-@dataclass(frozen=True)
-class ReadBlob:
-    """A delegate that has been read.
-
-    `subgraph` has no operands yet: `input_types` are the types of its block's arguments. `value_ids` are the ids of the
-    arguments and of the results of its ops in order, None where they are those that `write_blob` would give.
-    """
-
-    subgraph: SubgraphOp
-    input_types: list[Attribute]
-    value_ids: list[int] | None
-
 
 NamedData = Mapping[str, memoryview]
 
 
-def read_blob(buffer: Buffer, target: str, named_data: NamedData, ctx: XirContext) -> tuple[ReadBlob, set[str]]:
+def read_blob(buffer: Buffer, target: str, named_data: NamedData, ctx: XirContext) -> ReadBlob:
     """Read a delegate's bytes; its constants join the context's blob store as views of the file, without a copy.
 
-    `named_data` is the program's. Returns the subgraph, as yet unverified, and the keys of the named data that it uses.
-    Raises FormatError.
+    `named_data` is the program's. The subgraph is as yet unverified. Raises FormatError.
     """
     data = memoryview(buffer).toreadonly().cast("B")
     graph_data, constant_region, start = split_blob(data)
@@ -112,7 +99,7 @@ class _BlobReader:
         self.block = Block()
         self.pending: list[int] = []
 
-    def read(self) -> tuple[ReadBlob, set[str]]:
+    def read(self) -> ReadBlob:
         names = {code: name for name, code in load_schema("xnnpack").enums["XNNDatatype"].members.items()}
         for index, entry in enumerate(self.graph.get("xvalues", ())):
             self.value(entry, names, f"XNNGraph.xvalues[{index}]")
@@ -132,7 +119,7 @@ class _BlobReader:
             properties={"target": StringAttr(self.target)},
             regions=[Region(self.block)],
         )
-        return ReadBlob(subgraph, [value.type for _, value in inputs], self.value_ids()), self.used_keys
+        return ReadBlob(subgraph, [value.type for _, value in inputs], self.value_ids(), self.used_keys)
 
     def value_ids(self) -> list[int] | None:
         by_value = {value.ssa: id for id, value in self.values.items() if value.ssa is not None}

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from xir.backend.interface import Blob
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import ConstantOp, DynamicType, NodeOp, SubgraphOp
 from xir.dialects.xnnpack.base import ints
@@ -36,24 +37,16 @@ from xir.dialects.xnnpack.wire import (
     UIntsSlot,
     ValueSlot,
 )
-from xir.emitter import nibbles
 from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
-from xir.emitter.debug_info import DebugInfoWriter
+from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnn_blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, NO_HANDLE, pack_blob
-from xir.emitter.xnn_types import quant_params
+from xir.emitter.xnnpack import nibbles
+from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, pack_blob
+from xir.emitter.xnnpack.types import quant_params
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-
-
-@dataclass(frozen=True)
-class Blob:
-    """A delegate's bytes, and the constants that it asks for by name, in the order of its values."""
-
-    content: bytes
-    named_data: dict[str, Data]
 
 
 @dataclass(frozen=True)

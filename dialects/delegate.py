@@ -1,0 +1,113 @@
+"""The `delegate` dialect: what belongs to a backend before the backend has made anything of it, and what all have then.
+
+`form-delegates` moves the ops that a backend takes into a `delegate.region`. The backend's legalisation replaces the
+region by an op of its own dialect, a `GraphOp`, which is what ends up in a file as a delegate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+
+class GraphOp(IRDLOperation, ABC):
+    """Base of the ops that backends make of regions: a part of the program that one delegate runs.
+
+    It is isolated from above and has one block. The operands are the block's arguments, in order, and the results are
+    what the block's terminator names.
+    """
+
+    BACKEND: ClassVar[str]
+    """The name of the backend that the op belongs to (`xir.backend.registry`)."""
+
+    @property
+    def block(self) -> Block:
+        """What the delegate runs."""
+        return self.regions[0].block
+
+    @property
+    def block_outputs(self) -> Sequence[SSAValue]:
+        """The values in the block that the results are."""
+        last = self.block.last_op
+        assert last is not None
+        return last.operands
+
+
+@irdl_op_definition
+class RegionOp(IRDLOperation):
+    """Edge ops that one backend computes together. They read values from outside directly.
+
+    A backend's rules so see what ops read: whether it is a constant, and which ops a value went through before.
+
+    ```mlir
+    %1 = delegate.region "xnnpack" : tensor<4xf32> {
+      %2 = edge.abs(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      delegate.yield %2 : tensor<4xf32>
+    }
+    ```
+    """
+
+    name = "delegate.region"
+
+    backend = prop_def(StringAttr)
+    outputs = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$backend (`:` type($outputs)^)? attr-dict-with-keyword $body"
+
+    def __init__(self, backend: str, result_types: Sequence[Attribute], body: Region):
+        super().__init__(properties={"backend": StringAttr(backend)}, result_types=[result_types], regions=[body])
+
+    @property
+    def yield_op(self) -> YieldOp:
+        """The terminator."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    def verify_(self) -> None:
+        block = self.body.block
+        if block.args:
+            raise VerifyException("a region reads values from outside directly, its block has no arguments")
+        if not isinstance(block.last_op, YieldOp):
+            raise VerifyException("a region must end with delegate.yield")
+        if list(self.yield_op.values.types) != list(self.outputs.types):
+            raise VerifyException("the yielded values must have the types of the results")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """End a region and name its results."""
+
+    name = "delegate.yield"
+
+    values = var_operand_def(AnyAttr())
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(RegionOp)))
+
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values])
+
+
+Delegate = Dialect("delegate", [RegionOp, YieldOp])

@@ -1,0 +1,41 @@
+"""XNNPACK as a backend of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from xir.backend.interface import Backend, Blob, ReadBlob, Target
+from xir.dialects.delegate import GraphOp
+from xir.dialects.xnnpack import SubgraphOp
+from xir.ir.context import XirContext
+from xir.transforms.xnnpack._bounds import bound_nodes
+
+if TYPE_CHECKING:
+    from xir.emitter.debug_info import DebugInfoWriter
+
+
+class XnnpackBackend(Backend):
+    """Graphs are `xnnpack.subgraph`; stock ExecuTorch refuses by its id what it cannot run."""
+
+    name = "xnnpack"
+    ids: Mapping[Target, str] = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
+
+    def bound(self, graph: GraphOp, bounded: Callable[[SSAValue], TensorType]) -> None:
+        bound_nodes(graph.block, bounded)
+
+    def write(
+        self, graph: GraphOp, ctx: XirContext, value_ids: Sequence[int] | None, debug_info: DebugInfoWriter | None
+    ) -> Blob:
+        from xir.emitter.xnnpack.writer import write_blob
+
+        return write_blob(cast("SubgraphOp", graph), ctx, value_ids, debug_info)
+
+    def read(self, data: memoryview, id: str, named_data: Mapping[str, memoryview], ctx: XirContext) -> ReadBlob:
+        from xir.emitter.xnnpack.reader import read_blob
+
+        target = next(target for target, known in self.ids.items() if known == id)
+        return read_blob(data, target, named_data, ctx)

@@ -1,0 +1,1 @@
+"""What a backend is (`interface`), and which ones there are (`registry`)."""

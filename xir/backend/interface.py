@@ -1,0 +1,94 @@
+"""What a backend is: all that the compiler needs to know to write and read the graphs of its dialect.
+
+`lower-to-pte`, the emitter and the reader know backends by
+this interface alone, and find them in `xir.backend.registry`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.rewriter import Rewriter
+
+from xir.dialects.delegate import GraphOp
+from xir.ir.context import XirContext
+
+if TYPE_CHECKING:
+    from xir.emitter.data import Data
+    from xir.emitter.debug_info import DebugInfoWriter
+
+Target = Literal["executorch", "xir"]
+"""The runtime that a file is for: stock ExecuTorch, which xir's own runtime stands in for as well, or that alone."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A delegate's bytes, and the constants that it asks for by name, in the order of its values."""
+
+    content: bytes
+    named_data: dict[str, Data] = field(default_factory=dict[str, "Data"])
+
+
+@dataclass(frozen=True)
+class ReadBlob:
+    """A delegate that has been read.
+
+    `graph` has no operands yet: `input_types` are the types of its block's arguments. `value_ids` are the ids that the
+    file gave to the arguments and to the results of the block's ops in order, None where they are those that `write`
+    would give. `used_keys` are the keys of the program's named data that belong to the delegate.
+    """
+
+    graph: GraphOp
+    input_types: list[Attribute]
+    value_ids: list[int] | None = None
+    used_keys: set[str] = field(default_factory=set[str])
+
+
+class Backend(ABC):
+    """One backend. It has no state."""
+
+    name: str
+    """What passes call it."""
+    ids: Mapping[Target, str]
+    """Its id in a file, by the runtime that the file is for. One without `executorch` runs in xir alone."""
+
+    def id_of(self, graph: GraphOp) -> str:
+        """The id that a graph has in a file: that of its property `target`, or the only one."""
+        target = graph.properties.get("target")
+        if isinstance(target, StringAttr):
+            return next(id for name, id in self.ids.items() if name == target.data)
+        (id,) = self.ids.values()
+        return id
+
+    def bound(self, graph: GraphOp, bounded: Callable[[SSAValue], TensorType]) -> None:
+        """Give the values in a graph their largest types: a file has no others."""
+        bound_values(graph.block, bounded)
+
+    @abstractmethod
+    def write(
+        self, graph: GraphOp, ctx: XirContext, value_ids: Sequence[int] | None, debug_info: DebugInfoWriter | None
+    ) -> Blob:
+        """The bytes of a verified graph.
+
+        `value_ids` are ids for the values, in the order that `ReadBlob` has them in; a format without ids ignores them.
+        What the graph's nodes come from goes into `debug_info`. DiagnosticError for what the format cannot hold.
+        """
+
+    @abstractmethod
+    def read(self, data: memoryview, id: str, named_data: Mapping[str, memoryview], ctx: XirContext) -> ReadBlob:
+        """Read the bytes of a delegate with one of the backend's ids, which nobody vouches for.
+
+        `named_data` is the program's. FormatError for anything that is not a sound graph.
+        """
+
+
+def bound_values(block: Block, bounded: Callable[[SSAValue], TensorType]) -> None:
+    """Give the tensors of a block that have dynamic dimensions the types that `bounded` says."""
+    for value in (*block.args, *(result for op in block.ops for result in op.results)):
+        if isinstance(value.type, TensorType) and not value.type.has_static_shape():
+            Rewriter.replace_value_with_new_type(value, bounded(value))

@@ -1,0 +1,42 @@
+"""The backends by name, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xir.backend.interface import Backend
+
+BackendFactory = Callable[[], "Backend"]
+
+
+def _lazy(module: str, name: str) -> BackendFactory:
+    return lambda: getattr(import_module(module), name)()
+
+
+BACKENDS: dict[str, BackendFactory] = {"xnnpack": _lazy("xir.transforms.xnnpack._backend", "XnnpackBackend")}
+"""Backend name -> factory."""
+
+
+def register_backend(name: str, factory: BackendFactory) -> None:
+    """Add a backend from outside. ValueError if there is one of that name."""
+    if name in BACKENDS:
+        raise ValueError(f"there is a backend '{name}' already")
+    BACKENDS[name] = factory
+
+
+def backend_named(name: str) -> Backend:
+    """A backend. ValueError for the name of none."""
+    if (factory := BACKENDS.get(name)) is None:
+        close = difflib.get_close_matches(name, BACKENDS, n=1)
+        raise ValueError(f"there is no backend '{name}'{f', did you mean {close[0]!r}?' if close else ''}")
+    return factory()
+
+
+def backend_of_id(id: str) -> Backend | None:
+    """The backend whose delegates have this id in files; None if there is none."""
+    backends = (factory() for factory in BACKENDS.values())
+    return next((backend for backend in backends if id in backend.ids.values()), None)

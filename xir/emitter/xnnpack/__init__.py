@@ -1,0 +1,1 @@
+"""The bytes of an XNNPACK delegate, both ways."""
