@@ -66,7 +66,7 @@ def out_kernel(target: Operator) -> str | None:
     wanted = [(a.name, str(a.type)) for a in target._schema.arguments]
     for overload in packet.overloads():
         schema = getattr(packet, overload)._schema
-        inputs = [a for a in schema.arguments if a.alias_info is None or not a.alias_info.is_write]
+        inputs = [a for a in schema.arguments if not a.is_out]
         if len(inputs) < len(schema.arguments) and [(a.name, str(a.type)) for a in inputs] == wanted:
             return f"{schema.name}.{schema.overload_name}"
     return None
