@@ -31,6 +31,9 @@ using KernelArgs = Span<Value* const>;
 // weights. Shared by all instances of the method, so it does not change.
 struct KernelState {
   virtual ~KernelState() = default;
+  // Memory that it takes. A program's states take no more than some times its file's size together:
+  // calls beyond that run without.
+  virtual size_t nbytes() const { return 0; }
 };
 
 // The execution that a kernel is part of.

@@ -1,5 +1,6 @@
 // Convolutions over one and two dimensions, as products of matrices.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/families.h"
 #include "kernels/gemm.h"
@@ -52,6 +53,10 @@ struct Geometry {
   int64_t kernel() const { return rows.kernel * columns.kernel; }
   int64_t group_in() const { return in_channels / groups; }
   int64_t group_out() const { return out_channels / groups; }
+  // Elements of the operand that make one of the result.
+  int64_t inner() const { return group_in() * kernel(); }
+  // One input channel to a few of the result's.
+  bool depthwise() const { return group_in() == 1 && group_out() <= 4 && !rows.transposed; }
   // Whether a result's plane is as the operand's, element for element.
   bool pointwise() const {
     const auto plain = [](const Axis& axis) {
@@ -64,17 +69,18 @@ struct Geometry {
 // The operand of a convolution as matrix [group_in · kernel, out_plane], which never exists as a
 // whole: row (channel, ky, kx) holds what that kernel element meets.
 template <typename T>
-struct PackPatches {
+struct PatchColumns {
+  static constexpr bool kPacked = false;
   const Geometry& g;
   const T* in;  // the group's first plane
-  T* line;      // as many elements as a block has columns
 
-  void operator()(int64_t first, int64_t count, int64_t first_k, int64_t depth, int64_t width,
-                  T* to) const {
+  const T* operator()(int64_t first, int64_t count, int64_t first_k, int64_t depth, int64_t width,
+                      T* to) const {
+    T* line = to + depth * RoundUp(count, width);
     for (int64_t d = 0; d < depth; ++d) {
       const int64_t k = first_k + d, element = k % g.kernel();
       FillLine(in + k / g.kernel() * g.in_plane(), g.rows.range(element / g.columns.kernel),
-               g.columns.range(element % g.columns.kernel), first, count);
+               g.columns.range(element % g.columns.kernel), first, count, line);
       for (int64_t p = 0; p < count; p += width) {
         T* row = to + p * depth + d * width;
         const int64_t n = std::min(width, count - p);
@@ -82,12 +88,13 @@ struct PackPatches {
         std::fill(row + n, row + width, T{0});
       }
     }
+    return to;
   }
 
  private:
   // What lies under the results [first, first + count) of a plane.
   void FillLine(const T* plane, const Axis::Range& ys, const Axis::Range& xs, int64_t first,
-                int64_t count) const {
+                int64_t count, T* line) const {
     const int64_t row_length = g.columns.out;
     for (int64_t done = 0; done < count;) {
       const int64_t y = (first + done) / row_length, x = (first + done) % row_length;
@@ -108,6 +115,10 @@ struct PackPatches {
     const int64_t skipped = std::max<int64_t>(0, (x - xs.first + xs.step - 1) / xs.step);
     const int64_t begin = std::min(xs.first + skipped * xs.step, x + n);
     const int64_t end = std::clamp(xs.last, begin, x + n);
+    if (begin >= end) {
+      std::fill_n(to, n, T{0});
+      return;
+    }
     const T* from = plane + in_row * g.columns.in + xs.in_first + skipped * xs.in_step;
     if (xs.step != 1) {
       std::fill_n(to, n, T{0});
@@ -135,6 +146,7 @@ void ConvolveDepthwise(const Geometry& g, const T* in, const T* weight, T* out) 
       if (in_row < 0 || in_row >= g.rows.in) continue;
       for (int64_t kx = 0; kx < g.columns.kernel; ++kx) {
         const Axis::Range xs = g.columns.range(kx);
+        if (xs.first >= xs.last) continue;
         add_scaled(to + xs.first, in + in_row * g.columns.in + xs.in_first, xs.in_step,
                    weight[ky * g.columns.kernel + kx], xs.last - xs.first);
       }
@@ -156,49 +168,92 @@ void SwapChannels(const Geometry& g, const T* from, T* to) {
   }
 }
 
+// The weight of a convolution that is a product of matrices: [out, in / groups · kernel].
 template <typename T>
-Status Convolve(const Geometry& g, const Tensor& input, const Tensor& weight, const Tensor* bias,
-                Tensor& out) {
-  InputArray<T> in, weights, biases;
+class WeightMatrix {
+ public:
+  Status Init(const Geometry& g, const Tensor& weight) {
+    XIR_RETURN_IF_ERROR(array_.Init(weight));
+    data_ = array_.data();
+    if (!g.rows.transposed) return {};
+    XIR_RETURN_IF_ERROR(swapped_.Allocate(weight.numel()));
+    SwapChannels(g, data_, swapped_.data());
+    data_ = swapped_.data();
+    return {};
+  }
+  const T* data() const { return data_; }
+
+ private:
+  InputArray<T> array_;
+  Scratch<T> swapped_;
+  const T* data_ = nullptr;
+};
+
+template <typename T>
+Status Convolve(const KernelContext& context, const Geometry& g, const Tensor& input,
+                const Tensor& weight, const Tensor* bias, Tensor& out) {
+  const PackedOperand<T>* packed = PackedOperand<T>::Of(context, weight);
+  InputArray<T> in, biases;
+  WeightMatrix<T> weights;
   OutputArray<T> result;
   XIR_RETURN_IF_ERROR(in.Init(input));
-  XIR_RETURN_IF_ERROR(weights.Init(weight));
+  if (packed == nullptr) XIR_RETURN_IF_ERROR(weights.Init(g, weight));
   if (bias != nullptr) XIR_RETURN_IF_ERROR(biases.Init(*bias));
   XIR_RETURN_IF_ERROR(result.Init(out));
-  const T* matrix = weights.data();
-  Scratch<T> swapped, line;
-  if (g.rows.transposed) {
-    XIR_RETURN_IF_ERROR(swapped.Allocate(weight.numel()));
-    SwapChannels(g, matrix, swapped.data());
-    matrix = swapped.data();
-  }
-  XIR_RETURN_IF_ERROR(line.Allocate(g.out_plane()));
-  const int64_t inner = g.group_in() * g.kernel();
-  const bool depthwise = g.group_in() == 1 && g.group_out() <= 4 && !g.rows.transposed;
-  for (int64_t n = 0; n < g.batch; ++n) {
-    for (int64_t group = 0; group < g.groups; ++group) {
-      const int64_t first_out = group * g.group_out();
-      const T* from = in.data() + (n * g.in_channels + group * g.group_in()) * g.in_plane();
-      const T* factors = matrix + first_out * inner;
-      T* to = result.data() + (n * g.out_channels + first_out) * g.out_plane();
-      for (int64_t o = 0; o < g.group_out(); ++o) {
-        const T start = bias == nullptr ? T{0} : biases.data()[first_out + o];
-        std::fill_n(to + o * g.out_plane(), g.out_plane(), start);
-        if (depthwise) {
-          ConvolveDepthwise(g, from, factors + o * inner, to + o * g.out_plane());
-        }
+  const int64_t inner = g.inner();
+  const auto operand = [&](int64_t n, int64_t group) {
+    return in.data() + (n * g.in_channels + group * g.group_in()) * g.in_plane();
+  };
+  // The plane of a channel, which begins as its bias.
+  const auto start = [&](int64_t n, int64_t channel) {
+    T* to = result.data() + (n * g.out_channels + channel) * g.out_plane();
+    std::fill_n(to, g.out_plane(), bias == nullptr ? T{0} : biases.data()[channel]);
+    return to;
+  };
+  const double operations = static_cast<double>(out.numel()) * static_cast<double>(inner);
+  if (g.depthwise()) {
+    const auto run = [&](int64_t first, int64_t last) -> Status {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t n = i / g.out_channels, channel = i % g.out_channels;
+        ConvolveDepthwise(g, operand(n, channel / g.group_out()), weights.data() + channel * inner,
+                          start(n, channel));
       }
-      if (depthwise) continue;
-      const MatrixView<T> left{factors, inner, 1};
+      return {};
+    };
+    XIR_RETURN_IF_ERROR(ParallelRanges(context, g.batch * g.out_channels, operations, run));
+    return result.Commit();
+  }
+  const auto multiply = [&](const KernelContext& threads, int64_t n, int64_t group) -> Status {
+    const int64_t first_out = group * g.group_out();
+    T* to = start(n, first_out);
+    for (int64_t o = 1; o < g.group_out(); ++o) start(n, first_out + o);
+    const auto run = [&](const auto& left) -> Status {
+      const T* from = operand(n, group);
       if (g.pointwise()) {
-        XIR_RETURN_IF_ERROR(MultiplyAdd(g.group_out(), g.out_plane(), inner, left,
-                                        MatrixView<T>{from, g.in_plane(), 1}, to, g.out_plane()));
-      } else {
-        XIR_RETURN_IF_ERROR(MultiplyAdd(g.group_out(), g.out_plane(), inner, left,
-                                        PackPatches<T>{g, from, line.data()}, to, g.out_plane()));
+        return MultiplyAdd(threads, g.group_out(), g.out_plane(), inner, left,
+                           LinesOf<T>{from, 1, g.in_plane()}, to, g.out_plane());
       }
+      return MultiplyAdd(threads, g.group_out(), g.out_plane(), inner, left,
+                         PatchColumns<T>{g, from}, to, g.out_plane());
+    };
+    if (packed != nullptr) return run(packed->matrix(group));
+    return run(LinesOf<T>{weights.data() + first_out * inner, inner, 1});
+  };
+  // Few products share the threads one after the other, many are shared out.
+  const int64_t products = g.batch * g.groups;
+  if (products < static_cast<int64_t>(context.num_threads())) {
+    for (int64_t i = 0; i < products; ++i) {
+      XIR_RETURN_IF_ERROR(multiply(context, i / g.groups, i % g.groups));
     }
+    return result.Commit();
   }
+  const auto run = [&](int64_t first, int64_t last) -> Status {
+    for (int64_t i = first; i < last; ++i) {
+      XIR_RETURN_IF_ERROR(multiply(KernelContext(), i / g.groups, i % g.groups));
+    }
+    return {};
+  };
+  XIR_RETURN_IF_ERROR(ParallelRanges(context, products, operations, run));
   return result.Commit();
 }
 
@@ -231,9 +286,44 @@ Result<Axis> MakeAxis(const Parameters& p, size_t i, bool transposed, int64_t in
   return axis;
 }
 
-Status Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias,
-                   const Ints& stride, const Ints& padding, const Ints& dilation, bool transposed,
-                   const Ints& output_padding, int64_t groups, Tensor& out) {
+// The geometry as far as a convolution's weight has it; none where the two do not fit.
+std::optional<Geometry> WeightGeometry(const Tensor& weight, bool transposed, int64_t groups) {
+  if ((weight.rank() != 3 && weight.rank() != 4) || groups < 1 || groups > kLimit) return {};
+  const int64_t first = weight.shape[0], second = weight.shape[1];
+  int64_t product;
+  if (first % groups != 0 || __builtin_mul_overflow(second, groups, &product)) return {};
+  Geometry g;
+  g.groups = groups;
+  g.in_channels = transposed ? first : product;
+  g.out_channels = transposed ? product : first;
+  g.rows.kernel = weight.rank() == 4 ? weight.shape[2] : 1;
+  g.columns.kernel = weight.shape[weight.rank() - 1];
+  g.rows.transposed = g.columns.transposed = transposed;
+  return g;
+}
+
+// Packs the weight, which is the left operand of the products, where it is a constant.
+PreparedState PrepareConvolution(const Tensor&, const Tensor& weight, const Tensor*, const Ints&,
+                                 const Ints&, const Ints&, bool transposed, const Ints&,
+                                 int64_t groups, Tensor&) {
+  const std::optional<Geometry> g = WeightGeometry(weight, transposed, groups);
+  if (!g.has_value() || !IsConstant(weight) || !IsFloating(weight.dtype) || g->depthwise()) {
+    return PreparedState(nullptr);
+  }
+  return DispatchFloating(weight.dtype, [&](auto zero) -> PreparedState {
+    using T = decltype(zero);
+    WeightMatrix<T> matrix;
+    XIR_RETURN_IF_ERROR(matrix.Init(*g, weight));
+    return PackedOperand<T>::Make(weight.data, LinesOf<T>{matrix.data(), g->inner(), 1}, g->groups,
+                                  g->group_out() * g->inner(), g->group_out(), g->inner(),
+                                  BestMicroKernel<T>().mr);
+  });
+}
+
+Status Convolution(KernelContext& context, const Tensor& input, const Tensor& weight,
+                   const Tensor* bias, const Ints& stride, const Ints& padding,
+                   const Ints& dilation, bool transposed, const Ints& output_padding,
+                   int64_t groups, Tensor& out) {
   if (weight.rank() != 3 && weight.rank() != 4) {
     return Unsupported("a convolution over other than one or two dimensions");
   }
@@ -248,16 +338,12 @@ Status Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias
       (bias != nullptr && bias->dtype != out.dtype)) {
     return Unsupported("a convolution of other elements than floats of one dtype");
   }
-  Geometry g;
-  g.batch = input.shape[0];
-  g.in_channels = input.shape[1];
-  g.groups = groups;
-  const int64_t first = weight.shape[0], second = weight.shape[1];
-  if (groups < 1 || groups > kLimit || g.in_channels % groups != 0 || first % groups != 0 ||
-      g.in_channels != (transposed ? first : second * groups)) {
+  const std::optional<Geometry> known = WeightGeometry(weight, transposed, groups);
+  if (!known.has_value() || input.shape[1] != known->in_channels) {
     return Mismatch(input.shape, weight.shape);
   }
-  g.out_channels = transposed ? second * groups : first;
+  Geometry g = *known;
+  g.batch = input.shape[0];
   if (bias != nullptr && (bias->rank() != 1 || bias->shape[0] != g.out_channels)) {
     return Mismatch(bias->shape, weight.shape);
   }
@@ -274,11 +360,13 @@ Status Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias
   shape[shape.rank++] = g.columns.out;
   XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
   if (out.numel() == 0) return {};
-  return DispatchFloating(
-      out.dtype, [&](auto zero) { return Convolve<decltype(zero)>(g, input, weight, bias, out); });
+  return DispatchFloating(out.dtype, [&](auto zero) {
+    return Convolve<decltype(zero)>(context, g, input, weight, bias, out);
+  });
 }
 
-constexpr TypedKernel kRows[] = {MakeKernel<Convolution>("aten::convolution.out")};
+constexpr TypedKernel kRows[] = {
+    MakeKernel<Convolution, PrepareConvolution>("aten::convolution.out")};
 
 }  // namespace
 

@@ -140,4 +140,36 @@ const MicroKernel<int64_t>& BestMicroKernel<int64_t>() {
   return kWrapping;
 }
 
+ProductParts ShareProduct(const KernelContext& context, int64_t m, int64_t n, int64_t k,
+                          int64_t packs_a, int64_t packs_b, int64_t mr, int64_t nr) {
+  // Multiplications and additions in the time that it takes to pack an element.
+  constexpr double kPacking = 32;
+  const double products = static_cast<double>(m) * static_cast<double>(n);
+  const int64_t most = PartsFor(context, products * static_cast<double>(k));
+  ProductParts best{false, 1, n};
+  if (most == 1) return best;
+  const auto threads = static_cast<int64_t>(context.num_threads());
+  const auto rounds = [&](int64_t parts) { return (parts + threads - 1) / threads; };
+  // What the thread with the most to do takes, for each step of k.
+  double least = products + kPacking * static_cast<double>(packs_a + packs_b);
+  const auto consider = [&](bool of_rows, int64_t wanted) {
+    const int64_t lines = of_rows ? m : n, width = of_rows ? mr : nr;
+    const int64_t each = RoundUp((lines + wanted - 1) / wanted, width);
+    const int64_t parts = (lines + each - 1) / each;
+    const auto turns = static_cast<double>(rounds(parts));
+    const auto packed = static_cast<double>(of_rows ? packs_b : packs_a);
+    const auto divided = static_cast<double>(of_rows ? packs_a : packs_b);
+    const double share = turns * static_cast<double>(each) / static_cast<double>(lines);
+    const double time = share * (products + kPacking * divided) + turns * kPacking * packed;
+    if (time >= least) return;
+    least = time;
+    best = {of_rows, parts, each};
+  };
+  for (const bool of_rows : {false, true}) {
+    consider(of_rows, std::min(threads, most));
+    consider(of_rows, most);
+  }
+  return best;
+}
+
 }  // namespace xir::kernels

@@ -39,17 +39,24 @@ struct Product {
   const Tensor* addend = nullptr;
   Scalar beta{int64_t{1}}, alpha{int64_t{1}};
   bool y_transposed = false;
-  // One matrix for each of the first operand's batches, or one for all.
-  int64_t batches = 1, y_batches = 1;
+  int64_t batches = 1;
   int64_t m = 0, n = 0, k = 0;
 };
 
+// The columns of the first of y's matrices.
 template <typename T>
-Status RunProduct(const Product& p, const Tensor& x, const Tensor& y, Tensor& out) {
+LinesOf<T> ColumnsOf(const Product& p, const T* y) {
+  return p.y_transposed ? LinesOf<T>{y, p.k, 1} : LinesOf<T>{y, 1, p.n};
+}
+
+template <typename T>
+Status RunProduct(const KernelContext& context, const Product& p, const Tensor& x, const Tensor& y,
+                  Tensor& out) {
+  const PackedOperand<T>* packed = PackedOperand<T>::Of(context, y);
   InputArray<T> xs, ys;
   OutputArray<T> outs;
   XIR_RETURN_IF_ERROR(xs.Init(x));
-  XIR_RETURN_IF_ERROR(ys.Init(y));
+  if (packed == nullptr) XIR_RETURN_IF_ERROR(ys.Init(y));
   XIR_RETURN_IF_ERROR(outs.Init(out));
   XIR_RETURN_IF_ERROR(FillScaled(p.addend, p.beta, out.shape, outs.data()));
   Scratch<T> scaled;
@@ -60,18 +67,43 @@ Status RunProduct(const Product& p, const Tensor& x, const Tensor& y, Tensor& ou
     for (int64_t i = 0; i < x.numel(); ++i) scaled.data()[i] = Times(alpha, left[i]);
     left = scaled.data();
   }
-  for (int64_t b = 0; b < p.batches; ++b) {
-    const T* right = ys.data() + (p.y_batches == 1 ? 0 : b * p.n * p.k);
-    const MatrixView<T> y_view =
-        p.y_transposed ? MatrixView<T>{right, 1, p.k} : MatrixView<T>{right, p.n, 1};
-    XIR_RETURN_IF_ERROR(MultiplyAdd(p.m, p.n, p.k, MatrixView<T>{left + b * p.m * p.k, p.k, 1},
-                                    y_view, outs.data() + b * p.m * p.n, p.n));
+  const auto multiply = [&](const KernelContext& threads, int64_t b) {
+    const LinesOf<T> rows{left + b * p.m * p.k, p.k, 1};
+    T* to = outs.data() + b * p.m * p.n;
+    if (packed != nullptr) {
+      return MultiplyAdd(threads, p.m, p.n, p.k, rows, packed->matrix(b), to, p.n);
+    }
+    const LinesOf<T> columns = ColumnsOf(p, ys.data() + b * p.n * p.k);
+    return MultiplyAdd(threads, p.m, p.n, p.k, rows, columns, to, p.n);
+  };
+  if (p.batches == 1) {
+    XIR_RETURN_IF_ERROR(multiply(context, 0));
+    return outs.Commit();
   }
+  const double operations = static_cast<double>(out.numel()) * static_cast<double>(p.k);
+  const auto run = [&](int64_t first, int64_t last) -> Status {
+    for (int64_t b = first; b < last; ++b) XIR_RETURN_IF_ERROR(multiply(KernelContext(), b));
+    return {};
+  };
+  XIR_RETURN_IF_ERROR(ParallelRanges(context, p.batches, operations, run));
   return outs.Commit();
 }
 
-Status Multiply(const Product& p, const Tensor& x, const Tensor& y, const Shape& shape,
-                Tensor& out) {
+// Packs y for `p` if it is a constant. Who takes no such matrix refuses when it runs.
+PreparedState PackY(const Product& p, const Tensor& y) {
+  if (!IsConstant(y) || y.dtype == DType::kBool || !IsNumeric(y.dtype))
+    return PreparedState(nullptr);
+  return DispatchNumeric(y.dtype, [&](auto zero) -> PreparedState {
+    using T = decltype(zero);
+    InputArray<T> ys;
+    XIR_RETURN_IF_ERROR(ys.Init(y));
+    return PackedOperand<T>::Make(y.data, ColumnsOf(p, ys.data()), p.batches, p.n * p.k, p.n, p.k,
+                                  BestMicroKernel<T>().nr);
+  });
+}
+
+Status Multiply(const KernelContext& context, const Product& p, const Tensor& x, const Tensor& y,
+                const Shape& shape, Tensor& out) {
   if (!SameType(out, x, y) || (p.addend != nullptr && p.addend->dtype != out.dtype)) {
     return Unsupported("matrices of mixed dtypes");
   }
@@ -79,56 +111,90 @@ Status Multiply(const Product& p, const Tensor& x, const Tensor& y, const Shape&
     return Unsupported("elements of this dtype");
   XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
   if (out.numel() == 0) return {};
-  return DispatchNumeric(out.dtype,
-                         [&](auto zero) { return RunProduct<decltype(zero)>(p, x, y, out); });
+  return DispatchNumeric(
+      out.dtype, [&](auto zero) { return RunProduct<decltype(zero)>(context, p, x, y, out); });
 }
 
-Status MultiplyMatrices(Product p, const Tensor& x, const Tensor& y, Tensor& out) {
+Status MultiplyMatrices(const KernelContext& context, Product p, const Tensor& x, const Tensor& y,
+                        Tensor& out) {
   if (x.rank() != 2 || y.rank() != 2 || x.shape[1] != y.shape[0]) return Mismatch(x.shape, y.shape);
   p.m = x.shape[0];
   p.k = x.shape[1];
   p.n = y.shape[1];
-  return Multiply(p, x, y, MakeShape({p.m, p.n}), out);
+  return Multiply(context, p, x, y, MakeShape({p.m, p.n}), out);
 }
 
-Status MultiplyBatches(Product p, const Tensor& x, const Tensor& y, Tensor& out) {
+PreparedState PackMatrix(const Tensor& y) {
+  if (y.rank() != 2) return PreparedState(nullptr);
+  Product p;
+  p.k = y.shape[0];
+  p.n = y.shape[1];
+  return PackY(p, y);
+}
+
+Status MultiplyBatches(const KernelContext& context, Product p, const Tensor& x, const Tensor& y,
+                       Tensor& out) {
   if (x.rank() != 3 || y.rank() != 3 || x.shape[0] != y.shape[0] || x.shape[2] != y.shape[1]) {
     return Mismatch(x.shape, y.shape);
   }
-  p.batches = p.y_batches = x.shape[0];
+  p.batches = x.shape[0];
   p.m = x.shape[1];
   p.k = x.shape[2];
   p.n = y.shape[2];
-  return Multiply(p, x, y, MakeShape({p.batches, p.m, p.n}), out);
+  return Multiply(context, p, x, y, MakeShape({p.batches, p.m, p.n}), out);
 }
 
-Status Mm(const Tensor& self, const Tensor& mat2, Tensor& out) {
-  return MultiplyMatrices({}, self, mat2, out);
+PreparedState PackBatches(const Tensor& y) {
+  if (y.rank() != 3) return PreparedState(nullptr);
+  Product p;
+  p.batches = y.shape[0];
+  p.k = y.shape[1];
+  p.n = y.shape[2];
+  return PackY(p, y);
 }
 
-Status Bmm(const Tensor& self, const Tensor& mat2, Tensor& out) {
-  return MultiplyBatches({}, self, mat2, out);
+Status Mm(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
+  return MultiplyMatrices(context, {}, self, mat2, out);
 }
 
-Status AddMm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-             const Scalar& alpha, Tensor& out) {
+PreparedState PrepareMm(const Tensor&, const Tensor& mat2, Tensor&) { return PackMatrix(mat2); }
+
+Status Bmm(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
+  return MultiplyBatches(context, {}, self, mat2, out);
+}
+
+PreparedState PrepareBmm(const Tensor&, const Tensor& mat2, Tensor&) { return PackBatches(mat2); }
+
+Status AddMm(KernelContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
+             const Scalar& beta, const Scalar& alpha, Tensor& out) {
   Product p;
   p.addend = &self;
   p.beta = beta;
   p.alpha = alpha;
-  return MultiplyMatrices(p, mat1, mat2, out);
+  return MultiplyMatrices(context, p, mat1, mat2, out);
 }
 
-Status BaddBmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
-               const Scalar& alpha, Tensor& out) {
+PreparedState PrepareAddMm(const Tensor&, const Tensor&, const Tensor& mat2, const Scalar&,
+                           const Scalar&, Tensor&) {
+  return PackMatrix(mat2);
+}
+
+Status BaddBmm(KernelContext& context, const Tensor& self, const Tensor& batch1,
+               const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
   Product p;
   p.addend = &self;
   p.beta = beta;
   p.alpha = alpha;
-  return MultiplyBatches(p, batch1, batch2, out);
+  return MultiplyBatches(context, p, batch1, batch2, out);
 }
 
-Status Linear(const Tensor& input, const Tensor& weight, const Tensor* bias, Tensor& out) {
+PreparedState PrepareBaddBmm(const Tensor&, const Tensor&, const Tensor& batch2, const Scalar&,
+                             const Scalar&, Tensor&) {
+  return PackBatches(batch2);
+}
+
+Status Linear(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias,
+              Tensor& out) {
   if (input.rank() < 1 || weight.rank() != 2 || input.shape[input.rank() - 1] != weight.shape[1] ||
       (bias != nullptr && bias->rank() != 1)) {
     return Mismatch(input.shape, weight.shape);
@@ -141,13 +207,24 @@ Status Linear(const Tensor& input, const Tensor& weight, const Tensor* bias, Ten
   p.n = weight.shape[0];
   Shape shape = input.shape;
   shape[shape.rank - 1] = p.n;
-  return Multiply(p, input, weight, shape, out);
+  return Multiply(context, p, input, weight, shape, out);
+}
+
+PreparedState PrepareLinear(const Tensor&, const Tensor& weight, const Tensor*, Tensor&) {
+  if (weight.rank() != 2) return PreparedState(nullptr);
+  Product p;
+  p.y_transposed = true;
+  p.k = weight.shape[1];
+  p.n = weight.shape[0];
+  return PackY(p, weight);
 }
 
 constexpr TypedKernel kRows[] = {
-    MakeKernel<AddMm>("aten::addmm.out"), MakeKernel<BaddBmm>("aten::baddbmm.out"),
-    MakeKernel<Bmm>("aten::bmm.out"),     MakeKernel<Linear>("aten::linear.out"),
-    MakeKernel<Mm>("aten::mm.out"),
+    MakeKernel<AddMm, PrepareAddMm>("aten::addmm.out"),
+    MakeKernel<BaddBmm, PrepareBaddBmm>("aten::baddbmm.out"),
+    MakeKernel<Bmm, PrepareBmm>("aten::bmm.out"),
+    MakeKernel<Linear, PrepareLinear>("aten::linear.out"),
+    MakeKernel<Mm, PrepareMm>("aten::mm.out"),
 };
 
 }  // namespace

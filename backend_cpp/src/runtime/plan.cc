@@ -23,6 +23,14 @@ std::vector<size_t> Indices(const flatbuffers::Vector<int32_t>* from) {
   return std::vector<size_t>(from->begin(), from->end());
 }
 
+// What the states of a method's kernels may take: several times what all constants do, as 16-bit
+// ones are packed as 32-bit ones and lines are padded.
+uint64_t StateBytes(const LoadedProgram& program) {
+  uint64_t bytes = program.file.bytes().size();
+  for (const FileBytes& each : program.data) bytes += each.bytes().size();
+  return (uint64_t{1} << 20) + 4 * bytes;
+}
+
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -36,8 +44,12 @@ const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* Instructio
 // Binds calls to kernels on values that have no memory.
 class Binder {
  public:
-  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const LoadOptions& options)
-      : values_(std::move(declared)), plan_(plan), options_(options) {}
+  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const LoadOptions& options,
+         uint64_t state_bytes)
+      : values_(std::move(declared)),
+        plan_(plan),
+        options_(options),
+        state_bytes_left_(state_bytes) {}
 
   Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
     using program::InstructionArguments;
@@ -102,10 +114,12 @@ class Binder {
     auto written = kernel->bind(args);
     if (!written.ok()) return std::move(written).status().In(context);
     for (const Value* value : written.value()) call.written.push_back(IndexOf(value));
-    if (kernel->prepare) {
+    if (kernel->prepare && state_bytes_left_ > 0) {
       auto state = kernel->prepare(args);
       if (!state.ok()) return std::move(state).status().In(context);
       call.state = std::move(state).value();
+      const uint64_t taken = call.state == nullptr ? 0 : call.state->nbytes();
+      state_bytes_left_ -= std::min(state_bytes_left_, taken);
     }
     call.kernel = kernel->run;
     call.portable = true;
@@ -125,6 +139,8 @@ class Binder {
   MethodMemory values_;
   const program::ExecutionPlan& plan_;
   const LoadOptions& options_;
+  // Many calls may name one constant, so it is not the file that bounds what they make of it.
+  uint64_t state_bytes_left_;
   std::vector<std::string> missing_;
 };
 
@@ -153,7 +169,8 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   plan->name = view.plan->name()->str();
   plan->inputs = Indices(view.plan->inputs());
   plan->outputs = Indices(view.plan->outputs());
-  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, program.options);
+  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, program.options,
+                StateBytes(program));
   if (const auto* instructions = InstructionsOf(*view.plan)) {
     for (const program::Instruction* from : *instructions) {
       XIR_ASSIGN_OR_RETURN(auto instruction, binder.Bind(*from));
