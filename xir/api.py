@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
+from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
@@ -168,7 +169,8 @@ def _transform(
     module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass]
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
-    module, ctx = module.clone(), ctx.clone()
+    with paused_collection():
+        module, ctx = module.clone(), ctx.clone()
     remarks: list[Diagnostic] = []
 
     def keep_remark(diagnostic: Diagnostic) -> bool:
@@ -179,5 +181,6 @@ def _transform(
 
     with ctx.diagnostics.handler(keep_remark):
         PassManager(ctx, passes, verify_each=False).run(module)
-    verify(module)
+    with paused_collection():
+        verify(module)
     return module, ctx, remarks

@@ -46,7 +46,9 @@ def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> 
     root = root or schema.root
     writer = _Writer(schema)
     try:
-        offset = writer.table(root, tree, root)
+        offset = writer.table(root, tree)
+    except FormatError as error:
+        raise error.within(root) from None
     except RecursionError:
         raise FormatError("the tree is nested too deeply to be written", path=root) from None
     builder = writer.builder
@@ -73,77 +75,69 @@ def decode(schema: Schema, buffer: Buffer, root: str | None = None, *, base: int
 
 
 class _Writer:
-    """Builds depth first: FlatBuffers needs what a table points at to be written before the table."""
+    """Builds depth first: FlatBuffers needs what a table points at to be written before the table.
+
+    Errors get their path on the way up, so that none is put together for what is well.
+    """
 
     def __init__(self, schema: Schema):
         self.schema = schema
         # The library's module is untyped.
         self.builder = cast(Any, flatbuffers.Builder(1024))
 
-    def table(self, name: str, tree: Mapping[str, Any], path: str) -> int:
+    def table(self, name: str, tree: Mapping[str, Any]) -> int:
         table = self.schema.tables[name]
-        unknown = tree.keys() - {item.name for item in table.fields}
-        if unknown:
-            raise FormatError(f"{name} has no field named {', '.join(sorted(unknown))}", path=path)
+        if not tree.keys() <= table.names:
+            raise FormatError(f"{name} has no field named {', '.join(sorted(tree.keys() - table.names))}")
         pending: list[tuple[Field, Any]] = []
         for item in table.fields:
             value = tree.get(item.name)
             if value is None or item.deprecated:
                 continue
-            pending.append((item, self.referenced(item, value, f"{path}.{item.name}")))
+            try:
+                if item.vector or item.scalar is None:
+                    pending.append((item, self.referenced(item, value)))
+                elif value != item.default or value != value:
+                    pending.append((item, _pack(item.scalar, (value,))))
+            except FormatError as error:
+                raise error.within(f".{item.name}") from None
         builder = self.builder
         builder.StartObject(table.slots)
         for item, value in pending:
-            scalar = self.scalar(item)
-            if item.vector or scalar is None:
-                self.slot(item, value)
-            elif value != item.default or value != value:
-                self.prepend_scalar(scalar, value, f"{path}.{item.name}")
+            if isinstance(value, bytes):
+                builder.Prep(len(value), 0)
+                self.raw(value)
+            elif isinstance(value, tuple):
+                tag, value = cast(tuple[int, int], value)
+                builder.PrependUint8(tag)
                 builder.Slot(item.slot)
+                builder.PrependUOffsetTRelative(value)
+                builder.Slot(item.slot + 1)
+                continue
+            else:
+                builder.PrependUOffsetTRelative(value)
+            builder.Slot(item.slot)
         return builder.EndObject()
 
-    def scalar(self, item: Field) -> Scalar | None:
-        enum = self.schema.enums.get(item.type)
-        return enum.scalar if enum else SCALARS.get(item.type)
-
-    def referenced(self, item: Field, value: Any, path: str) -> Any:
-        """Write what the field points at and return its offset; a scalar is returned as it is."""
-        if item.type in self.schema.unions:
-            member, content = cast(Tagged, value)
-            found = self.schema.unions[item.type].members.get(member)
-            if found is None:
-                raise FormatError(f"{item.type} has no member {member}", path=path)
-            return found[0], self.table(found[1], content, path)
-        scalar = self.scalar(item)
+    def referenced(self, item: Field, value: Any) -> int | tuple[int, int]:
+        """Write what the field points at and return its offset, for a union its tag and its offset."""
         if item.vector:
-            return self.vector(item, scalar, value, path)
-        if scalar is not None:
-            return value
+            return self.vector(item, value)
         if item.type == "string":
-            return self.string(value, path)
-        return self.table(item.type, value, path)
+            return self.string(value)
+        if item.type in self.schema.tables:
+            return self.table(item.type, value)
+        member, content = cast(Tagged, value)
+        found = self.schema.unions[item.type].members.get(member)
+        if found is None:
+            raise FormatError(f"{item.type} has no member {member}")
+        return found[0], self.table(found[1], content)
 
-    def string(self, value: str, path: str) -> int:
+    def string(self, value: str) -> int:
         try:
             return self.builder.CreateString(value)
         except UnicodeEncodeError:
-            raise FormatError("a string has half of a surrogate pair, which is no character", path=path) from None
-
-    def slot(self, item: Field, value: Any) -> None:
-        if isinstance(value, tuple):
-            tag, offset = cast(tuple[int, int], value)
-            self.builder.PrependUint8(tag)
-            self.builder.Slot(item.slot)
-            self.builder.PrependUOffsetTRelative(offset)
-            self.builder.Slot(item.slot + 1)
-            return
-        self.builder.PrependUOffsetTRelative(value)
-        self.builder.Slot(item.slot)
-
-    def prepend_scalar(self, scalar: Scalar, value: Any, path: str) -> None:
-        data = _pack(scalar, (value,), path)
-        self.builder.Prep(scalar.size, 0)
-        self.raw(data)
+            raise FormatError("a string has half of a surrogate pair, which is no character") from None
 
     def raw(self, data: Buffer) -> None:
         # The builder has no bulk write for this; it grows downwards and `Prep` has made room.
@@ -151,29 +145,34 @@ class _Writer:
         builder.head -= len(data)
         builder.Bytes[builder.head : builder.head + len(data)] = data
 
-    def vector(self, item: Field, scalar: Scalar | None, values: Any, path: str) -> int:
+    def vector(self, item: Field, values: Any) -> int:
         builder = self.builder
+        scalar = item.scalar
         if scalar is not None:
-            raw = isinstance(values, bytes | bytearray | memoryview) and scalar.code == "B"
-            data = memoryview(values).cast("B") if raw else _pack(scalar, values, path)
+            is_raw = isinstance(values, bytes | bytearray | memoryview) and scalar.code == "B"
+            data = memoryview(values).cast("B") if is_raw else _pack(scalar, values)
             builder.StartVector(scalar.size, len(data) // scalar.size, max(item.force_align, scalar.size))
             self.raw(data)
             return builder.EndVector()
-        if item.type == "string":
-            offsets = [self.string(value, path) for value in values]
-        else:
-            offsets = [self.table(item.type, value, f"{path}[{i}]") for i, value in enumerate(values)]
-        builder.StartVector(4, len(offsets), 4)
-        for offset in reversed(offsets):
-            builder.PrependUOffsetTRelative(offset)
+        places = [self.element(item, index, value) for index, value in enumerate(values)]
+        builder.StartVector(4, len(places), 4)
+        # An element says how far behind itself its target lies; both are known by their distance from the end.
+        end = builder.Offset() + 4 * len(places)
+        self.raw(_pack(SCALARS["uint"], [end - 4 * index - place for index, place in enumerate(places)]))
         return builder.EndVector()
 
+    def element(self, item: Field, index: int, value: Any) -> int:
+        try:
+            return self.string(value) if item.type == "string" else self.table(item.type, value)
+        except FormatError as error:
+            raise error.within(f"[{index}]") from None
 
-def _pack(scalar: Scalar, values: Sequence[Any], path: str) -> bytes:
+
+def _pack(scalar: Scalar, values: Sequence[Any]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}{scalar.code}", *values)
     except (struct.error, OverflowError, TypeError) as error:
-        raise FormatError(f"a value does not fit its field: {error}", path=path) from None
+        raise FormatError(f"a value does not fit its field: {error}") from None
 
 
 class _Reader:
@@ -259,8 +258,7 @@ class _Reader:
                 raise self.error(f"{item.type} has no member with the tag {tag}", at, path)
             tree[item.name] = Tagged(found[0], self.table(found[1], self.follow(value_at, path), path, depth + 1))
             return
-        enum = self.schema.enums.get(item.type)
-        scalar = enum.scalar if enum else SCALARS.get(item.type)
+        scalar = item.scalar
         if scalar is not None and not item.vector:
             value_at = position(item.slot, scalar.size)
             tree[item.name] = item.default if value_at is None else self.number(scalar, value_at, path)

@@ -16,6 +16,11 @@ class FormatError(ValueError):
         self.path = path
         super().__init__(message)
 
+    def within(self, place: str) -> FormatError:
+        """The error, its path as seen from outside of `place`."""
+        self.path = place + self.path
+        return self
+
     def __str__(self) -> str:
         where = "".join(
             [f" at byte {self.offset}" if self.offset is not None else "", f" in {self.path}" if self.path else ""]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,6 +86,8 @@ class Field:
     default: int | float | bool
     force_align: int
     deprecated: bool
+    scalar: Scalar | None = None
+    """How a number or an enum is stored, by itself or in a vector; None for all else."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ class Table:
     name: str
     fields: tuple[Field, ...]
     slots: int
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The fields' names."""
+        return frozenset(item.name for item in self.fields)
 
 
 @dataclass
@@ -331,10 +338,11 @@ class _Parser:
             raise FormatError(f"{self.source}: the root type {schema.root} is not a table")
 
     def number_slots(self) -> None:
-        # Last, because a union takes two slots and may be declared after the table that holds it.
+        # Last, because a union takes two slots, and what a field names may be declared after the table that holds it.
         for table in self.schema.tables.values():
             slot, fields = 0, list[Field]()
             for item in table.fields:
-                fields.append(replace(item, slot=slot))
+                enum = self.schema.enums.get(item.type)
+                fields.append(replace(item, slot=slot, scalar=enum.scalar if enum else SCALARS.get(item.type)))
                 slot += 2 if item.type in self.schema.unions else 1
             self.schema.tables[table.name] = Table(table.name, tuple(fields), slot)

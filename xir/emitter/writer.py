@@ -33,6 +33,7 @@ from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
+from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -51,7 +52,8 @@ def emit(module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = 
         hint = "" if programs else "; lower it with --lower-to-pte --plan-memory"
         raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
     try:
-        _Emitter(programs[0], ctx, debug_info).emit(stream)
+        with paused_collection():
+            _Emitter(programs[0], ctx, debug_info).emit(stream)
     except FormatError as error:
         raise DiagnosticError(programs[0], f"the program does not fit its format: {error}") from None
 

@@ -211,7 +211,8 @@ class PassManager:
                     and each.numbers_origins
                     and any(later.may_refuse for later in passes[index + 1 :])
                 ):
-                    checkpoint = _Checkpoint(self.ctx, index, module.clone())
+                    with paused_collection():
+                        checkpoint = _Checkpoint(self.ctx, index, module.clone())
                 try:
                     self._run_one(each, module)
                     index += 1
