@@ -19,9 +19,6 @@ BlobData = np.ndarray | bytes | bytearray | memoryview | mmap.mmap
 CHUNK_BYTES = 1 << 20
 """Upper bound of one streamed chunk, where the data is not contiguous and has to be gathered."""
 
-COMPARED_BYTES = 1 << 12
-"""How much of two blobs is compared before they are hashed."""
-
 
 @dataclass
 class _Blob:
@@ -128,11 +125,16 @@ def _equal(a: _Blob, b: _Blob) -> bool:
     same_memory = a.array.__array_interface__["data"] == b.array.__array_interface__["data"]
     if same_memory and a.array.strides == b.array.strides and a.array.shape == b.array.shape:
         return True
-    return _begin_alike(a.array, b.array) and _digest(a) == _digest(b)
+    if a.array.shape == b.array.shape and a.array.itemsize == b.array.itemsize:
+        return _same_bytes(np.atleast_1d(a.array), np.atleast_1d(b.array))
+    return _digest(a) == _digest(b)
 
 
-def _begin_alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the first bytes are the same: where they are not, and mostly they are not, no digest is needed."""
-    first, second = next(_chunks(a), memoryview(b"")), next(_chunks(b), memoryview(b""))
-    length = min(len(first), len(second), COMPARED_BYTES)
-    return first[:length] == second[:length]
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape hold the same bytes: many times faster than two digests, also where they do."""
+    rows = max(1, CHUNK_BYTES * len(a) // max(1, a.nbytes))
+    for start in range(0, len(a), rows):
+        x, y = (np.ascontiguousarray(each[start : start + rows]).reshape(-1).view(np.uint8) for each in (a, b))
+        if not np.array_equal(x, y):
+            return False
+    return True
