@@ -144,18 +144,23 @@ class NodeOp(IRDLOperation, ABC):
 
     def signature(self) -> Signature:
         """The row of `signatures` that this op is; VerifyException if it is none of them."""
-        definition = self.get_irdl_definition()
-        operands: list[SSAValue | None] = []
-        for name, _ in definition.operands:
-            value: SSAValue | Sequence[SSAValue] | None = getattr(self, name)
-            operands += [value] if value is None or isinstance(value, SSAValue) else list(value)
-        form = tuple(None if value is None else datatype_of(element_type(value)) for value in operands)
-        results = tuple(datatype_of(element_type(value)) for value in self.results)
-        for signature in signatures_of(type(self), self.member_key):
-            if signature.operands == form and signature.results == results:
-                return signature
+        operands = tuple(None if value is None else element_type(value) for value in self.operands_in_places())
+        results = tuple(element_type(value) for value in self.results)
+        if (signature := matching_signature(type(self), self.member_key, operands, results)) is not None:
+            return signature
         types = ", ".join(map(str, self.element_types()))
         raise VerifyException(f"XNNPACK does not compute it on {types} together")
+
+    def operands_in_places(self) -> Sequence[SSAValue | None]:
+        """The operands, None in the place of an optional one that is absent."""
+        definitions = self.get_irdl_definition().operands
+        if len(self.operands) == len(definitions):
+            return self.operands
+        operands: list[SSAValue | None] = []
+        for name, _ in definitions:
+            value: SSAValue | Sequence[SSAValue] | None = getattr(self, name)
+            operands += [value] if value is None or isinstance(value, SSAValue) else list(value)
+        return operands
 
     def verify_(self) -> None:
         for name in self.attributes:
@@ -265,6 +270,16 @@ class WeightedOp(BoundedOp, ABC):
 def signatures_of(op: type[NodeOp], key: str | int | None) -> tuple[Signature, ...]:
     """`op.signatures(key)`, which are made once."""
     return op.signatures(key)
+
+
+@lru_cache(maxsize=4096)
+def matching_signature(
+    op: type[NodeOp], key: str | int | None, operands: tuple[Attribute | None, ...], results: tuple[Attribute, ...]
+) -> Signature | None:
+    """The signature that these element types have, if there is one."""
+    form = tuple(None if element is None else datatype_of(element) for element in operands)
+    outputs = tuple(map(datatype_of, results))
+    return next((each for each in signatures_of(op, key) if (each.operands, each.results) == (form, outputs)), None)
 
 
 def shape_of(value: SSAValue) -> Shape:
