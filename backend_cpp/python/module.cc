@@ -38,7 +38,14 @@ struct StatusError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-[[noreturn]] void Raise(const Status& status) { throw StatusError(status.message()); }
+struct CancelledError : StatusError {
+  using StatusError::StatusError;
+};
+
+[[noreturn]] void Raise(const Status& status) {
+  if (status.code() == Code::kCancelled) throw CancelledError(status.message());
+  throw StatusError(status.message());
+}
 
 void Check(Status status) {
   if (!status.ok()) Raise(status);
@@ -315,13 +322,7 @@ class PyMethod {
       Raise(Fail(Code::kInvalidArgument, "method '", method_->name(), "' takes ",
                  method_->num_inputs(), " inputs, and ", inputs.size(), " were given"));
     }
-    // A second thread waits for the first one's execution, which holds `busy_` but not the
-    // interpreter's lock.
-    std::unique_lock<std::mutex> busy(busy_, std::defer_lock);
-    {
-      const py::gil_scoped_release released;
-      busy.lock();
-    }
+    const std::unique_lock<std::mutex> busy = WaitForOthers();
     for (size_t i = 0; i < inputs.size(); ++i) SetInput(i, inputs[i]);
     Status status;
     py::object profiled = py::none();
@@ -340,12 +341,53 @@ class PyMethod {
     }
     Check(std::move(status));
     py::list outputs;
-    for (size_t i = 0; i < method_->num_outputs(); ++i)
-      outputs.append(ToPython(method_->output(i)));
+    for (size_t i = 0; i < method_->num_outputs(); ++i) outputs.append(Output(i));
     return py::make_tuple(outputs, profiled);
   }
 
+  // Has output `index` left in `array`, contiguous and in memory order, or no longer for None.
+  // Whether it is written there in place.
+  bool BindOutput(size_t index, const py::object& array) {
+    const std::unique_lock<std::mutex> busy = WaitForOthers();
+    if (array.is_none()) {
+      Take(method_->BindOutput(index, nullptr, 0));
+      bound_.erase(index);
+      return false;
+    }
+    auto memory = array.cast<py::array>();
+    if ((memory.flags() & py::array::c_style) == 0 || !memory.writeable()) {
+      Raise(Fail(Code::kInternal, "output ", index, " is not writable and contiguous"));
+    }
+    void* data = memory.mutable_data();
+    const auto binding =
+        Take(method_->BindOutput(index, data, static_cast<size_t>(memory.nbytes())));
+    bound_[index] = std::move(memory);
+    return binding == xir::Method::Binding::kInPlace;
+  }
+
+  void Cancel() { method_->Cancel(); }
+
  private:
+  // A second thread waits for the first one's execution, which holds `busy_` but not the
+  // interpreter's lock.
+  std::unique_lock<std::mutex> WaitForOthers() {
+    std::unique_lock<std::mutex> busy(busy_, std::defer_lock);
+    const py::gil_scoped_release released;
+    busy.lock();
+    return busy;
+  }
+
+  // One that is bound is a view of the caller's memory, which it keeps alive.
+  py::object Output(size_t index) const {
+    const Value& value = method_->output(index);
+    const auto found = bound_.find(index);
+    if (found == bound_.end()) return ToPython(value);
+    const auto& tensor = *value.get<Tensor>();
+    const py::array view(py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor),
+                         found->second.data(), found->second);
+    return py::make_tuple(view, static_cast<int>(tensor.dtype), DimOrder(tensor));
+  }
+
   void SetInput(size_t index, const py::handle& given) {
     if (py::isinstance<py::bool_>(given))
       return Check(method_->SetInput(index, given.cast<bool>()));
@@ -364,6 +406,7 @@ class PyMethod {
   }
 
   std::mutex busy_;
+  std::unordered_map<size_t, py::array> bound_;
   std::unique_ptr<xir::Method> method_;
 };
 
@@ -468,11 +511,15 @@ py::object CheckGraph(const py::bytes& flatbuffer, size_t constant_bytes,
 
 PYBIND11_MODULE(_native, m) {
   m.doc() = "The C++ runtime; use xir.runtime.";
-  py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError).attr("__module__") =
+  auto& error = py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError);
+  error.attr("__module__") = "xir.runtime";
+  py::register_exception<CancelledError>(m, "XirCancelledError", error).attr("__module__") =
       "xir.runtime";
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
-      .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"));
+      .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"))
+      .def("bind_output", &PyMethod::BindOutput, py::arg("index"), py::arg("array"))
+      .def("cancel", &PyMethod::Cancel);
   py::class_<xir::Profile>(m, "Profile")
       .def_readonly("method", &xir::Profile::method)
       .def_readonly("duration", &xir::Profile::duration)

@@ -6,7 +6,7 @@
 The work is done by the C++ runtime (`backend_cpp/`); operators that it has no kernel for run through torch.
 """
 
-from xir.runtime._native import XirRuntimeError
+from xir.runtime._native import XirCancelledError, XirRuntimeError
 from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
     Method,
@@ -29,6 +29,7 @@ __all__ = [
     "Program",
     "Runtime",
     "ValueInfo",
+    "XirCancelledError",
     "XirRuntimeError",
     "manual_seed",
     "portable_kernels",

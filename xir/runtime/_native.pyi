@@ -18,6 +18,7 @@ KernelFinder: TypeAlias = Callable[[str], Kernel | None]
 Output: TypeAlias = tuple[np.ndarray[Any, Any], int, tuple[int, ...]] | int | bool | float | str | None
 
 class XirRuntimeError(RuntimeError): ...
+class XirCancelledError(XirRuntimeError): ...
 
 class Profile:
     @property
@@ -33,6 +34,8 @@ class Method:
     def execute(
         self, inputs: list[int | bool | float | tuple[Array, tuple[int, ...]]], *, profile: bool
     ) -> tuple[list[Output], Profile | None]: ...
+    def bind_output(self, index: int, array: Array | None) -> bool: ...
+    def cancel(self) -> None: ...
 
 class Program:
     @property

@@ -67,6 +67,33 @@ def torch_from_physical(array: Array, number: int, dim_order: Sequence[int]) -> 
     return tensor.permute(*inverse(dim_order))
 
 
+def bound_output(value: object, info: dict[str, Any], index: int) -> Array:
+    """Memory of the caller's for an output, as the runtime takes it: the elements in memory order, never a copy."""
+    shape, dim_order = tuple(info["shape"]), info["dim_order"]
+    if is_torch_tensor(value):
+        tensor: torch.Tensor = value  # pyright: ignore[reportAssignmentType]
+        given, dtype, given_shape = torch_number(tensor.dtype), tensor.dtype, tuple(tensor.shape)
+    elif isinstance(value, np.ndarray):
+        given, dtype, given_shape = NUMPY_NUMBERS.get(value.dtype), value.dtype, value.shape
+    else:
+        raise XirRuntimeError(f"output {index} is a tensor, and a {type(value).__name__} was given")
+    if given != info["dtype"]:
+        named = str(dtype).removeprefix("torch.")
+        raise XirRuntimeError(f"output {index} is {info['dtype_name']}, and memory for {named} was given")
+    if given_shape != shape:
+        raise XirRuntimeError(f"output {index} has shape {list(shape)}, and memory of {list(given_shape)} was given")
+    if isinstance(value, np.ndarray):
+        array, begin = np.ascontiguousarray(value.transpose(dim_order)), value.ctypes.data
+    else:
+        array = physical_from_torch(value, dim_order)  # pyright: ignore[reportArgumentType]
+        begin = value.data_ptr()  # pyright: ignore[reportAttributeAccessIssue]
+    if array.size > 0 and array.ctypes.data != begin:
+        raise XirRuntimeError(f"output {index} lies in memory in the order {list(dim_order)}; other memory was given")
+    if not array.flags.writeable:
+        raise XirRuntimeError(f"the memory given for output {index} is read-only")
+    return array
+
+
 def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array, tuple[int, ...]]:
     """One input as the runtime takes it: (elements in memory order, logical shape)."""
     dim_order: tuple[int, ...] = info["dim_order"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xir.runtime import _native
-from xir.runtime.convert import inverse, tensor_input, torch_from_physical
+from xir.runtime.convert import bound_output, inverse, tensor_input, torch_from_physical
 from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
 from xir.runtime.library import library_paths
@@ -75,10 +75,11 @@ class Method:
     that are to run at once load an instance each. They share the packed weights.
     """
 
-    def __init__(self, native: _native.Method, metadata: MethodMetadata, inputs: list[dict[str, Any]]):
+    def __init__(self, native: _native.Method, info: dict[str, Any]):
         self._native = native
-        self._metadata = metadata
-        self._inputs = inputs
+        self._metadata = _metadata(info)
+        self._inputs: list[dict[str, Any]] = info["inputs"]
+        self._outputs: list[dict[str, Any]] = info["outputs"]
         self._profile: Profile | None = None
 
     @property
@@ -87,12 +88,13 @@ class Method:
         return self._metadata
 
     def execute(self, inputs: Sequence[Any], *, profile: bool = False) -> list[Any]:
-        """Run the method and answer its outputs, each in memory of its own. With `profile`, `profile()` has its times.
+        """Run the method and answer its outputs, each in memory of its own unless memory was bound to it. With
+        `profile`, `profile()` has its times.
 
         Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
         where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
         inputs and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not
-        fit.
+        fit, and XirCancelledError where `cancel` stopped it.
         """
         if len(inputs) != len(self._inputs):
             raise _native.XirRuntimeError(
@@ -108,6 +110,27 @@ class Method:
         if profiled is not None:
             self._profile = Profile([profiled])
         return [_output(value, as_numpy) for value in outputs]
+
+    def bind_output(self, index: int, out: Any) -> bool:
+        """Have this and all later executions leave output `index` in the memory of `out`; None undoes it.
+
+        `out` is a torch tensor or a NumPy array of the output's dtype and shape (the largest one where it is dynamic)
+        that lies in memory in the output's dimension order. `execute` then answers a view of it. Answers whether the
+        operator that computes the output writes there; otherwise each execution copies. Raises XirRuntimeError for
+        memory that does not fit.
+        """
+        if not 0 <= index < len(self._outputs):
+            raise _native.XirRuntimeError(f"output {index} of {len(self._outputs)} does not exist")
+        info = self._outputs[index]
+        if info["kind"] != "tensor":
+            raise _native.XirRuntimeError(f"output {index} is a {info['kind']}, not a tensor")
+        return self._native.bind_output(index, None if out is None else bound_output(out, info, index))
+
+    def cancel(self) -> None:
+        """Stop the execution that is under way in another thread between two instructions, or, if there is none, the
+        next one. A delegate is one instruction. That execution raises XirCancelledError, and the request is done with.
+        """
+        self._native.cancel()
 
     def profile(self) -> Profile:
         """Where the last execution with `profile=True` spent its time. Raises XirRuntimeError if there was none."""
@@ -150,7 +173,7 @@ class Program:
         Raises XirRuntimeError where it cannot run here.
         """
         info = self._native.metadata(name)
-        return Method(self._native.load_method(name), _metadata(info), info["inputs"])
+        return Method(self._native.load_method(name), info)
 
 
 class Runtime:

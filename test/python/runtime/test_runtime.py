@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from xir.runtime import Method, Program, Runtime, XirRuntimeError
+from xir.runtime import Method, Program, Runtime, XirCancelledError, XirRuntimeError
 
 GOLDEN = Path(__file__).parents[3] / "backend_cpp" / "tests" / "data"
 IMAGE = np.load(GOLDEN / "stock_small.input_0.npy")
@@ -111,6 +111,75 @@ def test_dynamic_shapes():
         out, plus_one = method.execute([x[:rows]])
         torch.testing.assert_close(out, expected[:rows])
         torch.testing.assert_close(plus_one, x[:rows] + 1)
+
+
+def test_bound_outputs_are_the_callers_memory():
+    method = load("stock_small.pte")
+    out = np.full_like(EXPECTED, np.nan)
+    method.bind_output(0, out)
+    (answer,) = method.execute([IMAGE])
+    assert np.shares_memory(answer, out)
+    np.testing.assert_allclose(out, EXPECTED, rtol=1e-5, atol=1e-6)
+    other = torch.full(EXPECTED.shape, torch.nan)
+    method.bind_output(0, other)
+    kept = out.copy()
+    (answer,) = method.execute([torch.from_numpy(IMAGE * 3)])
+    assert answer.data_ptr() == other.data_ptr()
+    torch.testing.assert_close(other, load("stock_small.pte").execute([torch.from_numpy(IMAGE * 3)])[0])
+    np.testing.assert_array_equal(out, kept)
+    assert not method.bind_output(0, None)
+    (answer,) = method.execute([IMAGE])
+    assert not np.shares_memory(answer, other.numpy())
+
+
+def test_bound_memory_lives_as_long_as_it_is_written():
+    method = load("stock_small.pte")
+    method.bind_output(0, np.empty_like(EXPECTED))
+    answers = [method.execute([IMAGE * scale])[0] for scale in (3, 1)]
+    del method
+    for answer in answers:
+        np.testing.assert_allclose(answer, EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+def test_bound_outputs_of_dynamic_shapes():
+    method = load("stock_dynamic.pte")
+    x = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.input_0.npy"))
+    expected = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.output_0.npy"))
+    out = torch.empty(method.metadata.outputs[0].shape)
+    method.bind_output(0, out)
+    for rows in (5, 2):
+        answer, plus_one = method.execute([x[:rows]])
+        assert answer.data_ptr() == out.data_ptr()
+        torch.testing.assert_close(answer, expected[:rows])
+        torch.testing.assert_close(plus_one, x[:rows] + 1)
+
+
+def test_memory_that_no_output_fits():
+    method = load("stock_small.pte")
+    columns = np.empty((EXPECTED.shape[1], EXPECTED.shape[0] * 2), np.float32).T[::2]
+    read_only = np.empty_like(EXPECTED)
+    read_only.flags.writeable = False
+    for index, out, message in [
+        (1, np.empty_like(EXPECTED), "output 1 of 1 does not exist"),
+        (-1, np.empty_like(EXPECTED), "output -1 of 1 does not exist"),
+        (0, EXPECTED.astype(np.float64), "output 0 is float32, and memory for float64 was given"),
+        (0, EXPECTED.T.copy(), "was given"),
+        (0, columns, "lies in memory in the order"),
+        (0, read_only, "is read-only"),
+        (0, 3.0, "output 0 is a tensor, and a float was given"),
+    ]:
+        with pytest.raises(XirRuntimeError) as error:
+            method.bind_output(index, out)
+        assert message in str(error.value)
+
+
+def test_cancel():
+    method = load("stock_small.pte")
+    method.cancel()
+    with pytest.raises(XirCancelledError, match="cancelled before instruction 0"):
+        method.execute([IMAGE])
+    (out,) = method.execute([IMAGE])
+    np.testing.assert_allclose(out, EXPECTED, rtol=1e-5, atol=1e-6)
 
 
 def test_calls_from_several_threads():
