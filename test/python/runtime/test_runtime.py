@@ -145,7 +145,9 @@ def test_bound_outputs_of_dynamic_shapes():
     method = load("stock_dynamic.pte")
     x = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.input_0.npy"))
     expected = torch.from_numpy(np.load(GOLDEN / "stock_dynamic.output_0.npy"))
-    out = torch.empty(method.metadata.outputs[0].shape)
+    shape = method.metadata.outputs[0].shape
+    assert shape is not None
+    out = torch.empty(shape)
     method.bind_output(0, out)
     for rows in (5, 2):
         answer, plus_one = method.execute([x[:rows]])
