@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from op_database.samples import Sample, seed
 from xir import runtime
-from xir.api import XnnpackPartitioner, to_edge
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.ir.diagnostics import DiagnosticError
 
 TOLERANCE = 1e-5
@@ -46,6 +46,7 @@ class Kind(StrEnum):
     DELEGATE = "delegate"
     KERNELS = "kernels"
     TORCH = "torch"
+    EDGE = "edge of XNNPACK"
     UNCOMPARED = "uncompared"
     REFUSED = "refused"
     NOT_EXPORTED = "not exported"
@@ -61,6 +62,8 @@ MEANING = {
     Kind.DELEGATE: "right, all of it in one delegate",
     Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute",
     Kind.TORCH: "right, with kernels that torch lends the Python runtime",
+    Kind.EDGE: "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
+    "[XNNPACK's edges](../rationale.md#compositions)",
     Kind.UNCOMPARED: "runs, with the right shapes and types; its numbers are others each time",
     Kind.REFUSED: "a diagnostic of the compiler, at the operator's place in the program",
     Kind.NOT_EXPORTED: "an error of torch's own, in eager or in `torch.export`",
@@ -101,8 +104,7 @@ def outcome_of(name: str, sample: Sample) -> Outcome:
 def compiled_outcome(name: str, sample: Sample, expected: list[Any], exported: ExportedProgram) -> Outcome:
     """Compile and run an exported sample."""
     try:
-        program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
-        method = runtime.Runtime.get().load_program(program.buffer, threads=1).load_method()
+        method = loaded(to_edge(exported).to_backend(XnnpackPartitioner()))
         results = method.execute(list(sample.copies()))
     except DiagnosticError as error:
         located = error.diagnostic.location != UNKNOWN_LOC
@@ -116,7 +118,11 @@ def compiled_outcome(name: str, sample: Sample, expected: list[Any], exported: E
         difference = compare_types(results, expected)
         return Outcome(Kind.WRONG, difference) if difference else Outcome(Kind.UNCOMPARED, reason)
     if difference:
-        difference = compare(results, expected, References.of(sample))
+        references = References.of(sample)
+        difference = compare(results, expected, references)
+        if difference and is_edge(results, expected):
+            portable = loaded(to_edge(exported)).execute(list(sample.copies()))
+            return Outcome(Kind.WRONG if compare(portable, expected, references) else Kind.EDGE, difference)
     if difference:
         return Outcome(Kind.WRONG, difference)
     metadata = method.metadata
@@ -124,6 +130,21 @@ def compiled_outcome(name: str, sample: Sample, expected: list[Any], exported: E
         return Outcome(Kind.TORCH, ", ".join(sorted(set(metadata.kernel_names) - runtime.portable_kernels())))
     whole = metadata.num_delegates == 1 and not metadata.kernel_names
     return Outcome(Kind.DELEGATE if whole else Kind.KERNELS)
+
+
+def loaded(program: EdgeProgram) -> runtime.Method:
+    """A program's method in the runtime."""
+    return runtime.Runtime.get().load_program(program.to_executorch().buffer, threads=1).load_method()
+
+
+def is_edge(results: list[Any], expected: list[Any]) -> bool:
+    """Whether results differ from the expected ones only where either is infinite or NaN."""
+    if compare_types(results, expected):
+        return False
+    pairs = [(torch.as_tensor(got), torch.as_tensor(want)) for got, want in zip(results, expected, strict=True)]
+    finite = [got.isfinite() & want.isfinite() for got, want in pairs]
+    kept = [[torch.where(where, each[i], 0) for each, where in zip(pairs, finite, strict=True)] for i in (0, 1)]
+    return not compare(*kept, None)
 
 
 def why_arbitrary(exported: ExportedProgram) -> str:

@@ -15,7 +15,7 @@ HEADER = (
     "<!-- Written by `make op-database`, which takes the whole database through the compiler and the runtime. -->\n\n"
 )
 
-REASONS = (Kind.REFUSED, Kind.UNCOMPARED, Kind.NOT_EXPORTED)
+REASONS = (Kind.EDGE, Kind.REFUSED, Kind.UNCOMPARED, Kind.NOT_EXPORTED)
 """The outcomes whose reasons have a table."""
 
 SHOWN = 8

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from op_database.outcome import FAULTS, Kind, Outcome, compare, outcome_of
+from op_database.outcome import FAULTS, Kind, Outcome, compare, is_edge, outcome_of
 from op_database.page import page
 from op_database.run import Records, path_of, read, run, write
 from op_database.samples import Call, Sample, operators, samples
@@ -56,6 +56,13 @@ def test_samples_are_the_same_each_time() -> None:
 )
 def test_outcomes(function: object, kind: Kind) -> None:
     assert outcome_of("function", sample_of(function, torch.rand(5))).kind is kind
+
+
+def test_edges_are_where_a_result_is_not_finite() -> None:
+    x = torch.tensor([1.0, 2.0, float("inf")])
+    assert is_edge([torch.tensor([1.0, 2.0, 3.0])], [x])
+    assert not is_edge([torch.tensor([1.0, 3.0, float("inf")])], [x])
+    assert not is_edge([x.double()], [x])
 
 
 def test_wrong_results_are_told() -> None:
