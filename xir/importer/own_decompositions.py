@@ -271,3 +271,23 @@ def max_pool3d(
     lines = planes.reshape(-1, 1, depth, rows * columns)
     lines = aten.max_pool2d(lines, [size, 1], [step, 1], [border, 0], [distance, 1], ceil_mode)
     return lines.reshape(*outer, lines.shape[2], rows, columns)
+
+
+@decomposes(aten.embedding_bag.padding_idx)
+def embedding_bag(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: torch.Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    """The offset at the end is the number of indices: with it torch infers wrong shapes of unused results."""
+    offsets = offsets[:-1] if include_last_offset else offsets
+    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    return aten._embedding_bag_forward_only(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
+    )

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch.export import Dim
+from torch.nn.functional import embedding_bag
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 
 from xir.dialects import edge
@@ -268,6 +270,16 @@ def test_out_variant_is_none_that_changes_an_operand() -> None:
     )
     (op,) = [op for op in program.walk() if isinstance(op, edge.OpaqueOp)]
     assert op.out_kernel == "aten::_native_batch_norm_legit.no_stats_out"
+
+
+@pytest.mark.parametrize("padding_idx", [None, 1, -1])
+def test_offsets_of_bags(padding_idx: int | None) -> None:
+    """torch infers wrong shapes of results that nobody asks for where the last offset is the number of indices."""
+    weight, indices, offsets = torch.randn(5, 3), torch.tensor([1, 4, 4, 0, 2]), torch.tensor([0, 2, 5])
+    bags = partial(embedding_bag, mode="mean", include_last_offset=True, padding_idx=padding_idx)
+    module = check(lambda i, w, o: bags(i, w, o), indices, weight, offsets)
+    (op,) = [op for op in module.walk() if isinstance(op, edge.OpaqueOp)]
+    assert op.results[2].type == TensorType(i64, [2])
 
 
 def test_decompositions_with_named_results() -> None:

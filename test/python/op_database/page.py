@@ -68,7 +68,7 @@ def reasons(kind: Kind, found: Mapping[str, Records]) -> list[str]:
         (reason, str(count), some(list(operators[reason]), None if kind is Kind.UNCOMPARED else SHOWN))
         for reason, count in sorted(samples.items(), key=lambda item: (-item[1], item[0]))
     )
-    return [f"## {str(kind).capitalize()}", "", *table(("reason", "samples", "operators"), listed)]
+    return [f"## {kind[0].upper() + kind[1:]}", "", *table(("reason", "samples", "operators"), listed)]
 
 
 def general(outcome: Outcome) -> str:
