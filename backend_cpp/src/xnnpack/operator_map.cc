@@ -22,106 +22,6 @@ constexpr std::string_view kTable = "Invalid Unary Op";
 // An operator's name without what it computes on: "Convolution" of "Convolution (NHWC, F32) IGEMM".
 std::string_view KindOf(std::string_view name) { return name.substr(0, name.find(" (")); }
 
-Kinds KindsOf(xnn_unary_operator op) {
-  switch (op) {
-    case xnn_unary_abs:
-      return {"Abs", kTable};
-    case xnn_unary_approxgelu:
-      return {"ApproxGELU", kTable};
-    case xnn_unary_bankers_rounding:
-      return {"Bankders Rounding", kTable};  // as XNNPACK spells it
-    case xnn_unary_ceiling:
-      return {"Ceiling", kTable};
-    case xnn_unary_cosine:
-      return {"Cosine", kTable};
-    case xnn_unary_exp:
-      return {"Exp", kTable};
-    case xnn_unary_floor:
-      return {"Floor", kTable};
-    case xnn_unary_gelu:
-      return {"GELU", kTable};
-    case xnn_unary_hardswish:
-      return {"HardSwish", kTable};
-    case xnn_unary_log:
-      return {"Log", kTable};
-    case xnn_unary_negate:
-      return {"Negate", kTable};
-    case xnn_unary_reciprocal_square_root:
-      return {"Reciprocal Square Root", kTable};
-    case xnn_unary_sigmoid:
-      return {"Sigmoid", kTable};
-    case xnn_unary_sine:
-      return {"Sine", kTable};
-    case xnn_unary_square_root:
-      return {"Square Root", kTable};
-    case xnn_unary_square:
-      return {"Square", kTable};
-    case xnn_unary_tanh:
-      return {"TanH", kTable};
-    case xnn_unary_bitwise_not:
-      return {"Bitwise Not"};
-    case xnn_unary_sign:
-      return {"Sign", kTable};
-    default:
-      return {};
-  }
-}
-
-Kinds KindsOf(xnn_binary_operator op) {
-  switch (op) {
-    case xnn_binary_add:
-      return {"Add", kTable};
-    case xnn_binary_subtract:
-      return {"Subtract", kTable};
-    case xnn_binary_multiply:
-      return {"Multiply", "Square", kTable};
-    case xnn_binary_divide:
-      return {"Divide", kTable};
-    case xnn_binary_maximum:
-      return {"Maximum", "Clamp", "Copy", kTable};
-    case xnn_binary_minimum:
-      return {"Minimum", "Clamp", "Copy", kTable};
-    case xnn_binary_squared_difference:
-      return {"Squared Difference", kTable};
-    case xnn_binary_prelu:
-      return {"PReLU", kTable};
-    case xnn_binary_modulus:
-      return {"Modulus", kTable};
-    case xnn_binary_atan2:
-      return {"ATan2", kTable};
-    case xnn_binary_pow:
-      return {"Power", kTable};
-    case xnn_binary_bitwise_and:
-      return {"Bitwise And"};
-    case xnn_binary_bitwise_or:
-      return {"Bitwise Or"};
-    case xnn_binary_bitwise_xor:
-      return {"Bitwise Xor"};
-    default:
-      return {};
-  }
-}
-
-// "Normalize" is XNNPACK's name for a sum of squares.
-Kinds KindsOf(xnn_reduce_operator op) {
-  switch (op) {
-    case xnn_reduce_max:
-      return {"Reduce Max"};
-    case xnn_reduce_mean:
-      return {"Mean", "Mean Squared"};
-    case xnn_reduce_mean_squared:
-      return {"Mean Squared"};
-    case xnn_reduce_min:
-      return {"Reduce Min"};
-    case xnn_reduce_sum:
-      return {"Sum", "Normalize"};
-    case xnn_reduce_sum_squared:
-      return {"Normalize"};
-    default:
-      return {};
-  }
-}
-
 const Kinds kFullyConnected = {"Fully Connected", "Dynamic Fully Connected"};
 const Kinds kSoftmax = {"Softmax"};
 const Kinds kStaticTranspose = {"Transpose"};
@@ -152,15 +52,10 @@ const Kinds kCopy = {"Copy"};
 Kinds KindsOf(graph::XNodeUnion node) {
   using graph::XNodeUnion;
   switch (node) {
-#define XIR_UNARY(name, op)   \
-  case XNodeUnion::XNN##name: \
-    return KindsOf(op);
-#define XIR_BINARY(name, op)  \
-  case XNodeUnion::XNN##name: \
-    return KindsOf(op);
-#define XIR_REDUCE(name, op)  \
-  case XNodeUnion::XNN##name: \
-    return KindsOf(op);
+#include "xnnpack/operator_names.inc"
+#define XIR_UNARY(name, op)
+#define XIR_BINARY(name, op)
+#define XIR_REDUCE(name, op)
 #define XIR_NODE(name)        \
   case XNodeUnion::XNN##name: \
     return k##name;

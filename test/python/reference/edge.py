@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from xir.dialects import edge
 from xir.importer.dtypes import ELEMENT_TYPES, numpy_view
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
+from xir.transforms.analysis import calls
+
+DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -63,3 +66,22 @@ def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) 
     block.add_ops([op, ReturnOp(*returned)])
     types = ([arg.type for arg in block.args], [value.type for value in returned])
     return Call(ModuleOp([FuncOp("forward", types, Region(block))]), ctx, tuple(inputs), op)
+
+
+def sampled(sample: calls.Call, float_type: Attribute = f32) -> dict[str, Any]:
+    """The arguments of a rule's sample, with positive numbers in its tensors, fp32 ones of another type."""
+    generator = torch.Generator().manual_seed(21)
+
+    def filled(value: Any) -> Any:
+        match value:
+            case calls.TensorArgument(shape, element):
+                numbers = torch.rand(shape, generator=generator) * 3 + 0.5
+                return numbers.to(DTYPES[calls.typed(element, float_type)])
+            case calls.ConstantArgument(array, element):
+                return Const(torch.as_tensor(array).to(DTYPES[calls.typed(element, float_type)]))
+            case list():
+                return [filled(each) for each in cast("list[Any]", value)]
+            case _:
+                return value
+
+    return {name: filled(value) for name, value in sample.args.items()}

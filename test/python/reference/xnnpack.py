@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from xir.dialects import xnnpack
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack import kinds
 from xir.dialects.xnnpack.base import element_type, ints
-from xir.importer.interpreter import run_op
+from xir.importer.interpreter import aten_operator, run_op
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 
@@ -31,39 +32,24 @@ DTYPES: dict[type[Attribute], torch.dtype] = {
     IntegerType: torch.int32,
 }
 
+
+def aten_functions(rows: Sequence[kinds.Kind]) -> dict[str, Callable[..., Tensor]]:
+    """What the kinds compute that mean exactly one ATen op."""
+    return {row.kind: aten_operator(edge.OPS[row.edge[0]].row.schema) for row in rows if row.edge}
+
+
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
-    "abs": torch.abs,
+    **aten_functions(kinds.UNARY),
     "approxgelu": lambda x: F.gelu(x, approximate="tanh"),
-    "bitwise_not": torch.bitwise_not,
     "bankers_rounding": torch.round,
-    "ceiling": torch.ceil,
-    "cosine": torch.cos,
-    "exp": torch.exp,
-    "floor": torch.floor,
     "gelu": F.gelu,
-    "hardswish": lambda x: x * (x + 3).clamp(0, 6) / 6,
-    "log": torch.log,
-    "negate": torch.neg,
-    "reciprocal_square_root": lambda x: 1 / torch.sqrt(x),
-    "sigmoid": torch.sigmoid,
     "sign": torch.sign,
-    "sine": torch.sin,
-    "square": lambda x: x * x,
-    "square_root": torch.sqrt,
-    "tanh": torch.tanh,
 }
 
 BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    **aten_functions(kinds.BINARY),
     "add": torch.add,
-    "atan2": torch.atan2,
-    "bitwise_and": torch.bitwise_and,
-    "bitwise_or": torch.bitwise_or,
-    "bitwise_xor": torch.bitwise_xor,
-    "divide": torch.div,
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
     "modulus": torch.fmod,
-    "multiply": torch.mul,
     "pow": torch.pow,
     "prelu": lambda x, slope: torch.where(x > 0, x, x * slope),
     "squared_difference": lambda x, y: (x - y) ** 2,

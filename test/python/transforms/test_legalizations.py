@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
-from reference.edge import Call, Const, call
+from reference.edge import Call, Const, call, sampled
 from reference.xnnpack import BINARY, REDUCE, UNARY, run_module
 from xdsl.dialects.builtin import ModuleOp, f32, i32
 from xdsl.ir import Attribute
@@ -19,6 +19,7 @@ from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack import kinds
+from xir.dialects.xnnpack.wire import FIRST_XIR_TAG
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
@@ -50,6 +51,9 @@ def c(*shape: int) -> Const:
 def cp(*shape: int) -> Const:
     return Const(p(*shape))
 
+
+QUANTISATION = QUANTISE | DEQUANTISE
+"""Conversions from and to integers, which `test_quantised.py` puts around the others."""
 
 Target = Literal["executorch", "xir"]
 Case = tuple[str, dict[str, Any], "Sequence[int] | None"]
@@ -568,6 +572,26 @@ XIR_CASES: list[Case] = [
 """Calls that become nodes which stock ExecuTorch lacks."""
 
 
+OF_INTEGERS = {name for row in (*kinds.UNARY, *kinds.BINARY) if row.elements == "integer" for name in row.edge}
+
+
+def samples_without(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
+    """The samples of the rules that no case calls, as cases."""
+    known = {name for name, _, _ in cases}
+    return [
+        (name, sampled(sample, i32 if name in OF_INTEGERS else f32), sample.used)
+        for name in sorted(set(names) - known)
+        for sample in samples_of(name)
+    ]
+
+
+OF_XIR = {name for row in (*kinds.UNARY, *kinds.BINARY) if row.tag >= FIRST_XIR_TAG for name in row.edge}
+"""The ops that mean exactly a node which stock ExecuTorch lacks."""
+
+CASES.extend(samples_without(CASES + XIR_CASES, RULES.keys() - QUANTISATION - OF_XIR))
+XIR_CASES.extend(samples_without(XIR_CASES, OF_XIR))
+
+
 def case_name(value: object) -> str:
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
@@ -696,11 +720,11 @@ def test_mixed_types(name: str, args: dict[str, Any], only: Sequence[int] | None
         torch.testing.assert_close(results, expected)
 
 
-QUANTISATION = QUANTISE | DEQUANTISE
-"""Conversions from and to integers, which `test_quantised.py` puts around the others."""
-
-
-def test_every_rule_has_a_case() -> None:
+def test_a_rule_without_a_case_is_tried_with_its_samples() -> None:
+    assert [name for name, _, _ in samples_without([], ["edge.cos", "edge.max_pool1d"])] == [
+        "edge.cos",
+        "edge.max_pool1d",
+    ]
     assert RULES.keys() - QUANTISATION == {name for name, _, _ in (*CASES, *XIR_CASES)}
 
 

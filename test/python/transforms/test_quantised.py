@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
-from reference.edge import Call, Const, call
+from reference.edge import Call, Const, call, sampled
 from reference.xnnpack import run_module
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -27,6 +27,7 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations.samples import samples_of
 
 MAX_CHAIN = 10
 """The most nodes that XNNPACK makes one table of."""
@@ -315,12 +316,15 @@ CASES: list[Case] = [
 ]
 
 
+CASES.extend(
+    (name, sampled(sample), sample.used)
+    for name in sorted(QUANTIZED.keys() - {name for name, _, _ in CASES})
+    for sample in samples_of(name)
+)
+
+
 @pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
 def test_an_op_between_conversions_is_nodes_on_integers(
     name: str, args: dict[str, Any], only: Sequence[int] | None
 ) -> None:
     check(name, quantised(name, args, only))
-
-
-def test_every_op_that_takes_part_has_a_case() -> None:
-    assert QUANTIZED.keys() == {name for name, _, _ in CASES}
