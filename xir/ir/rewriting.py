@@ -37,6 +37,16 @@ def rewrite_patterns(root: Operation, patterns: Iterable[RewritePattern], *, era
     return sweeps > 0
 
 
+def rewrite_once(block: Block, pattern: RewritePattern) -> None:
+    """Try a pattern on each op of a block once, in program order; not on the ops that it inserts.
+
+    For steps that have an order, each of which takes the block as the one before it left it.
+    """
+    for op in list(block.ops):
+        if op.parent is block:
+            pattern.match_and_rewrite(op, PatternRewriter(op))
+
+
 def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
     """Erase a block's ops of a kind that have no effect and whose results nobody uses, chains from their end."""
     for op in reversed(list(block.ops)):
