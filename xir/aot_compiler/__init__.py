@@ -1,0 +1,105 @@
+"""`xir-aot`, also `python -m xir.aot_compiler`: from a model to a `.pte` file, in one command."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir.aot_compiler.arguments import DTYPES, UsageError, parse_arguments, partitioner_of
+from xir.aot_compiler.quantization import quantize_program
+from xir.aot_compiler.results import print_results, python_only, summary, write
+from xir.aot_compiler.source import load
+from xir.models.zoo import ModelError
+from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.progress import step
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from xir.api import EdgeProgram, XnnpackPartitioner
+    from xir.quantizer import QuantReport
+    from xir.runtime.agreement import Agreement
+
+_PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}
+"""How a file's name calls what a quantised program computes on."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    try:
+        load_installed_plugins()
+        arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
+        options = parse_arguments(arguments)
+        return _compile(options, partitioner_of(options))
+    except (UsageError, ModelError, PluginError, OSError) as error:
+        print(f"xir-aot: error: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "torchao"):
+            raise
+        print(
+            f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
+        )
+        return 1
+
+
+def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None) -> int:
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+
+    quality: QuantReport | None = None
+    try:
+        name, program = load(options)
+        exact = program
+        if options.quantize is not None:
+            program, quality = quantize_program(options, program)
+        with step(f"Lowering {name}"):
+            edge = _lower(program, partitioner)
+            executorch = edge.to_executorch(debug_info=not options.strip_debug)
+        variant = "xnnpack" if options.delegate else "portable"
+        precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
+        path = options.output_dir / f"{name}_{variant}_{precision}.pte"
+        with step(f"Writing {path}"):
+            write(path, executorch.write_to_file)
+    except DiagnosticError as error:
+        print(error.diagnostic, file=sys.stderr)
+        return 1
+    except AlreadyReportedError:
+        return 1
+    size = f"{path.stat().st_size / 1e6:.2f} MB"
+    last_line = f"{path}: {size}, {summary(edge, options)}{python_only(executorch)}"
+    found = _test(path, exact) if options.test_after_export else None
+    if found is not None:
+        last_line += f"\n{path}: {found}"
+    print_results(options, edge, executorch, last_line, quality)
+    return 0 if found is None or math.isfinite(found.difference) else 1
+
+
+def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> EdgeProgram:
+    from xir.api import to_edge
+
+    edge = to_edge(program)
+    return edge if partitioner is None else edge.to_backend(partitioner)
+
+
+def _test(path: Path, program: ExportedProgram) -> Agreement:
+    """Run the file, and compare its outputs with those of the program as it was before quantisation."""
+    from xir.runtime import XirRuntimeError
+    from xir.runtime.agreement import agreement
+
+    try:
+        with step(f"Running {path}"):
+            return agreement(path, program)
+    except (XirRuntimeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _type_of(program: ExportedProgram) -> str:
+    """The name of the type that all floating-point weights have; fp32 if they differ or there are none."""
+    names = {
+        str(tensor.dtype).removeprefix("torch.") for tensor in program.state_dict.values() if tensor.is_floating_point()
+    }
+    return next((short for short, name in DTYPES.items() if names == {name}), "fp32")

@@ -1,0 +1,181 @@
+"""The command line of `xir-aot`: its arguments, and what goes together."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from xir.models.zoo import MODELS
+from xir.plugin_loading import PLUGIN_HELP
+from xir.transforms.registry import PassOption, describe
+
+if TYPE_CHECKING:
+    from xir.api import XnnpackPartitioner
+
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""What --dtype and file names call the element types -> torch's name."""
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is for the user."""
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = _ArgumentParser(
+        prog="xir-aot",
+        description="Compile a model to a .pte file, which is named after the model, and print the lowered program.",
+        allow_abbrev=False,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("-m", "--model_name", metavar="NAME", help=f"a model of the zoo: {', '.join(MODELS)}")
+    source.add_argument(
+        "--model",
+        metavar="FILE.py:FACTORY",
+        help="a function that returns (module, example inputs), or with torch.export's dynamic shapes behind them",
+    )
+    source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
+    parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="convert the model and its floating-point inputs to this type first (default: as they are)",
+    )
+    parser.add_argument(
+        "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
+    )
+    parser.add_argument("-d", "--delegate", action="store_true", help="run on XNNPACK what it can compute")
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print the ops outside the delegate, and those in float in a quantised one, by reason and line",
+    )
+    parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
+    parser.add_argument(
+        "-o", "--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one"
+    )
+    parser.add_argument(
+        "-t",
+        "--test_after_export",
+        action="store_true",
+        help="run the file, and tell how far its outputs are from PyTorch's on the example inputs",
+    )
+    parser.add_argument(
+        "--strip-debug",
+        action="store_true",
+        help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
+    )
+    parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    _add_quantization(parser)
+    delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
+    for option in _partition_options():
+        if option.type == "bool":
+            action = argparse.BooleanOptionalAction
+            delegation.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
+        else:
+            delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
+    delegation.add_argument(
+        "--cpu",
+        choices=("any", "x86"),
+        help="the processors that the file is for, where the fastest nodes differ; it runs on all (default: any)",
+    )
+    return parser
+
+
+def _add_quantization(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("quantisation", "What --quantize does; docs/quantization.md has examples.")
+    group.add_argument(
+        "-q",
+        "--quantize",
+        choices=("auto", "static", "dynamic", "int4"),
+        nargs="?",
+        const="auto",
+        help="compute on integers: int8 with calibrated (static) or run-time (dynamic) ranges of activations, or 4-bit "
+        "weights; auto, the default: what suits the zoo's model, static for others",
+    )
+    group.add_argument(
+        "--calibration",
+        metavar="FILE.py:FACTORY",
+        help="a function that returns an iterable of inputs; default: random ones for the zoo's models, the example "
+        "inputs for others",
+    )
+    group.add_argument(
+        "--group-size", metavar="N", help="inputs that share a 4-bit weight's scale, or 'channel' (default: 32)"
+    )
+    group.add_argument(
+        "--keep-float",
+        metavar="PATTERN",
+        action="append",
+        help="leave layers in float: a module's path, an operator such as aten.add, or a node's name; repeat for more",
+    )
+    group.add_argument(
+        "--min-sqnr", metavar="DB", type=float, help="leave the worst layers in float until the outputs are this good"
+    )
+    group.add_argument(
+        "--quant-report", action="store_true", help="print how far each layer is from the float program, worst first"
+    )
+    group.add_argument("--quant-report-json", metavar="FILE", help="write that table as JSON")
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options. UsageError for one that is wrong, or useless beside the others."""
+    options = _argument_parser().parse_args(arguments)
+    if options.weights and not options.model_name:
+        raise UsageError("--weights goes with --model_name")
+    if options.dtype and options.pt2:
+        raise UsageError("--dtype goes with a model; an exported program has the type it was exported in")
+    if options.max_batch is not None and options.pt2:
+        raise UsageError("--max-batch goes with a model; what is dynamic in an exported program was said at export")
+    if options.max_batch is not None and options.max_batch < 2:
+        raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
+    if (options.report or options.report_json) and not options.delegate:
+        raise UsageError("a report says what --delegate leaves out: give that as well")
+    _check_quantization(options)
+    return options
+
+
+def _check_quantization(options: argparse.Namespace) -> None:
+    names = ("calibration", "group_size", "keep_float", "min_sqnr", "quant_report", "quant_report_json")
+    given = [name for name in names if getattr(options, name) not in (None, False)]
+    if given and options.quantize is None:
+        raise UsageError(f"--{given[0].replace('_', '-')} says how to quantise: give --quantize as well")
+    if options.quantize is not None and options.dtype not in (None, "fp32"):
+        raise UsageError("--quantize takes float32 models: leave --dtype out")
+    if options.group_size is not None and options.quantize != "int4":
+        raise UsageError("--group-size goes with --quantize=int4")
+
+
+def _partition_options() -> Sequence[PassOption]:
+    """The options of `partition-xnnpack`, which are flags here."""
+    return describe("partition-xnnpack").options
+
+
+def partitioner_of(options: argparse.Namespace) -> XnnpackPartitioner | None:
+    """What --delegate and its options ask for; None without --delegate."""
+    flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partition_options()}
+    given = {
+        name: str(value).lower() if value in (True, False) else value
+        for name, value in flags.items()
+        if value is not None
+    }
+    if not options.delegate:
+        if options.cpu is not None:
+            given["cpu"] = options.cpu
+        if given:
+            raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
+        return None
+    from xir.api import XnnpackPartitioner
+    from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+
+    try:
+        partition = PartitionXnnpackPass.from_options(given)
+        return XnnpackPartitioner(**dataclasses.asdict(partition), cpu=options.cpu or "any")
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,91 @@
+"""What `--quantize` and its options ask of the quantizer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from xir.aot_compiler.arguments import UsageError
+from xir.aot_compiler.factories import called, user_function
+from xir.models.zoo import MODELS
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from xir.quantizer import QuantReport
+
+
+def quantize_program(
+    options: argparse.Namespace, program: ExportedProgram
+) -> tuple[ExportedProgram, QuantReport | None]:
+    """The quantised program, and its report where one was asked for."""
+    from xir.quantizer import QuantConfig, quantize, quantize_and_measure
+
+    if options.quantize == "auto":
+        dynamic = bool(options.model_name) and MODELS[options.model_name].dynamic
+        options.quantize = "dynamic" if dynamic else "static"
+    try:
+        config = QuantConfig(
+            options.quantize,
+            group_size=_group_size(options.group_size),
+            keep_float=tuple(options.keep_float or ()),
+            min_sqnr=options.min_sqnr,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if program.example_inputs is None:
+        raise UsageError("the program was saved without example inputs: export it again")
+    inputs, calibration = program.example_inputs[0], _calibration(options)
+    if not (options.quant_report or options.quant_report_json):
+        return quantize(program, inputs, calibration, config), None
+    return quantize_and_measure(program, inputs, calibration, config)
+
+
+def _group_size(text: str | None) -> int | None:
+    """What --group-size says: the number, None for a group for each channel."""
+    if text == "channel":
+        return None
+    try:
+        return 32 if text is None else int(text)
+    except ValueError:
+        raise UsageError(f"--group-size takes a number or 'channel', not '{text}'") from None
+
+
+def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
+    """The inputs that ranges come from; None for the example inputs."""
+    if options.calibration:
+        name, function = user_function(options.calibration, "--calibration")
+        return _guarded(called(name, function), name)
+    if options.weights and options.quantize == "static":
+        print(
+            "xir-aot: note: ranges of activations come from random inputs: give --calibration for real ones",
+            file=sys.stderr,
+        )
+    if not options.model_name or options.max_batch is not None:
+        return None
+    from xir.models import calibration_inputs
+
+    return calibration_inputs(options.model_name)
+
+
+def _guarded(inputs: Any, name: str) -> Any:
+    """An iterable whose errors are the user's; what is none is left for the quantizer to say so."""
+    from torch import Tensor
+
+    if isinstance(inputs, Tensor) or not isinstance(inputs, Iterable):
+        return inputs
+
+    def each() -> Iterator[Any]:
+        values = iter(inputs)
+        while True:
+            try:
+                value = next(values)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise UsageError(f"'{name}' failed: {type(error).__name__}: {error}") from error
+            yield value
+
+    return each()
