@@ -32,6 +32,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.ir.annotations import ON_ARGUMENTS, ON_OPS
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
 from xir.runtime import portable_kernels
@@ -253,6 +254,18 @@ def refusals_page() -> str:
     return text
 
 
+def annotations_page() -> str:
+    """The attributes that passes and the importer note."""
+    text = (
+        "# Annotations\n\nWhat passes and the importer note on ops and on functions' arguments, in attributes `xir.*`. "
+        "A program computes the same without them; the verifier refuses other names and types.\n\n"
+    )
+    for title, known in (("On ops", ON_OPS), ("On arguments", ON_ARGUMENTS)):
+        rows = ((f"`{name}`", f"`{each.expected}`", each.meaning) for name, each in known.items())
+        text += f"## {title}\n\n{table(('attribute', 'value', 'says'), rows)}"
+    return text
+
+
 def example_text(example: Call | str) -> str:
     """The function of an example as text."""
     if isinstance(example, str):
@@ -269,6 +282,7 @@ def pages() -> dict[Path, str]:
         "kernels.md": kernels_page,
         "operators.md": operators_page,
         "refusals.md": refusals_page,
+        "annotations.md": annotations_page,
         "dialects/edge.md": edge_page,
     }
     makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, TensorT
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.dialects.edge.annotations import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
 from xir.dialects.xnnpack.base import Shape, ints, same_shape
+from xir.ir.annotations import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
 from xir.ir.diagnostics import DiagnosticError
 
 

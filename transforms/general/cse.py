@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 
+from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
 from xir.ir.passes import XirPass
-from xir.ir.provenance import ORIGINS, inherit
+from xir.ir.provenance import inherit
 from xir.ir.traits import DistinctOperands
 
 _Known = ChainMap[object, Operation]

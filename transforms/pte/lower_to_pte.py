@@ -29,6 +29,7 @@ from xir.dialects import edge, pte
 from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
+from xir.ir.annotations import IN_SPEC, OUT_SPEC
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
@@ -136,8 +137,8 @@ class _PlanBuilder:
         return pte.ExecutionPlanOp.build(
             properties={
                 "sym_name": func.sym_name,
-                "encoded_inp_str": self.tree_text("xir.in_spec", f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
-                "encoded_out_str": self.tree_text("xir.out_spec", _tuple(len(outputs))),
+                "encoded_inp_str": self.tree_text(IN_SPEC, f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
+                "encoded_out_str": self.tree_text(OUT_SPEC, _tuple(len(outputs))),
             },
             regions=[Region(Block([*self.delegates, *self.declarations, chain, pte.SignatureOp(inputs, outputs)]))],
         )

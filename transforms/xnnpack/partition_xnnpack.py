@@ -23,10 +23,11 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
+from xir.ir.annotations import ORIGINS, REASON, TAKEN_BACK
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import XirPass
-from xir.ir.provenance import ORIGINS, set_origins
+from xir.ir.provenance import set_origins
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
@@ -48,9 +49,6 @@ from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
 
 FLOATS: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
-
-REASON = "xir.reason"
-"""The attribute that says why an op stayed outside."""
 
 ISLAND = Refusal(
     "it only moves data between ops outside",
@@ -84,9 +82,6 @@ OTHER_RESULT = Refusal(
     "its result is {type}, XNNPACK's would be {built}",
     example=call("edge.mean.dim", self=tensor(3, 4), dim=[1], dtype=f64),
 )
-
-TAKEN_BACK = "xir.taken_back"
-"""The attribute that keeps an op outside, and says why: XNNPACK refused it once other passes had changed its nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)

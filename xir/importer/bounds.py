@@ -8,8 +8,8 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, StringAttr
 from xdsl.ir import Attribute
 
-from xir.dialects.edge.annotations import DIM_NAMES, MAX_SHAPE, MAX_SHAPES
 from xir.dialects.edge.attributes import int_array
+from xir.ir.annotations import DIM_NAMES, MAX_SHAPE, MAX_SHAPES
 from xir.ir.diagnostics import DiagnosticError
 
 from .dtypes import is_dynamic, is_open

@@ -28,9 +28,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
-from xir.dialects.edge.annotations import DIM_ORDER
 from xir.dialects.edge.attributes import int_array
 from xir.dialects.edge.types import tensor_type
+from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
@@ -119,8 +119,8 @@ class _Importer:
             Region(self.block),
             arg_attrs=ArrayAttr(arg_attrs) if any(a.data for a in arg_attrs) else None,
         )
-        func.attributes["xir.in_spec"] = StringAttr(tree_text(self.program.call_spec.in_spec))
-        func.attributes["xir.out_spec"] = StringAttr(tree_text(self.program.call_spec.out_spec))
+        func.attributes[IN_SPEC] = StringAttr(tree_text(self.program.call_spec.in_spec))
+        func.attributes[OUT_SPEC] = StringAttr(tree_text(self.program.call_spec.out_spec))
         return ModuleOp([func])
 
     # Inputs and outputs

@@ -12,10 +12,8 @@ from typing import cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, BytesAttr, DenseArrayBase, IntegerType, i64
 from xdsl.ir import Operation
 
+from xir.ir.annotations import ORIGINS
 from xir.ir.location import fused_location
-
-ORIGINS = "xir.origins"
-"""The numbers of the ops that an op is made of, array<i64>, ascending."""
 
 
 def origins_of(op: Operation) -> tuple[int, ...]:

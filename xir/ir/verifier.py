@@ -5,17 +5,22 @@ xDSL's own `verify()` prints the whole module into the exception, names no locat
 
 from __future__ import annotations
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.annotations import problems
 from xir.ir.diagnostics import DiagnosticError, op_name
 from xir.ir.dominance import verify_dominance
 from xir.ir.tensor_types import oversized
 
 
 def verify(root: Operation) -> None:
-    """Verify `root` and everything in it: structure, each op's own rules, dominance. DiagnosticError if one fails."""
+    """Verify `root` and everything in it: structure, attributes `xir.*`, each op's own rules, dominance.
+
+    DiagnosticError if one fails.
+    """
     for op in root.walk():
         if op.regions:
             _verify_terminators(op)
@@ -28,6 +33,8 @@ def verify(root: Operation) -> None:
             op.verify_()
         except VerifyException as error:
             raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
+        if (op.attributes or isinstance(op, FuncOp)) and (problem := next(problems(op), None)) is not None:
+            raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
     verify_dominance(root)
 
 

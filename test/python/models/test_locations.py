@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
+from xir.ir.annotations import ORIGINS
 from xir.ir.location import origins_of
 from xir.ir.passes import PassManager
 from xir.ir.pipeline import parse_pipeline
-from xir.ir.provenance import ORIGINS
 from xir.models import MODELS, load_model
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES

@@ -1,0 +1,115 @@
+"""The attributes `xir.*`: what passes and the importer note on ops and on functions' arguments.
+
+They may be dropped without changing what a program computes, but not be misspelt or of another type: the verifier looks
+at each one, wherever it stands.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+
+PREFIX = "xir."
+
+MAX_SHAPE = "xir.max_shape"
+MAX_SHAPES = "xir.max_shapes"
+DIM_NAMES = "xir.dim_names"
+DIM_ORDER = "xir.dim_order"
+IN_SPEC = "xir.in_spec"
+OUT_SPEC = "xir.out_spec"
+ORIGINS = "xir.origins"
+REASON = "xir.reason"
+TAKEN_BACK = "xir.taken_back"
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What may stand under a name."""
+
+    expected: str
+    """How its value is written."""
+    holds: Callable[[Attribute], bool]
+    """Whether a value is such."""
+    meaning: str
+
+
+def is_string(attribute: Attribute) -> bool:
+    """`"text"`."""
+    return isinstance(attribute, StringAttr)
+
+
+def is_int_array(attribute: Attribute) -> bool:
+    """`array<i64: 1, 2>`."""
+    return isinstance(attribute, DenseArrayBase) and attribute.elt_type == i64
+
+
+def array_of(holds: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
+    """An array of such attributes."""
+    return lambda attribute: isinstance(attribute, ArrayAttr) and all(holds(each) for each in attribute.data)
+
+
+STRING, INTS, STRINGS = '"…"', "array<i64: …>", '["…", …]'
+
+ON_OPS: dict[str, Annotation] = {
+    MAX_SHAPES: Annotation(
+        f"[{INTS}, …]", array_of(is_int_array), "the largest shape of each result, of an op without shape inference"
+    ),
+    DIM_NAMES: Annotation(
+        f"[{STRINGS}, …]",
+        array_of(array_of(is_string)),
+        "for each result the names of its dimensions, empty for a static one: dimensions of one name have one size",
+    ),
+    IN_SPEC: Annotation(STRING, is_string, "of a function: how its inputs are nested, as ExecuTorch writes it"),
+    OUT_SPEC: Annotation(STRING, is_string, "of a function: how its outputs are nested, as ExecuTorch writes it"),
+    ORIGINS: Annotation(INTS, is_int_array, "the numbers of the program's ops that an op is made of, ascending"),
+    REASON: Annotation(STRING, is_string, "why the op is not delegated"),
+    TAKEN_BACK: Annotation(
+        STRING, is_string, "keeps the op outside, and says why: the backend refused what passes had made of it"
+    ),
+}
+"""Name -> what it says of an op."""
+
+ON_ARGUMENTS: dict[str, Annotation] = {
+    MAX_SHAPE: Annotation(INTS, is_int_array, "the largest shape that a caller may give"),
+    DIM_NAMES: Annotation(
+        STRINGS, array_of(is_string), "the names of its dimensions, empty for a static one, as on an op"
+    ),
+    DIM_ORDER: Annotation(
+        INTS,
+        is_int_array,
+        "the type is that of the memory; the caller sees dimension i of it as dimension dim_order[i]: an image in "
+        "channels-last memory, which torch sees as [N, C, H, W], has [0, 2, 3, 1]",
+    ),
+}
+"""Name -> what it says of a function's argument."""
+
+
+def register_annotation(name: str, annotation: Annotation) -> None:
+    """Let the verifier accept another attribute `xir.<name>` on ops. ValueError if the name is taken."""
+    if not name.startswith(PREFIX) or name in ON_OPS:
+        raise ValueError(f"{name} is no name that starts with '{PREFIX}', or it is taken")
+    ON_OPS[name] = annotation
+
+
+def problems(op: Operation) -> Iterator[str]:
+    """What is wrong with the attributes `xir.*` of a verified op, and of its arguments if it is a function."""
+    yield from _problems(op.attributes, ON_OPS, "")
+    if isinstance(op, FuncOp) and op.arg_attrs is not None:
+        for number, attributes in enumerate(op.arg_attrs.data):
+            yield from _problems(attributes.data, ON_ARGUMENTS, f" of argument {number}")
+
+
+def _problems(attributes: Mapping[str, Attribute], known: Mapping[str, Annotation], of: str) -> Iterator[str]:
+    for name, value in attributes.items():
+        if not name.startswith(PREFIX):
+            continue
+        if (annotation := known.get(name)) is None:
+            close = difflib.get_close_matches(name, known, n=1)
+            yield f"has an unknown attribute '{name}'{of}{f', did you mean {close[0]!r}?' if close else ''}"
+        elif not annotation.holds(value):
+            yield f"has '{name}'{of} = {value}, expected {annotation.expected}"
