@@ -141,10 +141,13 @@ def is_edge(results: list[Any], expected: list[Any]) -> bool:
     """Whether results differ from the expected ones only where either is infinite or NaN."""
     if compare_types(results, expected):
         return False
-    pairs = [(torch.as_tensor(got), torch.as_tensor(want)) for got, want in zip(results, expected, strict=True)]
-    finite = [got.isfinite() & want.isfinite() for got, want in pairs]
-    kept = [[torch.where(where, each[i], 0) for each, where in zip(pairs, finite, strict=True)] for i in (0, 1)]
-    return not compare(*kept, None)
+    ours, eagers = ([torch.as_tensor(each) for each in values] for values in (results, expected))
+    finite = [got.isfinite() & want.isfinite() for got, want in zip(ours, eagers, strict=True)]
+
+    def kept(values: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [torch.where(where, value, 0) for value, where in zip(values, finite, strict=True)]
+
+    return not compare(kept(ours), kept(eagers), None)
 
 
 def why_arbitrary(exported: ExportedProgram) -> str:
