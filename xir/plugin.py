@@ -4,15 +4,21 @@ A plugin imports them from here, and nothing else of xir but the dialects (`xir.
 docs/versioning.md says.
 """
 
+from xir.backend.interface import Backend, Blob, ReadBlob, Target
+from xir.backend.registry import register_backend
+from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp, register_row
 from xir.dialects.edge.base import Row, row
 from xir.dialects.registry import register_dialect
+from xir.emitter.debug_info import DebugInfoWriter
+from xir.emitter.errors import FormatError
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
+from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
@@ -21,14 +27,21 @@ from xir.transforms.registry import register_pass
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, operand, rule
 
 __all__ = [
+    "Backend",
+    "Blob",
+    "DebugInfoWriter",
     "DiagnosticError",
     "EdgeBuilder",
     "EdgeOp",
+    "FormatError",
+    "GraphOp",
     "NodeBuilder",
     "Quantized",
+    "ReadBlob",
     "Refusal",
     "RefusalError",
     "Row",
+    "Target",
     "XirContext",
     "XirPass",
     "call",
@@ -39,7 +52,9 @@ __all__ = [
     "make_dense",
     "numbers",
     "operand",
+    "register_backend",
     "register_dialect",
+    "register_library",
     "register_pass",
     "register_pipeline",
     "register_row",

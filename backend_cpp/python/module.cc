@@ -443,12 +443,12 @@ class PyProgram {
 
 xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
                              std::vector<std::string> library_paths,
-                             const std::vector<std::string>& kernels,
+                             const std::vector<std::string>& libraries,
                              const std::vector<std::string>& data, std::string packed_weights,
                              const py::object& fallback) {
   xir::LoadOptions options;
   auto registry = std::make_shared<xir::KernelRegistry>();
-  for (const std::string& library : kernels) Check(registry->LoadLibrary(library));
+  for (const std::string& library : libraries) Check(registry->LoadLibrary(library));
   options.kernels = std::move(registry);
   for (const std::string& path : data) options.data.push_back(xir::Source::Path(path));
   options.threads = threads;
@@ -461,10 +461,10 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
                                 std::vector<std::string> library_paths,
-                                const std::vector<std::string>& kernels,
+                                const std::vector<std::string>& libraries,
                                 const std::vector<std::string>& data, std::string packed_weights,
                                 const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), kernels, data,
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), libraries, data,
                              std::move(packed_weights), fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
@@ -472,10 +472,10 @@ std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
                                      std::vector<std::string> library_paths,
-                                     const std::vector<std::string>& kernels,
+                                     const std::vector<std::string>& libraries,
                                      const std::vector<std::string>& data,
                                      std::string packed_weights, const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), kernels, data,
+  auto options = MakeOptions(threads, max_memory, std::move(library_paths), libraries, data,
                              std::move(packed_weights), fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
@@ -541,10 +541,10 @@ PYBIND11_MODULE(_native, m) {
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("library_paths"), py::arg("kernels"), py::arg("data"), py::arg("packed_weights"),
+        py::arg("library_paths"), py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
         py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("library_paths"), py::arg("kernels"), py::arg("data"),
+        py::arg("max_memory"), py::arg("library_paths"), py::arg("libraries"), py::arg("data"),
         py::arg("packed_weights"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("library_paths"));

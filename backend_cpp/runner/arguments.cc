@@ -16,7 +16,8 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
                        has them; without it, every input is ones
   --output_dir DIR     write each output as DIR/output_<i>.npy
   --output_file BASE   write each output's bytes as BASE-<i>.bin
-  --kernels A,B,...    shared libraries of kernels of one's own (xir/kernel_library.h)
+  --libraries A,B,...  shared libraries of kernels and backends of one's own, the native
+                       half of plugins (xir/kernel_library.h)
   --data_path A,B,...  .ptd files with weights that the program does not hold
   --threads N          worker threads (one for each core)
   --warmup N           executions that are not counted, the first included (10)
@@ -31,7 +32,7 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --help               this text
 
 ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,
---threads and --iterations.
+--threads and --iterations; --kernels is --libraries.
 )";
 
 namespace {
@@ -63,8 +64,8 @@ Status SetOption(std::string_view name, std::string_view value, Arguments* argum
     arguments->packed_weights = value;
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
-  } else if (name == "--kernels") {
-    arguments->kernels = SplitAtCommas(value);
+  } else if (name == "--libraries" || name == "--kernels") {
+    arguments->libraries = SplitAtCommas(value);
   } else if (name == "--data_path") {
     arguments->data = SplitAtCommas(value);
   } else if (name == "--output_dir") {

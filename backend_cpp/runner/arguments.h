@@ -11,11 +11,11 @@ namespace xir::runner {
 struct Arguments {
   std::string model_path;
   std::string method = "forward";
-  std::vector<std::string> inputs;   // files, .npy or raw; empty feeds ones
-  std::vector<std::string> kernels;  // shared libraries
-  std::vector<std::string> data;     // .ptd files
-  std::string output_dir;            // for .npy files; empty writes none
-  std::string output_file;           // what the names of raw files start with; empty writes none
+  std::vector<std::string> inputs;     // files, .npy or raw; empty feeds ones
+  std::vector<std::string> libraries;  // of kernels and backends
+  std::vector<std::string> data;       // .ptd files
+  std::string output_dir;              // for .npy files; empty writes none
+  std::string output_file;             // what the names of raw files start with; empty writes none
   size_t threads = 0;
   size_t warmup = 10;
   size_t iterations = 50;

@@ -260,11 +260,11 @@ Status Run(const Arguments& arguments) {
   options.library_paths = PythonLibraryPaths();
   options.packed_weights = arguments.packed_weights;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
-  auto kernels = std::make_shared<KernelRegistry>();
-  for (const std::string& library : arguments.kernels) {
-    XIR_RETURN_IF_ERROR(kernels->LoadLibrary(library));
+  auto registry = std::make_shared<KernelRegistry>();
+  for (const std::string& library : arguments.libraries) {
+    XIR_RETURN_IF_ERROR(registry->LoadLibrary(library));
   }
-  options.kernels = std::move(kernels);
+  options.kernels = std::move(registry);
   const auto start = Clock::now();
   XIR_ASSIGN_OR_RETURN(const auto program, Program::Open(arguments.model_path, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(arguments.method));

@@ -18,6 +18,7 @@
 #include "golden.h"
 #include "testing.h"
 #include "verify/verify.h"
+#include "verify/verify_graph.h"
 #include "xir/library.h"
 
 namespace xir::testing {
@@ -132,9 +133,13 @@ T* At(Blob* file, size_t offset) {
 // The program with a bit of one constant changed. What the constant is named by, the SHA-256 of its
 // bytes, stays as it is.
 Blob WithOtherConstant(Blob file) {
-  const auto view = VerifyProgram(Bytes(file), {}, {UINT64_MAX});
+  WorkBudget budget(file.size());
+  const auto view = VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
   EXPECT(view.ok());
-  const Bytes constant = view.value().plans[0].delegates[0].constants[1];
+  const auto graph =
+      VerifyGraph(view.value().plans[0].delegates[0].bytes, view.value(), {UINT64_MAX}, &budget);
+  EXPECT(graph.ok());
+  const Bytes constant = graph.value().constants[1];
   file[static_cast<size_t>(constant.data() - file.data()) + 2] ^= 0x40;
   return file;
 }

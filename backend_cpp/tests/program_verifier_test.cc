@@ -153,7 +153,7 @@ XIR_TEST(instructions_refused) {
       [&](ExecutionPlanT* p) { std::swap(delegate(p)->args[0], delegate(p)->args[1]); },
       "another shape in the graph");
   ExpectPlanRefused([&](ExecutionPlanT* p) { p->delegates[0]->id = "OtherBackend"; },
-                    "it is for 'OtherBackend'");
+                    "it is for 'OtherBackend', which this runtime does not have");
   ExpectPlanRefused([&](ExecutionPlanT* p) { p->inputs[0] = 99; }, "inputs: value 99");
   ExpectPlanRefused([&](ExecutionPlanT* p) { p->outputs[0] = -1; }, "outputs: value -1");
 }

@@ -15,6 +15,7 @@ from xir.runtime.convert import bound_output, inverse, tensor_input, torch_from_
 from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
 from xir.runtime.library import library_paths
+from xir.runtime.plugin_libraries import with_registered
 from xir.runtime.profile import Profile
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ class Runtime:
         *,
         threads: int | None = None,
         max_memory: int | None = None,
+        libraries: Sequence[str | os.PathLike[str]] = (),
         kernels: Sequence[str | os.PathLike[str]] = (),
         data: Sequence[str | os.PathLike[str]] = (),
         packed_weights: str | os.PathLike[str] | None = None,
@@ -199,8 +201,9 @@ class Runtime:
 
         `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
         bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default.
-        `kernels` are shared libraries of kernels (`xir/kernel_library.h`), which are asked before the runtime's own;
-        such a library stays loaded in this process. `data` are `.ptd` files with weights that the program names and
+        `libraries` are shared libraries of kernels and backends (`xir/kernel_library.h`), which are asked before the
+        runtime's own, beside those that plugins have registered; such a library stays loaded in this process. `kernels`
+        is the same. `data` are `.ptd` files with weights that the program names and
         does not hold; they are mapped. `packed_weights` names a file to keep packed weights in: what is there is mapped
         instead of packing weights again, and what is not is written (`Program.packed_weights`).
 
@@ -214,7 +217,7 @@ class Runtime:
             "threads": threads or 0,
             "max_memory": max_memory or 0,
             "library_paths": library_paths(),
-            "kernels": [os.fspath(library) for library in kernels],
+            "libraries": with_registered([*libraries, *kernels]),
             "data": [os.fspath(path) for path in data],
             "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),
             "fallback": find_kernel,

@@ -1,8 +1,11 @@
-// What makes a shared library one of kernels, for `xnn_executor_runner --kernels`, Python's
-// load_program(..., kernels=[...]) and KernelRegistry::LoadLibrary:
+// What makes a shared library one of kernels and backends, for `xnn_executor_runner
+// --libraries`, Python's load_program(..., libraries=[...]) and KernelRegistry::LoadLibrary:
 //
 //   constexpr xir::TypedKernel kKernels[] = {xir::kernels::MakeKernel<Axpy>("my::axpy.out")};
-//   XIR_KERNEL_LIBRARY(kKernels)
+//   constexpr xir::TypedBackend kBackends[] = {xir::MakeBackend<Doubler>("DoublerBackend")};
+//   XIR_LIBRARY(kKernels, kBackends)
+//
+// Or XIR_KERNEL_LIBRARY(kKernels) or XIR_BACKEND_LIBRARY(kBackends), where there are only such.
 //
 // The library links xir::runtime, of which it takes the few functions that its kernels call, or
 // xir::shared.
@@ -11,13 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "xir/delegate.h"
 #include "xir/kernel.h"
 
 namespace xir {
 
-// What both sides must agree on: kernels exchange C++ values with the runtime. `version` grows when
-// kernel.h or kernel_arguments.h change what they mean; the rest tells compilers and standard
-// libraries apart.
+// What both sides must agree on: kernels and backends exchange C++ values with the runtime.
+// `version` grows when kernel.h, kernel_arguments.h or delegate.h change what they mean; the rest
+// tells compilers and standard libraries apart.
 struct KernelAbi {
   uint32_t version;
   uint32_t cxx_library;  // 1: libstdc++, 2: libc++, 0: another
@@ -27,10 +31,11 @@ struct KernelAbi {
   uint32_t tensor_size;
   uint32_t result_size;
   uint32_t kernel_size;
+  uint32_t options_size;
 };
 
 inline constexpr KernelAbi kKernelAbi {
-  1,
+  2,
 #if defined(__GLIBCXX__)
       1, _GLIBCXX_USE_CXX11_ABI,
 #elif defined(_LIBCPP_ABI_VERSION)
@@ -39,7 +44,7 @@ inline constexpr KernelAbi kKernelAbi {
       0, 0,
 #endif
       sizeof(void*), sizeof(Value), sizeof(Tensor), sizeof(Result<std::vector<Value*>>),
-      sizeof(TypedKernel),
+      sizeof(TypedKernel), sizeof(BackendOptions),
 };
 
 // What a kernel library's entry point answers. `abi` stays its first member in all versions.
@@ -47,6 +52,8 @@ struct KernelLibrary {
   KernelAbi abi;
   const TypedKernel* kernels;
   size_t count;
+  const TypedBackend* backends;
+  size_t num_backends;
 };
 
 // The entry point's name and type.
@@ -55,10 +62,18 @@ using KernelLibraryEntry = const KernelLibrary* (*)();
 
 }  // namespace xir
 
-#define XIR_KERNEL_LIBRARY(array)                                                    \
-  extern "C" __attribute__((visibility("default"))) const ::xir::KernelLibrary*      \
-  xir_kernel_library() {                                                             \
-    static constexpr ::xir::KernelLibrary library{::xir::kKernelAbi, array,          \
-                                                  sizeof(array) / sizeof(array[0])}; \
-    return &library;                                                                 \
+#define XIR_LIBRARY_ENTRY_(...)                                                    \
+  extern "C" __attribute__((visibility("default"))) const ::xir::KernelLibrary*    \
+  xir_kernel_library() {                                                           \
+    static constexpr ::xir::KernelLibrary library{::xir::kKernelAbi, __VA_ARGS__}; \
+    return &library;                                                               \
   }
+
+// All take arrays.
+#define XIR_KERNEL_LIBRARY(kernels) \
+  XIR_LIBRARY_ENTRY_(kernels, sizeof(kernels) / sizeof(kernels[0]), nullptr, 0)
+#define XIR_BACKEND_LIBRARY(backends) \
+  XIR_LIBRARY_ENTRY_(nullptr, 0, backends, sizeof(backends) / sizeof(backends[0]))
+#define XIR_LIBRARY(kernels, backends)                                        \
+  XIR_LIBRARY_ENTRY_(kernels, sizeof(kernels) / sizeof(kernels[0]), backends, \
+                     sizeof(backends) / sizeof(backends[0]))

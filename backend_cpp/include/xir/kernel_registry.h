@@ -1,4 +1,4 @@
-// Kernels of an application's own.
+// Kernels and backends of an application's own.
 //
 //   auto kernels = std::make_shared<xir::KernelRegistry>();
 //   XIR_RETURN_IF_ERROR(kernels->Add(xir::kernels::MakeKernel<Axpy>("my::axpy.out")));
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "xir/delegate.h"
 #include "xir/kernel.h"
 #include "xir/status.h"
 
@@ -31,30 +32,41 @@ struct RegisteredKernel {
   std::function<Result<std::shared_ptr<const KernelState>>(KernelArgs)> prepare;
 };
 
-// Kernels by the names of their operators. They are asked for before the runtime's own, so that one
-// of these may take the place of a portable kernel.
+// Kernels by the names of their operators, and backends by the ids of their delegates. They are
+// asked for before the runtime's own, so that one of these may take the place of a portable kernel,
+// or of XNNPACK.
 class KernelRegistry {
  public:
   // Fails where the name is empty or was added before; then nothing changes.
   Status Add(const TypedKernel& kernel);
   Status Add(std::string name, RegisteredKernel kernel);
 
-  // Adds the kernels of a shared library that XIR_KERNEL_LIBRARY (kernel_library.h) is in: all of
-  // them, or none. The library stays loaded as long as the process runs.
+  Status Add(const TypedBackend& backend);
+
+  // Adds the kernels and backends of a shared library that XIR_KERNEL_LIBRARY or
+  // XIR_BACKEND_LIBRARY (kernel_library.h) is in: all of them, or none. The library stays loaded as
+  // long as the process runs.
   Status LoadLibrary(const std::string& path);
 
   // Null where there is none of the name.
   const RegisteredKernel* Find(std::string_view name) const;
   std::vector<std::string> names() const;
+  const TypedBackend* FindBackend(std::string_view id) const;
 
  private:
   struct Entry {
     RegisteredKernel kernel;
     std::string source;  // where the kernel comes from, for messages
   };
+  struct BackendEntry {
+    TypedBackend backend;
+    std::string source;
+  };
   Status AddFrom(std::string name, RegisteredKernel kernel, std::string source);
+  Status AddFrom(const TypedBackend& backend, std::string source);
 
   std::map<std::string, Entry, std::less<>> kernels_;
+  std::map<std::string, BackendEntry, std::less<>> backends_;
 };
 
 }  // namespace xir

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "xir/allocator.h"
+#include "xir/delegate.h"
 #include "xir/kernel.h"
 #include "xir/kernel_registry.h"
 #include "xir/profile.h"
@@ -45,7 +46,7 @@ struct LoadOptions {
   std::vector<std::string> library_paths;
   // .ptd files with what the program names and does not hold. A name must be in one of them alone.
   std::vector<Source> data;
-  // The application's own kernels, asked before the portable ones.
+  // The application's own kernels and backends, asked before the runtime's.
   std::shared_ptr<const KernelRegistry> kernels;
   // Where the memory of methods comes from; the system's by default.
   std::shared_ptr<Allocator> allocator;
@@ -79,13 +80,6 @@ struct MethodMetadata {
   uint64_t arena_bytes = 0;  // that each instance plans for values, delegates' own aside
   // Names of the operators that run as kernels, each once; there need not be kernels for them.
   std::vector<std::string> kernel_names;
-};
-
-// What became of LoadOptions::packed_weights.
-struct PackedFileState {
-  bool read = false;     // some weights came from the file
-  bool written = false;  // weights that were packed are in the file now
-  std::string remark;    // why the file was of no use, or could not be written; mostly empty
 };
 
 class Method;

@@ -300,7 +300,7 @@ XIR_API void xir_kernels_free(xir_kernels* kernels);
 XIR_API xir_code xir_kernels_add(xir_kernels* kernels, const char* name,
                                  const xir_parameter* parameters, size_t num_parameters,
                                  xir_kernel kernel, void* context);
-/* Those of a shared library (xir/kernel_library.h). */
+/* Those of a shared library, and its backends (xir/kernel_library.h). */
 XIR_API xir_code xir_kernels_load_library(xir_kernels* kernels, const char* path);
 
 /* An argument, by its place. A call fails where it is of another kind. An absent tensor has rank 0

@@ -18,7 +18,7 @@ std::string Describe(const KernelAbi& abi) {
   std::ostringstream text;
   text << "version " << abi.version << " with " << library << ' ' << abi.cxx_library_abi
        << " (sizes " << abi.pointer_size << ' ' << abi.value_size << ' ' << abi.tensor_size << ' '
-       << abi.result_size << ' ' << abi.kernel_size << ')';
+       << abi.result_size << ' ' << abi.kernel_size << ' ' << abi.options_size << ')';
   return text.str();
 }
 
@@ -29,8 +29,9 @@ Result<const KernelLibrary*> OpenLibrary(const std::string& path) {
   if (library == nullptr) return Fail(Code::kNotFound, "cannot load it: ", dlerror());
   const auto entry = reinterpret_cast<KernelLibraryEntry>(dlsym(library, kKernelLibraryEntry));
   if (entry == nullptr) {
-    return Fail(Code::kInvalidArgument, "it is no library of kernels: it has no function ",
-                kKernelLibraryEntry, "; XIR_KERNEL_LIBRARY of xir/kernel_library.h makes one");
+    return Fail(Code::kInvalidArgument,
+                "it is no library of kernels or backends: it has no function ", kKernelLibraryEntry,
+                "; XIR_KERNEL_LIBRARY of xir/kernel_library.h makes one");
   }
   const KernelLibrary* kernels = entry();
   if (std::memcmp(&kernels->abi, &kKernelAbi, sizeof(kKernelAbi)) != 0) {
@@ -65,8 +66,25 @@ Status KernelRegistry::Add(std::string name, RegisteredKernel kernel) {
   return AddFrom(std::move(name), std::move(kernel), "the application");
 }
 
+Status KernelRegistry::AddFrom(const TypedBackend& backend, std::string source) {
+  if (backend.id.empty() || backend.create == nullptr) {
+    return Fail(Code::kInvalidArgument, "a backend has no id, or no function that makes it");
+  }
+  const auto [at, added] = backends_.try_emplace(std::string(backend.id));
+  if (!added) {
+    return Fail(Code::kInvalidArgument, "there are two backends for '", at->first, "', one in ",
+                at->second.source, " and one in ", source);
+  }
+  at->second = {backend, std::move(source)};
+  return {};
+}
+
+Status KernelRegistry::Add(const TypedBackend& backend) {
+  return AddFrom(backend, "the application");
+}
+
 Status KernelRegistry::LoadLibrary(const std::string& path) {
-  const std::string context = "kernels '" + path + "'";
+  const std::string context = "library '" + path + "'";
   auto library = OpenLibrary(path);
   if (!library.ok()) return std::move(library).status().In(context);
   KernelRegistry all = *this;
@@ -76,6 +94,9 @@ Status KernelRegistry::LoadLibrary(const std::string& path) {
         all.AddFrom(std::string(kernel.name), RegisteredKernel(kernel), "'" + path + "'")
             .In(context));
   }
+  for (size_t i = 0; i < library.value()->num_backends; ++i) {
+    XIR_RETURN_IF_ERROR(all.AddFrom(library.value()->backends[i], "'" + path + "'").In(context));
+  }
   *this = std::move(all);
   return {};
 }
@@ -83,6 +104,11 @@ Status KernelRegistry::LoadLibrary(const std::string& path) {
 const RegisteredKernel* KernelRegistry::Find(std::string_view name) const {
   const auto found = kernels_.find(name);
   return found == kernels_.end() ? nullptr : &found->second.kernel;
+}
+
+const TypedBackend* KernelRegistry::FindBackend(std::string_view id) const {
+  const auto found = backends_.find(id);
+  return found == backends_.end() ? nullptr : &found->second.backend;
 }
 
 std::vector<std::string> KernelRegistry::names() const {

@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "xir/dtype.h"
-#include "xnnpack/datatype.h"
-#include "xnnpack/node_values.h"
-#include "xnnpack/operator_map.h"
 
 namespace xir {
 namespace {
@@ -30,18 +27,10 @@ uint64_t ConstantBytes(const program::EValue& value) {
   return bytes;
 }
 
-// What a value of a graph takes at its largest.
-uint64_t ValueBytes(const graph::XNNTensorValue& tensor) {
-  uint64_t bits = DatatypeBits(ToXnnDatatype(tensor.datatype()));
-  if (tensor.dims() == nullptr) return bits / 8;
-  for (const uint32_t size : *tensor.dims()) bits *= size;
-  return bits / 8;
-}
-
 }  // namespace
 
 Profiler::Profiler(const ProgramView& program, const PlanView& plan,
-                   const std::vector<std::vector<std::string>>& operators)
+                   const std::vector<std::vector<DelegateOperator>>& operators)
     : plan_(plan) {
   const Origins origins(program, plan);
   const auto* chains = plan.plan->chains();
@@ -77,35 +66,19 @@ ProfileEvent Profiler::DescribeInstruction(size_t index, const Origins& origins)
   return event;
 }
 
-std::vector<ProfileEvent> Profiler::DescribeOperators(size_t delegate,
-                                                      const std::vector<std::string>& names,
-                                                      const Origins& origins) const {
-  const GraphView& view = plan_.delegates[delegate];
-  const std::vector<MappedOperator> mapped = MapOperators(*view.graph, names);
+std::vector<ProfileEvent> Profiler::DescribeOperators(
+    size_t delegate, const std::vector<DelegateOperator>& operators, const Origins& origins) const {
   std::vector<ProfileEvent> events;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (const DelegateOperator& each : operators) {
     ProfileEvent& event = events.emplace_back();
     event.kind = ProfileEvent::Kind::kOperator;
     event.delegate = delegate;
-    // "Convolution (NHWC, F32) IGEMM"
-    const size_t end = std::min(names[i].find(") "), names[i].size());
-    event.name = names[i].substr(0, end + 1);
-    if (end < names[i].size()) event.microkernel = names[i].substr(end + 2);
-    event.origins = origins.OfHandle(mapped[i].debug_handle);
-    event.node = mapped[i].node;
-    if (event.node == MappedOperator::kUnknown) continue;
-    const NodeValues values =
-        ValuesOf(*view.graph->xnodes()->Get(static_cast<uoffset_t>(event.node)));
-    for (const uint32_t id : values.outputs) {
-      const auto value = view.values.find(id);
-      if (value != view.values.end()) event.result_bytes += ValueBytes(*TensorOf(*value->second));
-    }
-    for (const uint32_t id : values.inputs) {
-      const auto value = view.values.find(id);
-      if (value == view.values.end()) continue;
-      const graph::XNNTensorValue& tensor = *TensorOf(*value->second);
-      if (tensor.constant_buffer_idx() != 0) event.constant_bytes += ValueBytes(tensor);
-    }
+    event.name = each.name;
+    event.microkernel = each.microkernel;
+    event.node = each.node;
+    event.result_bytes = each.result_bytes;
+    event.constant_bytes = each.constant_bytes;
+    event.origins = origins.OfHandle(each.debug_handle);
   }
   return events;
 }

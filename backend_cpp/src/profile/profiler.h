@@ -7,6 +7,7 @@
 
 #include "profile/origins.h"
 #include "verify/program_view.h"
+#include "xir/delegate.h"
 #include "xir/profile.h"
 
 namespace xir {
@@ -15,9 +16,9 @@ namespace xir {
 // times of afterwards. The program must outlive it.
 class Profiler {
  public:
-  // `operators` are the names of XNNPACK's operators, by delegate.
+  // `operators` are those that delegates run, by delegate.
   Profiler(const ProgramView& program, const PlanView& plan,
-           const std::vector<std::vector<std::string>>& operators);
+           const std::vector<std::vector<DelegateOperator>>& operators);
 
   void Begin();
   // Around each call of a kernel or a delegate.
@@ -25,7 +26,7 @@ class Profiler {
   void EndCall();
   // What the last call wrote.
   void set_result_bytes(uint64_t bytes) { calls_.back().result_bytes = bytes; }
-  // What XNNPACK's operators took in the last call, in microseconds.
+  // What a delegate's operators took in the last call, in microseconds.
   std::vector<uint64_t>* operator_times() { return &calls_.back().operators; }
   Profile End();
 
@@ -44,7 +45,7 @@ class Profiler {
   }
   ProfileEvent DescribeInstruction(size_t index, const Origins& origins) const;
   std::vector<ProfileEvent> DescribeOperators(size_t delegate,
-                                              const std::vector<std::string>& names,
+                                              const std::vector<DelegateOperator>& operators,
                                               const Origins& origins) const;
 
   const PlanView& plan_;

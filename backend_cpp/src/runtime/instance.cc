@@ -39,7 +39,7 @@ Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
   std::unique_ptr<MethodInstance> instance(
       new MethodInstance(std::move(program), plan, std::move(memory)));
   instance->BindInputs();
-  XIR_RETURN_IF_ERROR(instance->CreateDelegates());
+  XIR_ASSIGN_OR_RETURN(instance->delegates_, Instantiate(*plan.delegates, /*profile=*/false));
   instance->BindInstructions();
   return instance;
 }
@@ -50,28 +50,6 @@ void MethodInstance::BindInputs() {
     input.value = value;
     if (const auto* tensor = memory_[value].get<Tensor>()) input.own = *tensor;
   }
-}
-
-Status MethodInstance::CreateDelegates() {
-  if (plan_.weights.empty()) return {};
-  xnn_workspace_t workspace = nullptr;
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
-  workspace_.reset(workspace);
-  XIR_ASSIGN_OR_RETURN(delegates_, MakeDelegates(/*profile=*/false));
-  return {};
-}
-
-Result<std::vector<std::unique_ptr<XnnDelegate>>> MethodInstance::MakeDelegates(
-    bool profile) const {
-  XIR_ASSIGN_OR_RETURN(pthreadpool_t pool, program_->pool->handle());
-  std::vector<std::unique_ptr<XnnDelegate>> delegates;
-  for (size_t i = 0; i < plan_.weights.size(); ++i) {
-    auto delegate = XnnDelegate::Create(plan_.view->delegates[i], plan_.weights[i].get(),
-                                        workspace_.get(), pool, profile);
-    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
-    delegates.push_back(std::move(delegate).value());
-  }
-  return delegates;
 }
 
 std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
@@ -86,7 +64,7 @@ void MethodInstance::BindInstructions() {
       instructions_.emplace_back(
           KernelCall{call, call->kernel, call->portable, Values(call->args)});
     } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&from)) {
-      instructions_.emplace_back(DelegateCall{call->delegate, Values(call->args)});
+      instructions_.emplace_back(DelegateCall{call, Values(call->args)});
     } else if (const auto* move = std::get_if<MethodPlan::Move>(&from)) {
       const Input* input = nullptr;
       for (const Input& each : inputs_) {
@@ -213,18 +191,24 @@ Status MethodInstance::SetInput(size_t index, double value) {
   return RequireEqual(index, *slot, value);
 }
 
-Status MethodInstance::RunKernel(KernelCall* call) {
-  for (const size_t index : call->plan->tensors) {
+Status MethodInstance::CheckMemory(const std::vector<size_t>& tensors,
+                                   const std::vector<size_t>& written) const {
+  for (const size_t index : tensors) {
     const Tensor& tensor = *memory_[index].get<Tensor>();
     if (tensor.data == nullptr && tensor.numel() > 0) {
       return Fail(Code::kInvalidProgram, "a tensor has no memory");
     }
   }
-  for (const size_t index : call->plan->written) {
+  for (const size_t index : written) {
     if (!memory_[index].get<Tensor>()->writable) {
       return Fail(Code::kInvalidArgument, "it writes to read-only memory");
     }
   }
+  return {};
+}
+
+Status MethodInstance::RunKernel(KernelCall* call) {
+  XIR_RETURN_IF_ERROR(CheckMemory(call->plan->tensors, call->plan->written));
   KernelContext context(program_->pool.get(), call->plan->state.get(), &cancelled_);
   Status status = call->kernel(context, call->args);
   if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
@@ -240,7 +224,10 @@ Status MethodInstance::RunKernel(KernelCall* call) {
 }
 
 Status MethodInstance::RunDelegate(const DelegateCall& call) {
-  return (profiling_ ? timed_delegates_ : delegates_)[call.delegate]->Execute(call.args);
+  XIR_RETURN_IF_ERROR(CheckMemory(call.plan->tensors, call.plan->written));
+  KernelContext context(program_->pool.get(), /*state=*/nullptr, &cancelled_);
+  Delegate& delegate = *(profiling_ ? timed_delegates_ : delegates_)[call.plan->delegate];
+  return delegate.Execute(context, call.args);
 }
 
 Result<bool> MethodInstance::IsFalse(size_t condition) const {
@@ -264,7 +251,7 @@ Status MethodInstance::RunProfiled(Instruction* instruction, size_t index) {
   XIR_RETURN_IF_ERROR(RunCall(instruction));
   profiler_->EndCall();
   if (const auto* call = std::get_if<DelegateCall>(instruction)) {
-    return timed_delegates_[call->delegate]->ReadOperatorTimes(profiler_->operator_times());
+    return timed_delegates_[call->plan->delegate]->ReadOperatorTimes(profiler_->operator_times());
   }
   uint64_t written = 0;
   for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
@@ -276,11 +263,11 @@ Status MethodInstance::RunProfiled(Instruction* instruction, size_t index) {
 
 Status MethodInstance::CreateProfiler() {
   if (profiler_ != nullptr) return {};
-  XIR_ASSIGN_OR_RETURN(timed_delegates_, MakeDelegates(/*profile=*/true));
-  std::vector<std::vector<std::string>> operators;
+  XIR_ASSIGN_OR_RETURN(timed_delegates_, Instantiate(*plan_.delegates, /*profile=*/true));
+  std::vector<std::vector<DelegateOperator>> operators;
   for (const auto& delegate : timed_delegates_) {
-    XIR_ASSIGN_OR_RETURN(std::vector<std::string> names, delegate->OperatorNames());
-    operators.push_back(std::move(names));
+    XIR_ASSIGN_OR_RETURN(std::vector<DelegateOperator> each, delegate->Operators());
+    operators.push_back(std::move(each));
   }
   profiler_ = std::make_unique<Profiler>(program_->view, *plan_.view, operators);
   return {};

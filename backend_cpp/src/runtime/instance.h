@@ -12,11 +12,10 @@
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "xir/program.h"
-#include "xnnpack/delegate.h"
 
 namespace xir {
 
-// One method's memory and XNNPACK runtimes; all else is its plan's.
+// One method's memory and delegates; all else is its plan's.
 class MethodInstance final : public Method {
  public:
   // `plan` is one of the program's.
@@ -63,7 +62,7 @@ class MethodInstance final : public Method {
     std::vector<Value*> args;
   };
   struct DelegateCall {
-    size_t delegate = 0;
+    const MethodPlan::DelegateCall* plan = nullptr;
     std::vector<Value*> args;
   };
   struct Move {
@@ -78,8 +77,6 @@ class MethodInstance final : public Method {
   MethodInstance(std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
                  MethodMemory memory)
       : program_(std::move(program)), plan_(plan), memory_(std::move(memory)) {}
-  Status CreateDelegates();
-  Result<std::vector<std::unique_ptr<XnnDelegate>>> MakeDelegates(bool profile) const;
   void BindInputs();
   void BindInstructions();
   std::vector<Value*> Values(const std::vector<size_t>& indices);
@@ -94,6 +91,8 @@ class MethodInstance final : public Method {
   // Runs instruction `index`; `next` is the one behind it, unless it jumps.
   Status Run(size_t index, size_t* next);
   Status RunMove(const Move& move);
+  // That what a call reads and writes has memory.
+  Status CheckMemory(const std::vector<size_t>& tensors, const std::vector<size_t>& written) const;
   Status RunKernel(KernelCall* call);
   Status RunDelegate(const DelegateCall& call);
   Status RunCall(Instruction* instruction);
@@ -108,15 +107,14 @@ class MethodInstance final : public Method {
   const MethodPlan& plan_;
   MethodMemory memory_;
   std::vector<Input> inputs_;
-  XnnWorkspace workspace_;
-  std::vector<std::unique_ptr<XnnDelegate>> delegates_;
+  std::vector<std::unique_ptr<Delegate>> delegates_;
   std::vector<Instruction> instructions_;
   std::vector<Output> bound_;  // by output; empty until the first is bound
   std::atomic<bool> cancelled_{false};
   // Once an execution was profiled. XNNPACK times operators for a runtime's life or not at all, so
-  // there are other ones for it, which share weights and workspace.
+  // there are other delegates for it, of the same plans.
   std::unique_ptr<Profiler> profiler_;
-  std::vector<std::unique_ptr<XnnDelegate>> timed_delegates_;
+  std::vector<std::unique_ptr<Delegate>> timed_delegates_;
   bool profiling_ = false;
 };
 

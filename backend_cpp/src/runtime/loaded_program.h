@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
-#include "runtime/packed_store.h"
+#include "runtime/delegates.h"
 #include "runtime/plan.h"
 #include "verify/program_view.h"
 #include "xir/program.h"
@@ -26,8 +26,9 @@ struct LoadedProgram {
   LoadOptions options;
   std::shared_ptr<ThreadPool> pool;
   ProgramView view;
-  std::unique_ptr<Slot[]> slots;  // parallel to view.plans
-  std::unique_ptr<PackedStore> packed;
+  Backends backends;
+  std::vector<std::vector<PreparedDelegate>> delegates;  // by method and index
+  std::unique_ptr<Slot[]> slots;                         // by method
 
   // The index of a method in view.plans; fails with the names that there are.
   Result<size_t> FindMethod(std::string_view name) const;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "xnnpack/api.h"
-
 namespace xir {
 namespace {
 
@@ -50,18 +48,12 @@ struct Access {
 };
 
 // Nothing for a jump, behind which one cannot tell what ran.
-std::optional<Access> AccessOf(const MethodPlan& plan, const MethodPlan::Instruction& instruction) {
+std::optional<Access> AccessOf(const MethodPlan::Instruction& instruction) {
   if (const auto* call = std::get_if<MethodPlan::KernelCall>(&instruction)) {
     return Access{call->tensors, call->written};
   }
   if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&instruction)) {
-    Access access{call->args, {}};
-    for (const graph::XNNTensorValue* external : plan.view->delegates[call->delegate].externals) {
-      if ((external->flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0) {
-        access.written.push_back(call->args[external->external_id()]);
-      }
-    }
-    return access;
+    return Access{call->tensors, call->written};
   }
   if (const auto* move = std::get_if<MethodPlan::Move>(&instruction)) {
     return Access{{move->from, move->to}, {}};
@@ -84,7 +76,7 @@ bool MayMove(const MethodPlan& plan, size_t value) {
   }
   bool written = false;
   for (const MethodPlan::Instruction& instruction : plan.instructions) {
-    const std::optional<Access> access = AccessOf(plan, instruction);
+    const std::optional<Access> access = AccessOf(instruction);
     if (!access.has_value()) return false;
     // Whatever shares the bytes may be read up to the instruction that writes the output.
     for (const size_t other : access->all) {

@@ -18,7 +18,7 @@ std::string OperatorName(const program::Operator& op) {
   return name;
 }
 
-std::vector<size_t> Indices(const flatbuffers::Vector<int32_t>* from) {
+std::vector<size_t> ToIndices(const flatbuffers::Vector<int32_t>* from) {
   if (from == nullptr) return {};
   return std::vector<size_t>(from->begin(), from->end());
 }
@@ -44,10 +44,12 @@ const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* Instructio
 // Binds calls to kernels on values that have no memory.
 class Binder {
  public:
-  Binder(MethodMemory declared, const program::ExecutionPlan& plan, const LoadOptions& options,
+  Binder(MethodMemory declared, const program::ExecutionPlan& plan,
+         const std::vector<PreparedDelegate>& delegates, const LoadOptions& options,
          uint64_t state_bytes)
       : values_(std::move(declared)),
         plan_(plan),
+        delegates_(delegates),
         options_(options),
         state_bytes_left_(state_bytes) {}
 
@@ -56,11 +58,8 @@ class Binder {
     switch (from.instr_args_type()) {
       case InstructionArguments::KernelCall:
         return BindKernel(*from.instr_args_as_KernelCall());
-      case InstructionArguments::DelegateCall: {
-        const auto& call = *from.instr_args_as_DelegateCall();
-        return MethodPlan::Instruction(MethodPlan::DelegateCall{
-            static_cast<size_t>(call.delegate_index()), Indices(call.args())});
-      }
+      case InstructionArguments::DelegateCall:
+        return BindDelegate(*from.instr_args_as_DelegateCall());
       case InstructionArguments::MoveCall: {
         const auto& move = *from.instr_args_as_MoveCall();
         return MethodPlan::Instruction(MethodPlan::Move{static_cast<size_t>(move.move_from()),
@@ -91,19 +90,9 @@ class Binder {
   Result<MethodPlan::Instruction> BindKernel(const program::KernelCall& from) {
     MethodPlan::KernelCall call;
     call.name = OperatorName(*plan_.operators()->Get(static_cast<uoffset_t>(from.op_index())));
-    call.args = Indices(from.args());
-    std::vector<Value*> args;
-    for (const size_t index : call.args) args.push_back(&values_[index]);
-    for (Value* value : args) {
-      if (value->get<Tensor>() != nullptr) call.tensors.push_back(IndexOf(value));
-      if (const auto* list = value->get<TensorList>()) {
-        for (const Value* item : list->items) {
-          if (item != nullptr && item->get<Tensor>() != nullptr) {
-            call.tensors.push_back(IndexOf(item));
-          }
-        }
-      }
-    }
+    call.args = ToIndices(from.args());
+    std::vector<Value*> args = Values(call.args);
+    call.tensors = TensorsAmong(args);
     const std::optional<RegisteredKernel> kernel = FindKernel(call.name);
     if (!kernel.has_value()) {
       if (options_.fallback) call.kernel = options_.fallback(call.name);
@@ -113,7 +102,7 @@ class Binder {
     const std::string context = "operator '" + call.name + "'";
     auto written = kernel->bind(args);
     if (!written.ok()) return std::move(written).status().In(context);
-    for (const Value* value : written.value()) call.written.push_back(IndexOf(value));
+    call.written = Indices(written.value());
     if (kernel->prepare && state_bytes_left_ > 0) {
       auto state = kernel->prepare(args);
       if (!state.ok()) return std::move(state).status().In(context);
@@ -124,6 +113,46 @@ class Binder {
     call.kernel = kernel->run;
     call.portable = true;
     return MethodPlan::Instruction(std::move(call));
+  }
+
+  Result<MethodPlan::Instruction> BindDelegate(const program::DelegateCall& from) {
+    MethodPlan::DelegateCall call;
+    call.delegate = static_cast<size_t>(from.delegate_index());
+    call.args = ToIndices(from.args());
+    std::vector<Value*> args = Values(call.args);
+    call.tensors = TensorsAmong(args);
+    auto written = delegates_[call.delegate].plan->Bind(args);
+    if (!written.ok()) {
+      return std::move(written).status().In("delegate " + std::to_string(call.delegate));
+    }
+    call.written = Indices(written.value());
+    return MethodPlan::Instruction(std::move(call));
+  }
+
+  std::vector<Value*> Values(const std::vector<size_t>& indices) {
+    std::vector<Value*> values;
+    for (const size_t index : indices) values.push_back(&values_[index]);
+    return values;
+  }
+
+  std::vector<size_t> Indices(const std::vector<Value*>& values) const {
+    std::vector<size_t> indices;
+    for (const Value* value : values) indices.push_back(IndexOf(value));
+    return indices;
+  }
+
+  // Arguments and items of lists among them.
+  std::vector<size_t> TensorsAmong(const std::vector<Value*>& args) const {
+    std::vector<size_t> tensors;
+    for (const Value* value : args) {
+      if (value->get<Tensor>() != nullptr) tensors.push_back(IndexOf(value));
+      const auto* list = value->get<TensorList>();
+      if (list == nullptr) continue;
+      for (const Value* item : list->items) {
+        if (item != nullptr && item->get<Tensor>() != nullptr) tensors.push_back(IndexOf(item));
+      }
+    }
+    return tensors;
   }
 
   std::optional<RegisteredKernel> FindKernel(std::string_view op) const {
@@ -138,6 +167,7 @@ class Binder {
 
   MethodMemory values_;
   const program::ExecutionPlan& plan_;
+  const std::vector<PreparedDelegate>& delegates_;
   const LoadOptions& options_;
   // Many calls may name one constant, so it is not the file that bounds what they make of it.
   uint64_t state_bytes_left_;
@@ -162,25 +192,28 @@ bool MethodPlan::IsOutput(size_t value) const {
   return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
 }
 
-Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
-                                                   const PlanView& view) {
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method) {
+  const PlanView& view = program.view.plans[method];
   auto plan = std::make_unique<MethodPlan>();
   plan->view = &view;
   plan->name = view.plan->name()->str();
-  plan->inputs = Indices(view.plan->inputs());
-  plan->outputs = Indices(view.plan->outputs());
-  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, program.options,
-                StateBytes(program));
+  plan->inputs = ToIndices(view.plan->inputs());
+  plan->outputs = ToIndices(view.plan->outputs());
+  plan->delegates = &program.delegates[method];
+  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, *plan->delegates,
+                program.options, StateBytes(program));
   if (const auto* instructions = InstructionsOf(*view.plan)) {
     for (const program::Instruction* from : *instructions) {
-      XIR_ASSIGN_OR_RETURN(auto instruction, binder.Bind(*from));
-      plan->instructions.push_back(std::move(instruction));
+      auto instruction = binder.Bind(*from);
+      if (!instruction.ok()) {
+        return std::move(instruction)
+            .status()
+            .In("instruction " + std::to_string(plan->instructions.size()));
+      }
+      plan->instructions.push_back(std::move(instruction).value());
     }
   }
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
-  for (const GraphView& graph : view.delegates) {
-    plan->weights.push_back(std::make_unique<PackedGraph>(graph, program.file));
-  }
   return std::unique_ptr<const MethodPlan>(std::move(plan));
 }
 
@@ -188,10 +221,10 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
   const MethodMemory values = MethodMemory::Declare(program, *view.plan);
   MethodMetadata metadata;
   metadata.name = view.plan->name()->str();
-  for (const size_t index : Indices(view.plan->inputs())) {
+  for (const size_t index : ToIndices(view.plan->inputs())) {
     metadata.inputs.push_back(InfoOf(values[index]));
   }
-  for (const size_t index : Indices(view.plan->outputs())) {
+  for (const size_t index : ToIndices(view.plan->outputs())) {
     metadata.outputs.push_back(InfoOf(values[index]));
   }
   metadata.num_delegates = view.delegates.size();

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "runtime/delegates.h"
 #include "runtime/memory.h"
 #include "verify/program_view.h"
 #include "xir/kernel_registry.h"
 #include "xir/program.h"
-#include "xnnpack/packed_weights.h"
 
 namespace xir {
 
-// What all instances of a method have in common: its instructions, bound to kernels, and its
-// weights. Immutable but for the weights, which the first instance packs; values are by index.
+// What all instances of a method have in common: its instructions, bound to kernels and to the
+// plans of delegates. Immutable; values are by index.
 struct MethodPlan {
   struct KernelCall {
     std::string name;       // of the operator
@@ -29,6 +29,8 @@ struct MethodPlan {
   struct DelegateCall {
     size_t delegate = 0;
     std::vector<size_t> args;
+    std::vector<size_t> tensors;
+    std::vector<size_t> written;
   };
   struct Move {
     size_t from = 0;
@@ -46,17 +48,16 @@ struct MethodPlan {
   std::vector<size_t> inputs;
   std::vector<size_t> outputs;
   std::vector<Instruction> instructions;
-  std::vector<std::unique_ptr<PackedGraph>> weights;  // by delegate
+  const std::vector<PreparedDelegate>* delegates = nullptr;
 
   bool IsOutput(size_t value) const;
 };
 
 struct LoadedProgram;
 
-// Binds a verified method. Fails where there is no kernel for an operator, or where one does not
-// take its arguments. The program, whose view has `view`, must outlive the plan.
-Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
-                                                   const PlanView& view);
+// Binds the verified method of an index. Fails where there is no kernel for an operator, or where a
+// kernel or delegate does not take its arguments. The program must outlive the plan.
+Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method);
 
 // What the file says of a method; nothing is bound or packed for it.
 MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view);

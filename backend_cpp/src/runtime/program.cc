@@ -1,13 +1,11 @@
 #include "xir/program.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/memory_limit.h"
 #include "runtime/instance.h"
 #include "runtime/loaded_program.h"
 #include "verify/verify.h"
-#include "xnnpack/loader.h"
 
 namespace xir {
 namespace {
@@ -19,25 +17,21 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
     XIR_ASSIGN_OR_RETURN(pool, ThreadPool::Shared(options.threads, options.library_paths));
   }
   auto loaded = std::shared_ptr<LoadedProgram>(
-      new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}, {}});
+      new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}, {}, {}});
   std::vector<Bytes> data;
+  uint64_t total_size = loaded->file.bytes().size();
   for (size_t i = 0; i < loaded->options.data.size(); ++i) {
     auto bytes = FileBytes::Read(loaded->options.data[i]);
     if (!bytes.ok()) return std::move(bytes).status().In("data file " + std::to_string(i));
     loaded->data.push_back(std::move(bytes).value());
     data.push_back(loaded->data.back().bytes());
+    total_size += data.back().size();
   }
-  XIR_ASSIGN_OR_RETURN(loaded->view,
-                       VerifyProgram(loaded->file.bytes(), data, {loaded->options.max_memory}));
-  std::vector<const FileBytes*> files = {&loaded->file};
-  for (const FileBytes& each : loaded->data) files.push_back(&each);
-  loaded->packed =
-      std::make_unique<PackedStore>(loaded->options.packed_weights, loaded->view, files);
+  WorkBudget budget(total_size);
+  XIR_ASSIGN_OR_RETURN(loaded->view, VerifyProgram(loaded->file.bytes(), data,
+                                                   {loaded->options.max_memory}, &budget));
+  XIR_RETURN_IF_ERROR(PrepareDelegates(loaded.get(), &budget));
   loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
-  const bool has_delegates =
-      std::any_of(loaded->view.plans.begin(), loaded->view.plans.end(),
-                  [](const PlanView& plan) { return !plan.delegates.empty(); });
-  if (has_delegates) XIR_RETURN_IF_ERROR(LoadXnnpack(loaded->options.library_paths));
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }
 
@@ -82,25 +76,18 @@ Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const
   if (!plan.ok()) return std::move(plan).status().In(context);
   auto instance = MethodInstance::Create(loaded_, *plan.value());
   if (!instance.ok()) return std::move(instance).status().In(context);
-  loaded_->packed->Save(plan.value()->weights);
   return std::unique_ptr<Method>(std::move(instance).value());
 }
 
 size_t Program::packed_bytes() const {
   size_t total = 0;
-  for (size_t i = 0; i < loaded_->view.plans.size(); ++i) {
-    LoadedProgram::Slot& slot = loaded_->slots[i];
-    const std::lock_guard<std::mutex> lock(slot.mutex);
-    if (slot.plan == nullptr) continue;
-    for (const auto& graph : slot.plan->weights) {
-      const auto weights = graph->weights();
-      if (weights != nullptr) total += weights->nbytes();
-    }
+  for (const auto& method : loaded_->delegates) {
+    for (const PreparedDelegate& delegate : method) total += delegate.plan->packed_bytes();
   }
   return total;
 }
 
-PackedFileState Program::packed_file() const { return loaded_->packed->state(); }
+PackedFileState Program::packed_file() const { return loaded_->backends.packed_file(); }
 
 Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
   std::string known;
@@ -116,8 +103,7 @@ Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {
   Slot& slot = slots[method];
   const std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.plan == nullptr) {
-    XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(*this, view.plans[method]));
-    for (const auto& graph : slot.plan->weights) packed->Load(graph.get());
+    XIR_ASSIGN_OR_RETURN(slot.plan, MakePlan(*this, method));
   }
   return slot.plan.get();
 }

@@ -14,8 +14,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "verify/graph_view.h"
 #include "verify/node_rules.h"
-#include "verify/program_view.h"
 #include "verify/work_budget.h"
 #include "xir/status.h"
 #include "xnnpack/api.h"

@@ -6,9 +6,7 @@
 #include "core/checked.h"
 #include "verify/container.h"
 #include "verify/data_file.h"
-#include "verify/verify_graph.h"
 #include "verify/verify_plan.h"
-#include "verify/work_budget.h"
 
 namespace xir {
 namespace {
@@ -90,32 +88,32 @@ Result<Bytes> DelegateBytes(const program::Program& program, Bytes segments,
   return Bytes(data->data(), data->size());
 }
 
-bool IsXnnpack(std::string_view id) { return id == "XnnpackBackend" || id == "XirXnnpackBackend"; }
-
-Status VerifyDelegate(const program::Program& program, Bytes segments, size_t index,
-                      const VerifyLimits& limits, const ProgramView& view, PlanView* plan,
-                      WorkBudget* budget) {
-  const auto* delegate = plan->plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));
-  if (delegate->id() == nullptr || delegate->processed() == nullptr) {
+Status ReadDelegate(const program::Program& program, Bytes segments,
+                    const program::BackendDelegate& delegate, PlanView* plan, WorkBudget* budget) {
+  if (delegate.id() == nullptr || delegate.processed() == nullptr) {
     return Fail(Code::kInvalidProgram, "it has no id or no data");
   }
-  if (!IsXnnpack(View(delegate->id()))) {
-    return Fail(Code::kUnsupported, "it is for '", View(delegate->id()),
-                "'; this runtime has only XNNPACK");
+  DelegateView& view = plan->delegates.emplace_back();
+  XIR_RETURN_IF_ERROR(budget->Charge(delegate.id()));
+  view.id = View(delegate.id());
+  XIR_ASSIGN_OR_RETURN(view.bytes, DelegateBytes(program, segments, *delegate.processed()));
+  const auto* specs = delegate.compile_specs();
+  XIR_RETURN_IF_ERROR(budget->Charge(specs));
+  for (flatbuffers::uoffset_t i = 0; specs != nullptr && i < specs->size(); ++i) {
+    const program::CompileSpec& spec = *specs->Get(i);
+    if (spec.key() == nullptr) return Fail(Code::kInvalidProgram, "an option has no name");
+    const Bytes value =
+        spec.value() == nullptr ? Bytes() : Bytes(spec.value()->data(), spec.value()->size());
+    view.specs.push_back({View(spec.key()), value});
   }
-  XIR_ASSIGN_OR_RETURN(const Bytes blob, DelegateBytes(program, segments, *delegate->processed()));
-  XIR_ASSIGN_OR_RETURN(GraphView graph, VerifyGraph(blob, view, limits, budget));
-  plan->delegates.push_back(std::move(graph));
   return {};
 }
 
 }  // namespace
 
-Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits) {
+Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits,
+                                  WorkBudget* budget) {
   XIR_ASSIGN_OR_RETURN(const Container container, ReadContainer(file));
-  uint64_t total_size = file.size();
-  for (const Bytes& each : data) total_size += each.size();
-  WorkBudget budget(total_size);
   // At most one table for each 4 bytes, whatever a hostile file's sharing of tables makes of it.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(container.program.size() / 4);
   flatbuffers::Verifier verifier(container.program.data(), container.program.size(),
@@ -142,28 +140,29 @@ Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const Veri
                          Subsegments(program.mutable_data_segments()->Get(0), program,
                                      container.segments, /*reserve_first=*/false));
   }
-  XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view, &budget));
+  XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view, budget));
   for (size_t i = 0; i < data.size(); ++i) {
-    XIR_RETURN_IF_ERROR(ReadDataFile(data[i], &view, &budget).In("data file " + std::to_string(i)));
+    XIR_RETURN_IF_ERROR(ReadDataFile(data[i], &view, budget).In("data file " + std::to_string(i)));
   }
 
   std::unordered_set<std::string_view> names;
   for (const program::ExecutionPlan* plan : *program.execution_plan()) {
-    XIR_RETURN_IF_ERROR(budget.Charge(plan->name()));
+    XIR_RETURN_IF_ERROR(budget->Charge(plan->name()));
     if (plan->name() == nullptr || !names.insert(View(plan->name())).second) {
       return Fail(Code::kInvalidProgram, "a method has no name, or its name is not unique");
     }
     const std::string context = "method '" + plan->name()->str() + "'";
     PlanView& plan_view = view.plans.emplace_back();
     plan_view.plan = plan;
-    XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits, &budget).In(context));
+    XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits, budget).In(context));
     const size_t num_delegates = plan->delegates() == nullptr ? 0 : plan->delegates()->size();
     for (size_t i = 0; i < num_delegates; ++i) {
       XIR_RETURN_IF_ERROR(
-          VerifyDelegate(program, container.segments, i, limits, view, &plan_view, &budget)
+          ReadDelegate(program, container.segments,
+                       *plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)), &plan_view,
+                       budget)
               .In(context + ": delegate " + std::to_string(i)));
     }
-    XIR_RETURN_IF_ERROR(VerifyDelegateCalls(plan_view).In(context));
   }
   return view;
 }

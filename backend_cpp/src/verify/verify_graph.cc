@@ -15,15 +15,15 @@ constexpr int kMaxFlatbufferDepth = 64;
 constexpr size_t kFlatbufferAlignment = 16;
 
 Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region,
-                            const ProgramView& view, WorkBudget* budget) {
+                            const NamedData& named, WorkBudget* budget) {
   if (entry.named_key() != nullptr) {
     XIR_RETURN_IF_ERROR(budget->Charge(entry.named_key()));
-    const auto found = view.named_data.find(View(entry.named_key()));
-    if (found == view.named_data.end()) {
+    const Bytes* found = named.Find(View(entry.named_key()));
+    if (found == nullptr) {
       return Fail(Code::kInvalidProgram, "the file has no data named '", View(entry.named_key()),
                   "', nor has a .ptd file that was given with it");
     }
-    return found->second.bytes;
+    return *found;
   }
   if (!Fits(entry.offset(), entry.size(), region.size())) {
     return Fail(Code::kInvalidProgram, "[", entry.offset(), ", +", entry.size(), ") leaves the ",
@@ -34,12 +34,12 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
 
 // Entry 0 means "no data" and is not looked at.
 Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes region,
-                                         const ProgramView& view, WorkBudget* budget) {
+                                         const NamedData& named, WorkBudget* budget) {
   std::vector<Bytes> constants;
   if (const auto* entries = graph.constant_data(); entries != nullptr && entries->size() > 0) {
     constants.resize(entries->size());
     for (flatbuffers::uoffset_t i = 1; i < entries->size(); ++i) {
-      auto bytes = ConstantBytes(*entries->Get(i), region, view, budget);
+      auto bytes = ConstantBytes(*entries->Get(i), region, named, budget);
       if (!bytes.ok()) return std::move(bytes).status().In("constant " + std::to_string(i));
       constants[i] = bytes.value();
     }
@@ -58,13 +58,13 @@ Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes reg
 
 }  // namespace
 
-Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits,
+Result<GraphView> VerifyGraph(Bytes blob, const NamedData& named, const VerifyLimits& limits,
                               WorkBudget* budget) {
   XIR_ASSIGN_OR_RETURN(const DelegateBlob parts, ReadDelegateBlob(blob));
-  return VerifyGraph(parts, view, limits, budget);
+  return VerifyGraph(parts, named, limits, budget);
 }
 
-Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view,
+Result<GraphView> VerifyGraph(const DelegateBlob& parts, const NamedData& named,
                               const VerifyLimits& limits, WorkBudget* budget) {
   XIR_RETURN_IF_ERROR(budget->Charge(parts.graph.size()));
   if (reinterpret_cast<uintptr_t>(parts.graph.data()) % kFlatbufferAlignment != 0) {
@@ -93,7 +93,7 @@ Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view
                 " external values");
   }
   XIR_ASSIGN_OR_RETURN(result.constants,
-                       ReadConstants(*result.graph, parts.constant_data, view, budget));
+                       ReadConstants(*result.graph, parts.constant_data, named, budget));
   XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory).Run(budget));
   for (const graph::XValue* value : *result.graph->xvalues()) {
     result.values.emplace(TensorOf(*value)->id_out(), value);

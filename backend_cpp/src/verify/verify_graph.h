@@ -1,21 +1,22 @@
 #pragma once
 
 #include "verify/container.h"
-#include "verify/program_view.h"
+#include "verify/graph_view.h"
 #include "verify/verify.h"
 #include "verify/work_budget.h"
+#include "xir/delegate.h"
 #include "xir/status.h"
 
 namespace xir {
 
 // Checks one XNNPACK delegate: header, flatbuffer, values, constants' sizes, and every node in
 // order.
-Result<GraphView> VerifyGraph(Bytes blob, const ProgramView& view, const VerifyLimits& limits,
+Result<GraphView> VerifyGraph(Bytes blob, const NamedData& named, const VerifyLimits& limits,
                               WorkBudget* budget);
 
 // The same for a blob that was taken apart. What constants without a name are read from is
 // `parts.constant_data`.
-Result<GraphView> VerifyGraph(const DelegateBlob& parts, const ProgramView& view,
+Result<GraphView> VerifyGraph(const DelegateBlob& parts, const NamedData& named,
                               const VerifyLimits& limits, WorkBudget* budget);
 
 }  // namespace xir

@@ -5,7 +5,6 @@
 
 #include "core/checked.h"
 #include "xir/tensor.h"
-#include "xnnpack/datatype.h"
 
 namespace xir {
 namespace {
@@ -351,59 +350,6 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
   }
 }
 
-// Whether the file's dtype can hold what XNNPACK reads or writes as `datatype`. XNNPACK has no
-// int64: an index output is written as int32 and widened in place.
-bool Holds(program::ScalarType dtype, xnn_datatype datatype, bool output) {
-  using program::ScalarType;
-  switch (datatype) {
-    case xnn_datatype_fp32:
-      return dtype == ScalarType::Float;
-    case xnn_datatype_fp16:
-      return dtype == ScalarType::Half;
-    case xnn_datatype_bf16:
-      return dtype == ScalarType::BFloat16;
-    case xnn_datatype_qint8:
-      return dtype == ScalarType::Char || dtype == ScalarType::QInt8;
-    case xnn_datatype_quint8:
-      return dtype == ScalarType::Byte || dtype == ScalarType::QUInt8;
-    case xnn_datatype_int32:
-      return dtype == ScalarType::Int || (output && dtype == ScalarType::Long);
-    case xnn_datatype_qint32:
-      return dtype == ScalarType::Int || dtype == ScalarType::QInt32;
-    default:
-      return false;
-  }
-}
-
-// A tensor of rank 0 may be a vector of one element in the graph.
-bool SamePhysicalShape(const program::Tensor& tensor, const graph::XNNTensorValue& external) {
-  const size_t rank = SizeOf(tensor.sizes());
-  if (rank == 0 && SizeOf(external.dims()) == 1) return external.dims()->Get(0) == 1;
-  if (rank != SizeOf(external.dims())) return false;
-  for (uoffset_t i = 0; i < rank; ++i) {
-    const int32_t size = tensor.sizes()->Get(tensor.dim_order()->Get(i));
-    if (external.dims()->Get(i) != static_cast<uint32_t>(size)) return false;
-  }
-  return true;
-}
-
-Status VerifyDelegateArg(const ExecutionPlan& plan, const program::DelegateCall& call,
-                         const graph::XNNTensorValue& external) {
-  const uint32_t id = external.external_id();
-  if (id >= SizeOf(call.args())) return Bad("the call has no argument ", id);
-  const int32_t index = call.args()->Get(id);
-  if (KindAt(plan, index) != KernelTypes::Tensor) return Bad("argument ", id, " is no tensor");
-  const auto* tensor = plan.values()->Get(static_cast<uoffset_t>(index))->val_as_Tensor();
-  const bool output = (external.flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0;
-  if (!Holds(tensor->scalar_type(), ToXnnDatatype(external.datatype()), output)) {
-    return Bad("argument ", id, " is a ", Name(static_cast<DType>(tensor->scalar_type())),
-               " tensor, but the graph has it as ",
-               graph::EnumNameXNNDatatype(external.datatype()));
-  }
-  if (SamePhysicalShape(*tensor, external)) return {};
-  return Bad("argument ", id, " has another shape in the graph");
-}
-
 }  // namespace
 
 Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const VerifyLimits& limits,
@@ -424,22 +370,6 @@ Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const Veri
   for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
     XIR_RETURN_IF_ERROR(VerifyInstruction(plan, *instructions->Get(i), instructions->size(), budget)
                             .In("instruction " + std::to_string(i)));
-  }
-  return {};
-}
-
-Status VerifyDelegateCalls(const PlanView& view) {
-  const ExecutionPlan& plan = *view.plan;
-  if (SizeOf(plan.chains()) == 0) return {};
-  const auto* instructions = plan.chains()->Get(0)->instructions();
-  for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
-    const auto* call = instructions->Get(i)->instr_args_as_DelegateCall();
-    if (call == nullptr) continue;
-    const GraphView& graph = view.delegates[static_cast<size_t>(call->delegate_index())];
-    for (const graph::XNNTensorValue* external : graph.externals) {
-      XIR_RETURN_IF_ERROR(
-          VerifyDelegateArg(plan, *call, *external).In("instruction " + std::to_string(i)));
-    }
   }
   return {};
 }

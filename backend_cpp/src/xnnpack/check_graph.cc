@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "verify/program_view.h"
 #include "verify/verify_graph.h"
 #include "xnnpack/loader.h"
 #include "xnnpack/subgraph_builder.h"

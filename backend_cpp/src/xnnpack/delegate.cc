@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "xnnpack/operator_description.h"
 #include "xnnpack/subgraph_builder.h"
 
 namespace xir {
@@ -54,9 +55,9 @@ void Widen(const Tensor& tensor) {
 
 Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          PackedGraph* weights,
-                                                         xnn_workspace_t workspace,
+                                                         std::shared_ptr<xnn_workspace> workspace,
                                                          pthreadpool_t threadpool, bool profile) {
-  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(view, weights));
+  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(view, weights, std::move(workspace)));
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
     SubgraphBuilder builder(view);
@@ -65,7 +66,8 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
       return std::move(status).In("node " + std::to_string(*builder.refused_node()));
     }
     xnn_runtime_t runtime = nullptr;
-    const xnn_status status = builder.CreateRuntime(cache, workspace, threadpool, flags, &runtime);
+    const xnn_status status =
+        builder.CreateRuntime(cache, delegate->workspace_.get(), threadpool, flags, &runtime);
     delegate->runtime_.reset(runtime);
     return CheckXnn(status, "create a runtime");
   }));
@@ -163,9 +165,6 @@ Status XnnDelegate::BindTensors(KernelArgs args) {
         return Fail(Code::kInternal, "result ", external.id, " has another rank than its tensor");
       }
       XIR_RETURN_IF_ERROR(tensor.Resize(shape).In("result " + std::to_string(external.id)));
-      if (!tensor.writable) {
-        return Fail(Code::kInvalidArgument, "result ", external.id, " is read-only memory");
-      }
     }
     if (tensor.data == nullptr || tensor.nbytes() > tensor.capacity) {
       return Fail(Code::kInvalidArgument, "argument ", external.id, " has no memory for shape ",
@@ -179,7 +178,7 @@ Status XnnDelegate::BindTensors(KernelArgs args) {
   return {};
 }
 
-Status XnnDelegate::Execute(KernelArgs args) {
+Status XnnDelegate::Execute(KernelContext&, KernelArgs args) {
   XIR_RETURN_IF_ERROR(ReshapeInputs(args));
   XIR_RETURN_IF_ERROR(BindTensors(args));
   if (setup_needed_) {
@@ -222,6 +221,11 @@ Result<std::vector<std::string>> XnnDelegate::OperatorNames() const {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return names;
+}
+
+Result<std::vector<DelegateOperator>> XnnDelegate::Operators() const {
+  XIR_ASSIGN_OR_RETURN(const std::vector<std::string> names, OperatorNames());
+  return DescribeOperators(view_, names);
 }
 
 Status XnnDelegate::ReadOperatorTimes(std::vector<uint64_t>* microseconds) const {

@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "verify/graph_verifier.h"
-#include "verify/program_view.h"
-#include "xir/kernel.h"
-#include "xir/program.h"
+#include "xir/delegate.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
 #include "xnnpack/packed_weights.h"
@@ -20,23 +18,23 @@ using PhysicalDims = std::array<size_t, XNN_MAX_TENSOR_DIMS>;
 
 // One XNNPACK graph, ready to run. Its view, the file's constants and the thread pool must outlive
 // it.
-class XnnDelegate {
+class XnnDelegate final : public Delegate {
  public:
   // Packs the weights if nobody has, and plans memory for the largest shapes. Delegates that never
-  // run at the same time may share `workspace`. `weights` are the graph's, and must
-  // outlive the delegate. `profile` has XNNPACK look at the clock behind each of its operators.
+  // run at the same time share `workspace`. `weights` are the graph's, and must outlive the
+  // delegate. `profile` has XNNPACK look at the clock behind each of its operators.
   static Result<std::unique_ptr<XnnDelegate>> Create(const GraphView& view, PackedGraph* weights,
-                                                     xnn_workspace_t workspace,
+                                                     std::shared_ptr<xnn_workspace> workspace,
                                                      pthreadpool_t threadpool, bool profile);
 
   // Runs the graph on the tensors among `args` that its external ids name, and resizes its results
   // to the shapes that follow from its inputs'.
-  Status Execute(KernelArgs args);
+  Status Execute(KernelContext& context, KernelArgs args) override;
 
-  // XNNPACK's operators in the order in which they run. They are what it made of the graph's nodes.
-  Result<std::vector<std::string>> OperatorNames() const;
-  // What each of them took in the last execution, in whole microseconds. Both need `profile`.
-  Status ReadOperatorTimes(std::vector<uint64_t>* microseconds) const;
+  // XNNPACK's operators. They are what it made of the graph's nodes, and count whole microseconds,
+  // rounded down.
+  Result<std::vector<DelegateOperator>> Operators() const override;
+  Status ReadOperatorTimes(std::vector<uint64_t>* microseconds) const override;
 
  private:
   struct External {
@@ -46,13 +44,16 @@ class XnnDelegate {
     PhysicalDims dims{};  // as XNNPACK last had them
   };
 
-  XnnDelegate(const GraphView& view, PackedGraph* weights) : view_(view), weights_(weights) {}
+  XnnDelegate(const GraphView& view, PackedGraph* weights, std::shared_ptr<xnn_workspace> workspace)
+      : view_(view), workspace_(std::move(workspace)), weights_(weights) {}
+  Result<std::vector<std::string>> OperatorNames() const;
   Status ReshapeInputs(KernelArgs args);
   Status CheckShapes();
   Status ReadOutputShapes();
   Status BindTensors(KernelArgs args);
 
   const GraphView& view_;
+  std::shared_ptr<xnn_workspace> workspace_;
   std::unique_ptr<GraphVerifier> shapes_;  // of the inputs that came; null until others came
   std::vector<External> externals_;
   std::vector<xnn_external_value> pointers_;  // parallel to externals_

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
-#include "verify/program_view.h"
+#include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/packed_seal.h"
 #include "xnnpack/packed_weights.h"

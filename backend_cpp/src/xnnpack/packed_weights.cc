@@ -22,7 +22,8 @@ size_t PackedWeights::nbytes() const {
   return total;
 }
 
-PackedGraph::PackedGraph(const GraphView& view, const FileBytes& file) : view_(view), file_(file) {
+PackedGraph::PackedGraph(const GraphView& view, std::function<void(Bytes)> release)
+    : view_(view), release_(std::move(release)) {
   for (size_t i = 1; i < view.constants.size(); ++i) {
     constants_.emplace(view.constants[i].data(), static_cast<uint32_t>(i));
     constant_bytes_ += view.constants[i].size();
@@ -167,7 +168,7 @@ size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t
   const size_t used = std::min((size + kAlignment - 1) / kAlignment * kAlignment, left_);
   free_ += used;
   left_ -= used;
-  if (weight.kernel != 0) graph_.file_.GiveBack(graph_.view_.constants[weight.kernel]);
+  if (weight.kernel != 0) graph_.release_(graph_.view_.constants[weight.kernel]);
   return OffsetOf(data);
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
-#include "verify/program_view.h"
+#include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/api.h"
 
@@ -44,8 +44,8 @@ struct PackedWeights {
 // Runtimes may be created from several threads; the first one packs, and others wait for it.
 class PackedGraph {
  public:
-  // `file` has the graph's constants, whose pages are given back once they are packed.
-  PackedGraph(const GraphView& view, const FileBytes& file);
+  // `release` is told of constants once they are packed.
+  PackedGraph(const GraphView& view, std::function<void(Bytes)> release);
   PackedGraph(const PackedGraph&) = delete;
 
   const GraphView& view() const { return view_; }
@@ -60,7 +60,7 @@ class PackedGraph {
   uint32_t IndexOf(const void* constant) const;
 
   const GraphView& view_;
-  const FileBytes& file_;
+  const std::function<void(Bytes)> release_;
   std::unordered_map<const void*, uint32_t> constants_;  // by their first byte
   size_t constant_bytes_ = 0;
   std::mutex packing_;

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "verify/program_view.h"
+#include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
 

@@ -67,6 +67,13 @@ def test_wheel_holds_the_compiled_parts(wheel: zipfile.ZipFile) -> None:
     assert wheel.getinfo(runners[0]).external_attr >> 16 & 0o111, "the runner is not executable"
 
 
+def test_wheel_holds_what_native_plugins_are_built_with(wheel: zipfile.ZipFile) -> None:
+    headers = {name.replace("backend_cpp/", "xir/") for name in committed("backend_cpp/include/xir/*.h")}
+    assert "xir/include/xir/delegate.h" in headers
+    wanted = headers | {"xir/lib/libxir_runtime.a", "xir/lib/cmake/xir/xirConfig.cmake"}
+    assert wanted - set(wheel.namelist()) == set()
+
+
 def test_wheel_holds_the_schemas(wheel: zipfile.ZipFile) -> None:
     schemas = committed("xir/schema/*.fbs")
     assert schemas

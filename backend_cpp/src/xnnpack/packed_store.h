@@ -6,8 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "verify/program_view.h"
-#include "xir/program.h"
+#include "xir/delegate.h"
 #include "xnnpack/packed_file.h"
 #include "xnnpack/packed_weights.h"
 
@@ -17,14 +16,15 @@ namespace xir {
 // graph had to pack them. Nothing that happens to the file is an error of the program.
 class PackedStore {
  public:
-  // An empty path is no file. `files` are the program's, its data among them.
-  PackedStore(std::string path, const ProgramView& program,
-              const std::vector<const FileBytes*>& files);
+  // An empty path is no file. `source` is DigestStamps of the program's files.
+  PackedStore(std::string path, uint64_t source) : path_(std::move(path)) { seal_.source = source; }
 
+  // Names a graph that the file may be used for. All of them come before anything is loaded.
+  void Add(const GraphView* graph);
   // Gives a graph its weights if the file has them.
   void Load(PackedGraph* graph);
   // Writes the file anew if weights of these graphs are not in it.
-  void Save(const std::vector<std::unique_ptr<PackedGraph>>& graphs);
+  void Save(const std::vector<PackedGraph*>& graphs);
   PackedFileState state() const;
 
  private:

@@ -1,4 +1,4 @@
-#include "runtime/packed_store.h"
+#include "xnnpack/packed_store.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,18 +14,11 @@ const PackedEntry* Find(const std::vector<PackedEntry>& entries, uint64_t graph)
 
 }  // namespace
 
-PackedStore::PackedStore(std::string path, const ProgramView& program,
-                         const std::vector<const FileBytes*>& files)
-    : path_(std::move(path)) {
+void PackedStore::Add(const GraphView* graph) {
   if (path_.empty()) return;
-  for (const PlanView& plan : program.plans) {
-    for (const GraphView& graph : plan.delegates) {
-      places_.emplace(&graph, views_.size());
-      views_.push_back(&graph);
-    }
-  }
-  seal_.source = DigestStamps(files);
-  seal_.graphs.resize(views_.size());
+  places_.emplace(graph, views_.size());
+  views_.push_back(graph);
+  seal_.graphs.push_back(0);
 }
 
 void PackedStore::Open() {
@@ -61,11 +54,11 @@ void PackedStore::Load(PackedGraph* graph) {
   if (entry != nullptr) graph->Adopt(entry->weights);
 }
 
-void PackedStore::Save(const std::vector<std::unique_ptr<PackedGraph>>& graphs) {
+void PackedStore::Save(const std::vector<PackedGraph*>& graphs) {
   if (path_.empty()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   bool changed = false;
-  for (const auto& graph : graphs) {
+  for (PackedGraph* graph : graphs) {
     const auto weights = graph->weights();
     if (weights == nullptr || weights->weights.empty()) continue;
     if (weights->file != nullptr) {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "verify/work_budget.h"
+#include "xir/delegate.h"
+
+namespace xir {
+
+struct LoadedProgram;
+
+// The backends of one program: those that its delegates name, each made when the first one does.
+class Backends {
+ public:
+  // Fails where no backend of the id is registered, neither the application's nor the runtime's.
+  Result<Backend*> Get(std::string_view id, const LoadedProgram& program);
+  PackedFileState packed_file() const;
+
+ private:
+  using Create = Result<std::unique_ptr<Backend>> (*)(const BackendOptions&);
+  std::vector<std::pair<Create, std::unique_ptr<Backend>>> all_;
+};
+
+struct PreparedDelegate {
+  Backend* backend = nullptr;
+  std::unique_ptr<const DelegatePlan> plan;
+};
+
+// Has its backend verify each delegate of a program whose view is there.
+Status PrepareDelegates(LoadedProgram* program, WorkBudget* budget);
+
+// Delegates for one instance of a method, in the order of their plans.
+Result<std::vector<std::unique_ptr<Delegate>>> Instantiate(
+    const std::vector<PreparedDelegate>& prepared, bool profile);
+
+}  // namespace xir

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "xir/delegate.h"
+#include "xnnpack/packed_store.h"
+
+namespace xir {
+
+// XNNPACK: delegates are graphs of ExecuTorch's schema (xir/schema/xnnpack.fbs).
+class XnnBackend final : public Backend {
+ public:
+  explicit XnnBackend(const BackendOptions& options)
+      : options_(options), packed_(options.packed_weights, options.source) {}
+
+  // Finds and binds XNNPACK behind the first graph that is verified.
+  Result<std::unique_ptr<const DelegatePlan>> Prepare(const DelegateData& data) override;
+  Result<std::vector<std::unique_ptr<Delegate>>> Instantiate(Span<const PlannedDelegate> delegates,
+                                                             bool profile) override;
+  PackedFileState packed_file() const override { return packed_.state(); }
+
+ private:
+  const BackendOptions options_;
+  PackedStore packed_;
+};
+
+}  // namespace xir
