@@ -23,7 +23,7 @@ from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
-from xir.transforms.xnnpack.propagate_layout import transpose_cost
+from xir.transforms.xnnpack._layout_islands import transpose_cost
 
 SUBGRAPH_PASSES = "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride"
 """What the `delegate` pipeline runs on subgraphs."""
