@@ -1,4 +1,4 @@
-"""Quantise and dequantise ops that are no work of their own: those that read them compute with what is before them."""
+"""Quantise and dequantise ops that need no node of their own: the rules of their users match through them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xir.transforms.analysis.static_tensor import is_static
 
 
 def is_looked_through(op: Operation) -> bool:
-    """Whether the rules of an op's users look through it, so that it is lowered only if somebody else wants it."""
+    """Whether the rules of an op's users match through it, so that it is lowered only if it has other users."""
     if not isinstance(op, edge.EdgeOp) or op.name not in CHOOSE | QUANTISE | DEQUANTISE:
         return False
     if op.name in CHOOSE:

@@ -58,7 +58,7 @@ class _Decompose(RewritePattern):
 
 
 def _with_type_of(old: SSAValue, new: SSAValue, builder: EdgeBuilder) -> SSAValue:
-    """A new result with the old one's type, which may know dimensions that nobody can infer."""
+    """A new result with the old one's type, which may have dimensions that inference cannot find."""
     if new.type == old.type or new.owner not in builder.ops:
         return new
     return Rewriter.replace_value_with_new_type(new, old.type)

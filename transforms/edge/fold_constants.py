@@ -18,7 +18,7 @@ from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError,
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 
 MAX_GROWTH = 1 << 20
-"""Bytes that a result may have beyond its operands': a file full of zeros helps nobody."""
+"""How many bytes larger than its operands a result may be: folding must not fill the file with zeros."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Where in an arena tensors go: those that live at different times share bytes.
+"""Where in an arena tensors go: tensors whose live ranges do not overlap share bytes.
 
-Two ways, of which the smaller arena counts. *By size* places large tensors first, each at the lowest offset that is
-free while it lives; it looks at every pair that lives together, and is left out where there are too many of them. *By
-time* follows the program and takes the smallest gap that holds a tensor: n·log n, however many live together.
+Two strategies are tried, and the smaller arena is taken. *By size* places large tensors first, each at the lowest
+offset that is free over its live range; it compares each pair of overlapping live ranges, and is skipped if there are
+too many. *By time* follows the program and takes the smallest gap that holds a tensor: n·log n, however many ranges
+overlap.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MAX_PAIRS = 2**20
 
 
 class Lifetime(NamedTuple):
-    """A tensor's bytes, and the numbers of the first and of the last instruction during which it must keep them."""
+    """A tensor's size in bytes and its live range: the numbers of its first and last instruction."""
 
     size: int
     first: int
@@ -40,7 +41,7 @@ def extent(lifetimes: Sequence[Lifetime], offsets: Sequence[int]) -> int:
 
 
 def living_together(lifetimes: Sequence[Lifetime], limit: int = MAX_PAIRS) -> list[list[int]] | None:
-    """For each tensor the indices of those that live at some time that it lives; None for more than `limit` pairs."""
+    """For each tensor the indices of those whose live ranges overlap its own; None for more than `limit` pairs."""
     neighbours: list[list[int]] = [[] for _ in lifetimes]
     alive: set[int] = set()
     pairs = 0

@@ -29,11 +29,12 @@ ARENA = 1
 
 @dataclass(frozen=True)
 class PlanMemoryPass(XirPass):
-    """Place the tensors of each plan in one arena, where those that live at different times share bytes.
+    """Place the tensors of each plan in one arena, in which tensors share bytes if their live ranges do not overlap.
 
-    A tensor lives from the first instruction that names it to the last; inputs from the start, outputs to the end.
-    Large tensors are placed first, each at the lowest offset that is free while it lives; or, where that takes fewer
-    bytes or too many live together to compare them all, in the program's order, each in the smallest gap that holds it.
+    A live range is from the first instruction that names a tensor to the last; an input's from the start, an output's
+    to the end. Large tensors are placed first, each at the lowest offset that is free over its live range; or, where
+    that takes fewer bytes or too many ranges overlap to compare them all, in the program's order, each in the smallest
+    gap that holds it.
 
     ```mlir
     // before

@@ -126,7 +126,7 @@ def is_quantised_next(value: SSAValue) -> bool:
 
 
 def refused_kind(node: xnnpack.NodeOp) -> str | None:
-    """Why XNNPACK has no such node on integers, whatever their scales."""
+    """Why XNNPACK has no quantised form of the node, for any scales."""
     operands: list[Attribute] = [ANY for _ in node.operands]
     if isinstance(node, xnnpack.WeightedOp) and node.bias is not None:
         operands[-1] = UniformType.per_tensor(i32, f32, 1.0)
@@ -134,7 +134,7 @@ def refused_kind(node: xnnpack.NodeOp) -> str | None:
 
 
 def refused_scales(node: xnnpack.NodeOp) -> str | None:
-    """Why XNNPACK has no such node on the integers that it stands between."""
+    """Why XNNPACK has no form of the node for the quantised types around it."""
     stored = [value.owner.input if isinstance(value.owner, xnnpack.ConvertOp) else value for value in node.operands]
     operands = [ANY if is_float(value) else element_type(value) for value in stored]
     if isinstance(node, xnnpack.WeightedOp) and node.bias is not None:

@@ -70,7 +70,7 @@ class BubbleUpSlice(RewritePattern):
         boxes = slicing.boxes(op, box)
         if boxes is None or not self.is_worth_it(op, box, boxes):
             return
-        # What cuts the operands stands for the slices, of which nothing else is left.
+        # The new slices of the operands inherit the locations of the slices that they replace.
         operands = [
             self.sliced(value, part, slices[0], rewriter) for value, part in zip(op.operands, boxes, strict=True)
         ]

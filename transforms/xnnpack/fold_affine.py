@@ -131,7 +131,7 @@ class WeightFolder:
 
 
 class FoldBehind(WeightFolder, RewritePattern):
-    """affine(move(linear(x))) → move(linear'(x)), when nobody else sees the values in between."""
+    """affine(move(linear(x))) → move(linear'(x)), if the values in between have no other users."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.BinaryOp, rewriter: PatternRewriter, /) -> None:

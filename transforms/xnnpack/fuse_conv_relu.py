@@ -18,7 +18,7 @@ from xir.transforms.xnnpack.legalizations.rule import bounds
 
 
 class FuseClamp(RewritePattern):
-    """clamp(move(node)) → move(node within bounds), when nobody else sees the unclamped values."""
+    """clamp(move(node)) → move(node within bounds), if the unclamped values have no other users."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ClampOp, rewriter: PatternRewriter, /) -> None:

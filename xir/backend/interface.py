@@ -81,7 +81,7 @@ class Backend(ABC):
 
     @abstractmethod
     def read(self, data: memoryview, id: str, named_data: Mapping[str, memoryview], ctx: XirContext) -> ReadBlob:
-        """Read the bytes of a delegate with one of the backend's ids, which nobody vouches for.
+        """Read the bytes of a delegate with one of the backend's ids, which are not trusted.
 
         `named_data` is the program's. FormatError for anything that is not a sound graph.
         """

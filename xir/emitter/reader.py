@@ -1,4 +1,4 @@
-"""From the bytes of a `.pte` file, which nobody vouches for, to a verified module with one `pte.program`."""
+"""From the bytes of a `.pte` file, which are not trusted, to a verified module with one `pte.program`."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ SHAPE_ONLY = frozenset(
 def static_values(program: ExportedProgram) -> dict[Node, Any]:
     """The values of the nodes that depend on no input and no parameter; empty where nothing is written in place.
 
-    Empty as well where such a value cannot stand for its node: what it shares memory with is written to after somebody
-    else has read it, or by an operator that needs an input, or it would be large.
+    A node is left out if its value cannot replace it: memory that it shares is written to after another node has read
+    it, or by an operator that needs an input, or the constant would be large.
     """
     nodes = list(program.graph.nodes)
     if not any(isinstance(node.target, Operator) and node.target._schema.is_mutable for node in nodes):

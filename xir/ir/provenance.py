@@ -17,7 +17,7 @@ from xir.ir.location import fused_location
 
 
 def origins_of(op: Operation) -> tuple[int, ...]:
-    """The numbers of the ops that `op` is made of; none where nobody keeps track."""
+    """The numbers of the ops that `op` is made of; none unless the pipeline tracks them."""
     attribute = op.attributes.get(ORIGINS)
     if not isinstance(attribute, DenseArrayBase):
         return ()

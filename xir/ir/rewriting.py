@@ -48,7 +48,7 @@ def rewrite_once(block: Block, pattern: RewritePattern) -> None:
 
 
 def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
-    """Erase a block's ops of a kind that have no effect and whose results nobody uses, chains from their end."""
+    """Erase a block's ops of a kind that have no effect and whose results are unused, chains from their end."""
     for op in reversed(list(block.ops)):
         if isinstance(op, kind) and is_trivially_dead(op):
             op.detach()

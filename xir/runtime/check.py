@@ -66,7 +66,7 @@ def _find_node(subgraph: SubgraphOp, refusal: Refusal, ctx: XirContext) -> Refus
 
 
 def _beginning(subgraph: SubgraphOp, count: int) -> SubgraphOp:
-    """The first `count` nodes; what nobody reads is an output. It has no operands, so that no value gains users."""
+    """The first `count` nodes; results without users are outputs. It has no operands, so that no value gains users."""
     body = Region()
     subgraph.body.clone_into(body)
     nodes = [op for op in body.block.ops if isinstance(op, NodeOp)]

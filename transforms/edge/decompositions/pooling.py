@@ -43,8 +43,8 @@ def avg_pool3d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
 
 @decomposition("edge.max_pool3d_with_indices")
 def max_pool3d(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
-    """`max_pool2d_with_indices` over height and width, then over depth, with views around them, where nobody uses the
-    indices"""
+    """`max_pool2d_with_indices` over height and width, then over depth, with views around them, where the indices are
+    unused"""
     if op.results[1].first_use is not None:
         return None
     values = _pool3d(op, b, "max_pool2d_with_indices", *_plane_and_depth(_window(op)))
@@ -108,7 +108,7 @@ def adaptive_avg_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
 
 @decomposition("edge.adaptive_max_pool2d")
 def adaptive_max_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
-    """`max_pool2d_with_indices(…)` if the windows are alike, else, where nobody uses the indices, `cat` of the `amax`
+    """`max_pool2d_with_indices(…)` if the windows are alike, else, where the indices are unused, `cat` of the `amax`
     of each one's rows, and then of its columns"""
     value, size = op.required("self"), op.value("output_size")
     shape = static_shape(value)

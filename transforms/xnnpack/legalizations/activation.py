@@ -95,16 +95,16 @@ def silu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 GELU_FORMS_DIFFER = 4.8e-4
-"""How far PyTorch's two forms of GELU are from each other at most."""
+"""The largest difference between PyTorch's two forms of GELU."""
 MANY = 16
-"""Of what is so small, one more or less hardly ever changes what is rounded."""
+"""How many times larger than the difference of the forms a step must be, for rounding to hide the difference."""
 
 
 @rule("edge.gelu", quantized=Quantized.TABLE)
 def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """GELU in both of PyTorch's forms.
 
-    Between integers whose steps are much larger than what tells the forms apart, one look-up stands for both.
+    Where both are quantised with steps much larger than the difference of the two forms, one look-up table serves both.
     """
     value = operand(op, "self")
     if op.value("approximate") == "none":
@@ -171,7 +171,7 @@ def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def is_within(op: edge.EdgeOp, b: NodeBuilder, limit: float) -> bool:
-    """Whether an op stands between integers that stand for numbers up to `limit`, of either sign."""
+    """Whether an op's input and result are quantised, the input over a range within ±`limit`."""
     around = integers_around(operand(op, "self"), op.results[0], b.ctx)
     if around is None:
         return False

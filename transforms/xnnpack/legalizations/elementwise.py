@@ -162,5 +162,5 @@ def dropout(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach", "edge.lift_fresh_copy", quantized=Quantized.MOVES)
 def same(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-    """Nothing: values have no identity here, and layout is the compiler's business."""
+    """Nothing: values have no identity in the IR, and the compiler chooses layouts."""
     return op.operands[0]

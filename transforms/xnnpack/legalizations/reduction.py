@@ -72,7 +72,7 @@ STATISTICS_USED = Refusal(
 def normalized_dims(dims: Sequence[int] | int | None, rank: int) -> list[int]:
     """ATen's dimension list as sorted, non-negative numbers; None and [] are all dimensions.
 
-    A scalar has none, and ATen lets 0 and -1 pass for it.
+    A scalar has no dimensions, but ATen accepts 0 and -1 for it.
     """
     if dims is None or dims == () or rank == 0:
         return list(range(rank))
@@ -287,7 +287,7 @@ def extreme(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 @rule("edge.max.dim", "edge.min.dim", refuses=(INDICES_USED, DYNAMIC_PART))
 def extreme_of_dim(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
-    """The largest or smallest element over `dim`, when nobody asks where it is."""
+    """The largest or smallest element over `dim`, if its indices are unused."""
     if op.results[1].first_use is not None:
         raise INDICES_USED()
     value = operand(op, "self")

@@ -127,7 +127,7 @@ def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
 
 def exchanged(rank: int, first: int, second: int) -> list[int]:
-    """The permutation that exchanges two dimensions; a scalar has none."""
+    """The permutation that exchanges two dimensions; empty for a scalar."""
     perm = list(range(rank))
     if perm:
         perm[first], perm[second] = perm[second], perm[first]

@@ -1,4 +1,4 @@
-"""From a delegate's bytes, which nobody vouches for, to an `xnnpack.subgraph`, by the wire facts on the op classes.
+"""From a delegate's bytes, which are not trusted, to an `xnnpack.subgraph`, by the wire facts on the op classes.
 
 Constants are found wherever a version of ExecuTorch has put them: in the program's named data, behind the delegate's
 FlatBuffer, or in it.
