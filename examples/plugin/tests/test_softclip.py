@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from xir_softclip.torch_op import softclip
+import xir_softclip
+from commands import shell
+from xir_softclip.torch_op import clipped, softclip
 
 import xir
 
@@ -25,17 +26,6 @@ class Model(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return softclip(self.linear(x), self.limit)
-
-
-def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """A command with the tools of this interpreter."""
-    tools = {
-        "xir-opt": f"{sys.executable} -m xir.tools.xir_opt",
-        "filecheck": f"{sys.executable} -c 'import sys; from filecheck.main import main; sys.exit(main())'",
-    }
-    for name, command in tools.items():
-        line = re.sub(rf"(?<![\w-]){name}(?![\w-])", lambda _, command=command: command, line)
-    return subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("line", re.findall(r"// RUN: (.*)", LIT.read_text(encoding="utf-8")))
@@ -70,3 +60,35 @@ def test_its_refusal_is_a_remark() -> None:
     program = xir.to_edge(torch.export.export(Model(-1.0).eval(), (torch.randn(2, 4),)))
     (remark,) = program.to_backend(xir.XnnpackPartitioner()).remarks
     assert "edge.softclip.softclip not delegated: its limit is -1 (give a limit above zero)" in str(remark)
+
+
+class Measured(torch.nn.Module):
+    """A model that says how much of a layer it clips."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.relu(), clipped(x, 0.5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (40_000,), (0, 4)], ids=str)
+def test_the_kernel_in_both_runtimes(shape: tuple[int, ...], tmp_path: Path) -> None:
+    model, x = Measured(), torch.randn(shape)
+    program = xir.to_edge(torch.export.export(model, (x,))).to_executorch()
+    assert "softclip::clipped.out" in program.kernel_names
+    _, ours = xir.runtime.Runtime.get().load_program(program.buffer, threads=2).load_method().execute([x])
+    expected = clipped(x, 0.5) if x.numel() else torch.tensor(0.0)
+    torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)
+    (tmp_path / "m.pte").write_bytes(program.buffer)
+    np.save(tmp_path / "x.npy", x.numpy())
+    line = f"xnn_executor_runner --model_path {tmp_path}/m.pte --inputs {tmp_path}/x.npy --output_dir {tmp_path}"
+    assert "there is no kernel for 'softclip::clipped.out'" in shell(line).stderr
+    library = Path(xir_softclip.__file__).with_name("libsoftclip.so")
+    done = shell(f"{line} --libraries {library} --iterations 1 --warmup 0")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "output_1.npy"), expected.numpy(), rtol=1e-6)
+
+
+def test_the_kernel_and_not_torch_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = Measured(), torch.randn(3, 5)
+    program = xir.to_edge(torch.export.export(model, (x,))).to_executorch()
+    monkeypatch.setattr("xir.runtime.program.find_kernel", lambda name: pytest.fail(f"torch is asked for {name}"))
+    xir.runtime.Runtime.get().load_program(program.buffer).load_method().execute([x])

@@ -1,9 +1,10 @@
-"""The operator `softclip::softclip`: its edge op, its XNNPACK nodes, and what it is on kernels."""
+"""The operators: their edge ops, the XNNPACK nodes of one, and what they are on kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from xir.plugin import (
@@ -29,6 +30,24 @@ SOFTCLIP = register_row(
         "softclip::softclip(Tensor self, float limit) -> Tensor",
         "`limit · tanh(self / limit)`: the numbers, bent into (−limit, limit).",
         infer=same_type,
+    )
+)
+
+
+def number(op: EdgeOp) -> Sequence[Attribute]:
+    """A tensor without dimensions."""
+    type = op.operands[0].type
+    assert isinstance(type, TensorType)
+    return (TensorType(type.element_type, []),)
+
+
+# Nothing makes other ops of it: the kernel is in native/softclip/clipped.cc.
+CLIPPED = register_row(
+    row(
+        "softclip::clipped(Tensor self, float limit) -> Tensor",
+        "The share of elements beyond the limit.",
+        out="softclip::clipped.out",
+        infer=number,
     )
 )
 

@@ -1,4 +1,4 @@
-"""The operator in PyTorch, for models that call it; only they import torch."""
+"""The operators in PyTorch, for models that call them; only they import torch."""
 
 import torch
 
@@ -12,3 +12,14 @@ def softclip(self: torch.Tensor, limit: float) -> torch.Tensor:
 @softclip.register_fake
 def _(self: torch.Tensor, limit: float) -> torch.Tensor:
     return torch.empty_like(self)
+
+
+@torch.library.custom_op("softclip::clipped", mutates_args=())
+def clipped(self: torch.Tensor, limit: float) -> torch.Tensor:
+    """The share of elements beyond the limit."""
+    return (self.abs() > limit).float().mean()
+
+
+@clipped.register_fake
+def _(self: torch.Tensor, limit: float) -> torch.Tensor:
+    return self.new_empty(())

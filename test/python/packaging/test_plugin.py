@@ -34,7 +34,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXAMPLE, plugin)
     pip = (sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--target", str(folder))
     run(*pip, str(ROOT))
-    run(*pip, "--upgrade", str(plugin))
+    # Its native half is built with the headers and the library of that wheel.
+    run(*pip, "--upgrade", str(plugin), env=os.environ | {"xir_ROOT": str(folder / "xir")})
     (folder / "sitecustomize.py").write_text(SITE, encoding="utf-8")
     return folder
 
