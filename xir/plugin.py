@@ -4,7 +4,7 @@ A plugin imports them from here, and nothing else of xir but the dialects (`xir.
 docs/versioning.md says.
 """
 
-from xir.backend.interface import Backend, Blob, ReadBlob, Target
+from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
 from xir.backend.registry import register_backend
 from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp, register_row
@@ -21,6 +21,7 @@ from xir.ir.rewriting import rewrite_patterns
 from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
+from xir.transforms.delegate._legalize import legalize_regions
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 from xir.transforms.pipelines import register_pipeline
 from xir.transforms.registry import register_pass
@@ -40,8 +41,11 @@ __all__ = [
     "ReadBlob",
     "Refusal",
     "RefusalError",
+    "Request",
     "Row",
+    "Taken",
     "Target",
+    "Trial",
     "XirContext",
     "XirPass",
     "call",
@@ -49,6 +53,7 @@ __all__ = [
     "constant_array",
     "decomposition",
     "inherit",
+    "legalize_regions",
     "make_dense",
     "numbers",
     "operand",

@@ -10,8 +10,8 @@ from typing import Any
 
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
+from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.xnnpack._stays_float import StaysFloat
-from xir.transforms.xnnpack.partition_xnnpack import NotDelegated
 
 JSON_VERSION = 1
 """Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.delegate import GraphOp
+from xir.dialects.delegate import GraphOp, RegionOp
 from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
 from xir.transforms.analysis.dim_annotations import argument_names, largest_arguments, largest_results, result_names
@@ -134,6 +134,8 @@ class Sizes:
         try:
             if isinstance(op, GraphOp):
                 self.follow_graph(op)
+            elif isinstance(op, RegionOp):
+                self.follow_region(op)
             elif all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
                 return
             elif isinstance(op, xnnpack.NodeOp):
@@ -169,6 +171,14 @@ class Sizes:
             self.follow(node)
         for result, value in zip(op.results, op.block_outputs, strict=True):
             self.shapes[result] = self.known(value)
+
+    def follow_region(self, op: RegionOp) -> None:
+        """The values inside of a region, and its results."""
+        for inner in op.body.block.ops:
+            self.follow(inner)
+        for result, value in zip(op.results, op.yield_op.values, strict=True):
+            if isinstance(result.type, TensorType) and not result.type.has_static_shape():
+                self.shapes[result] = self.known(value)
 
     def follow_size(self, op: edge.EdgeOp) -> None:
         """A size that the program asks for."""
@@ -263,8 +273,8 @@ class OpenSizes(Sizes):
         self.arguments = dict(self.inputs(block))
         """The dynamic arguments of the function that `block` is the body of, if it is one."""
         super().__init__(block, self.arguments, bounds=False)
-        self.places = {op: place for place, op in enumerate(block.ops)}
-        """The order of the ops, which rewriting may take away."""
+        self.places = {op: place for place, op in enumerate(in_order(block))}
+        """The order of the ops, also inside of regions; rewriting may take them away."""
 
     def inputs(self, block: Block) -> Iterable[tuple[SSAValue, Shape]]:
         """The shapes of `arguments`."""
@@ -341,9 +351,12 @@ class OpenSizes(Sizes):
         return found
 
     def is_before(self, value: SSAValue, op: Operation) -> bool:
-        """Whether a value is an argument, or the result of an op that stands, still, before another."""
+        """Whether a value is an argument, or the result of an op that stands, still, before another, which sees it."""
         owner = value.owner
-        return isinstance(owner, Block) or (owner.parent is not None and self.places[owner] < self.places[op])
+        if isinstance(owner, Block):
+            return True
+        seen = owner.parent is not None and (owner.parent is op.parent or not isinstance(owner.parent_op(), RegionOp))
+        return seen and self.places[owner] < self.places[op]
 
     def number(self, value: SSAValue) -> int:
         """A size that the program computes: the same `OpenSize` as the dimensions have that are as large."""
@@ -351,6 +364,14 @@ class OpenSizes(Sizes):
             number = self.names.setdefault(f"#{len(self.names)}", distinct(len(self.names)))
             self.numbers[value] = number, number
         return sized(self.numbers[value][0])
+
+
+def in_order(block: Block) -> Iterator[Operation]:
+    """A block's ops, each region behind those in it: they come before its results."""
+    for op in block.ops:
+        if isinstance(op, RegionOp):
+            yield from op.body.block.ops
+        yield op
 
 
 def upper_bounds(function: FuncOp) -> Sizes:

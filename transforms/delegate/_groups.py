@@ -1,64 +1,92 @@
-"""Which of the ops that XNNPACK can compute go into one subgraph together.
+"""Which of the ops that backends take go into one delegate together.
 
-Delegated ops are grouped by *level*: the number of times that some path from the inputs changes from XNNPACK to the
-rest and back. Ops of one level never wait for each other through an op outside, so one subgraph can hold them all, and
-no partition into subgraphs without a cycle can have fewer: a path that changes n times needs n of them.
+They are grouped by *level*: the number of times that some path from the inputs changes from a backend to what comes
+before it in the order "outside, first backend, second backend, …". Ops of one backend and level never wait for each
+other through others, so one delegate can hold them all, and with one backend no partition into delegates without a
+cycle can have fewer: a path that changes n times needs n of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, Pure
 
 from xir.dialects import edge
-from xir.transforms.analysis.looked_through import is_looked_through
+from xir.transforms.analysis.refusal import Refusal
+from xir.transforms.delegate._marks import ANY, Marks, Refuse, computes_sizes, goes_along
+
+ISLAND = Refusal(
+    "it only moves data between ops outside",
+    example="""
+func.func @forward(%x: tensor<2x3xf32>) -> tensor<6xf32> {
+  %0 = edge.cumsum(%x) {dim = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.view(%0) {size = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  func.return %1 : tensor<6xf32>
+}
+""",
+)
+SMALL_GROUP = Refusal("its group of {nodes} nodes is smaller than min-ops={min_ops}")
 
 
-@dataclass
-class Lowered:
-    """What a rule made of one edge op: the ops it built and the values that replace the results."""
+@dataclass(frozen=True)
+class Group:
+    """Ops that are to be one delegate, in program order."""
 
+    backend: str
     ops: list[Operation]
-    values: Sequence[SSAValue]
-    node_count: int
-    """How many of the ops there are to run; constants are none."""
-    only_moves: bool
-    """Whether nothing is computed."""
-
-    @property
-    def does_nothing(self) -> bool:
-        """Whether the results are values that were there before."""
-        return all(value.owner not in self.ops for value in self.values)
 
 
-def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list[Operation]:
-    """The delegated ops that cost more to enter than they save.
+def form_groups(block: Block, marks: Marks, *, min_ops: int, per_op: bool, leave: Refuse) -> list[Group]:
+    """Sort a block so that the ops of each delegate are neighbours, and list the delegates.
 
-    An island is a connected set of delegated ops that computes nothing and touches an op outside: it takes one's result
-    or hands one an operand. A kernel outside moves the data, or fills a tensor, as well as a node inside, and no
+    With `per_op` each op is one, and nothing moves. Islands and groups of fewer nodes than `min_ops` stay outside,
+    about which `leave` is told.
+    """
+    ops = list(block.ops)
+    if per_op:
+        groups = [Group(marks.backends[op], [op]) for op in marks.taken]
+    else:
+        for op in islands(ops, marks):
+            marks.leave(op)
+            leave(op, ISLAND())
+        groups = sorted_groups(block, ops, marks)
+    for group in groups:
+        if (nodes := sum(marks.taken[op].nodes for op in group.ops)) < min_ops:
+            for op in group.ops:
+                marks.leave(op)
+                leave(op, SMALL_GROUP(nodes=nodes, min_ops=min_ops))
+    return [group for group in groups if group.ops[0] in marks.taken]
+
+
+def islands(ops: Sequence[Operation], marks: Marks) -> list[Operation]:
+    """The ops that cost more to enter a delegate for than it saves.
+
+    An island is a connected set of ops of one backend that computes nothing and touches another op: it takes one's
+    result or hands one an operand. A kernel outside moves the data, or fills a tensor, as well as a node inside, and no
     delegate has to be entered and left for it.
     """
-    neighbours: dict[Operation, list[Operation]] = {op: [] for op in lowered}
+    neighbours: dict[Operation, list[Operation]] = {op: [] for op in marks.taken}
     ashore: set[Operation] = set()
-    unread = unread_ops(ops, lowered)
+    reads = Reads(ops, marks)
     for op in ops:
-        if op in unread:
+        if op in reads.along:
             continue
-        for producer in producers(op, lowered):
-            if op in lowered and producer in lowered:
+        for producer in reads(op):
+            together = marks.backends.get(op) == marks.backends.get(producer)
+            if together and op in marks.taken and producer in marks.taken:
                 neighbours[op].append(producer)
                 neighbours[producer].append(op)
-            elif op in lowered and not isinstance(producer, edge.ConstantOp):
+                continue
+            if op in marks.taken and not isinstance(producer, edge.ConstantOp):
                 ashore.add(op)
-            elif producer in lowered and not op.has_trait(IsTerminator):
+            if producer in marks.taken and not op.has_trait(IsTerminator):
                 ashore.add(producer)
     found: list[Operation] = []
     seen: set[Operation] = set()
-    for start in lowered:
+    for start in marks.taken:
         if start in seen:
             continue
         seen.add(start)
@@ -66,7 +94,7 @@ def islands(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> list
         for op in component:
             component += (new := [other for other in dict.fromkeys(neighbours[op]) if other not in seen])
             seen.update(new)
-        if not ashore.isdisjoint(component) and all(lowered[op].only_moves or is_filling(op) for op in component):
+        if not ashore.isdisjoint(component) and all(marks.taken[op].only_moves or is_filling(op) for op in component):
             found += component
     return found
 
@@ -76,72 +104,87 @@ def is_filling(op: Operation) -> bool:
     return isinstance(op, edge.EdgeOp) and not op.schema.tensors
 
 
-def unread_ops(ops: Sequence[Operation], lowered: dict[Operation, Lowered]) -> set[Operation]:
-    """The ops that only delegated ops read, which do so no more: on sizes, and those that rules look through."""
-    unread: set[Operation] = set()
+class Reads:
+    """Which ops each op of a block depends on, through those that go along with their readers."""
+
+    def __init__(self, ops: Sequence[Operation], marks: Marks):
+        self.marks = marks
+        self.along = ops_along(ops, marks)
+        """The ops that go along with their readers: they have no place of their own in the order."""
+        self.before: dict[Operation, list[Operation]] = {}
+        """What those depend on."""
+
+    def __call__(self, op: Operation) -> Iterator[Operation]:
+        """The ops whose results `op` reads, also from inside its regions, and those that what was built of it reads."""
+        for reader in op.walk() if op.regions else (op,):
+            for value in reader.operands:
+                if isinstance(owner := value.owner, Operation):
+                    if owner in self.along:
+                        yield from self.through(owner)
+                    else:
+                        yield owner
+        taken = self.marks.taken.get(op)
+        if taken is not None and taken.built:
+            own = set(taken.built)
+            for built in taken.built:
+                yield from (
+                    owner
+                    for value in built.operands
+                    if isinstance(owner := value.owner, Operation) and owner not in own
+                )
+
+    def through(self, op: Operation) -> list[Operation]:
+        """What an op that goes along depends on."""
+        if op not in self.before:
+            self.before[op] = list(dict.fromkeys(self(op)))
+        return self.before[op]
+
+
+def ops_along(ops: Sequence[Operation], marks: Marks) -> dict[Operation, str]:
+    """The ops that go into the delegates of those that read them, all of which are taken, in program order.
+
+    They are ops on sizes, and those that the backend of their readers looks through.
+    """
+    along: dict[Operation, str] = {}
     for op in reversed(ops):
-        if (computes_sizes(op) or is_looked_through(op)) and is_unread(op, lowered, unread):
-            unread.add(op)
-    return unread
+        backend = marks.looked_through.get(op, ANY if computes_sizes(op) else None)
+        if backend is not None and goes_along(op, backend, marks.backends, along):
+            along[op] = backend
+    return dict(reversed(along.items()))
 
 
-def is_unread(op: Operation, lowered: dict[Operation, Lowered], unread: set[Operation]) -> bool:
-    """Whether what ops read an op's results are delegated, or unread themselves; nodes built on them are neither."""
-    readers = {use.operation for result in op.results for use in result.uses}
-    return all(reader in lowered or reader in unread for reader in readers)
+def sorted_groups(block: Block, ops: Sequence[Operation], marks: Marks) -> list[Group]:
+    """The ops of each backend on each level, next to each other now: on a level those outside are first."""
+    names = {name: rank for rank, name in enumerate(dict.fromkeys(marks.backends.values()), 1)}
+    ranks = {op: names[backend] for op, backend in marks.backends.items()}
+    levels = assign_levels(ops, marks, ranks)
+    for op in ops:
+        op.detach()
+    block.add_ops(sorted(ops[:-1], key=lambda op: (levels[op], ranks.get(op, 0))))
+    block.add_op(ops[-1])
+    groups: dict[tuple[int, str], Group] = {}
+    for op in marks.taken:
+        backend = marks.backends[op]
+        groups.setdefault((levels[op], backend), Group(backend, [])).ops.append(op)
+    return list(groups.values())
 
 
-def computes_sizes(op: Operation) -> bool:
-    """Whether an op's results are numbers: what a size is, not what a tensor holds."""
-    return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
-
-
-def assign_levels(ops: Iterable[Operation], lowered: dict[Operation, Lowered]) -> dict[Operation, int]:
-    """The level of each op: an op outside that uses a delegated value begins a new one.
+def assign_levels(ops: Sequence[Operation], marks: Marks, ranks: Mapping[Operation, int]) -> dict[Operation, int]:
+    """The level of each op: one that uses a value of a higher rank begins a new one; ops outside have rank 0.
 
     Ops with side effects stay in their order: each is at least on the level of the one before it.
     """
     levels: dict[Operation, int] = {}
+    reads = Reads(ops, marks)
     effects = 0
     for op in ops:
         level = 0
-        for producer in producers(op, lowered):
-            if producer in levels:
-                crossing = producer in lowered and op not in lowered
-                level = max(level, levels[producer] + crossing)
-        if not op.has_trait(Pure):
-            level = effects = max(level, effects)
+        if op not in reads.along:
+            rank = ranks.get(op, 0)
+            for producer in reads(op):
+                if producer in levels:
+                    level = max(level, levels[producer] + (ranks.get(producer, 0) > rank))
+            if not op.has_trait(Pure):
+                level = effects = max(level, effects)
         levels[op] = level
     return levels
-
-
-def producers(op: Operation, lowered: dict[Operation, Lowered]) -> Iterator[Operation]:
-    """The ops whose results `op` reads, also from inside its regions; of what is delegated, what it was lowered to."""
-    if op in lowered:
-        own = set(lowered[op].ops)
-        for reader in lowered[op].ops:
-            yield from (
-                owner for value in reader.operands if isinstance(owner := value.owner, Operation) and owner not in own
-            )
-        return
-    for reader in op.walk() if op.regions else (op,):
-        yield from (value.owner for value in reader.operands if isinstance(value.owner, Operation))
-
-
-def groups_of(levels: dict[Operation, int], lowered: dict[Operation, Lowered]) -> list[list[Operation]]:
-    """The delegated ops of each level, in program order."""
-    groups: dict[int, list[Operation]] = {}
-    for op, level in levels.items():
-        if op in lowered:
-            groups.setdefault(level, []).append(op)
-    return list(groups.values())
-
-
-def reorder(
-    block: Block, ops: Sequence[Operation], levels: dict[Operation, int], lowered: dict[Operation, Lowered]
-) -> None:
-    """Sort a block by level, on each level the ops outside before the delegated ones; the terminator stays last."""
-    for op in ops:
-        op.detach()
-    block.add_ops(sorted(ops[:-1], key=lambda op: (levels[op], op in lowered)))
-    block.add_op(ops[-1])

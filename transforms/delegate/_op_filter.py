@@ -1,4 +1,4 @@
-"""Which ops the options of `partition-xnnpack` let through."""
+"""Which ops the options of `mark-delegates` and `partition-xnnpack` let through."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import difflib
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from xir.dialects import edge
 from xir.transforms.analysis.refusal import Refusal
+
+FloatName = Literal["f32", "f16", "bf16"]
+FLOATS: tuple[FloatName, ...] = ("f32", "f16", "bf16")
 
 NOT_NAMED = Refusal("the option ops does not name it")
 EXCLUDED = Refusal("the option exclude names it")
@@ -26,6 +30,11 @@ class Selection:
     exclude: frozenset[str]
     left_out: frozenset[str]
     """The floating-point types that `dtypes` does not name."""
+
+    @staticmethod
+    def of(ops: Collection[str], exclude: Collection[str], dtypes: Collection[FloatName]) -> Selection:
+        """The options as passes have them. ValueError for the name of an op that does not exist."""
+        return Selection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
 
     def check(self, op: Operation) -> None:
         """RefusalError where an option leaves the op outside."""

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from xir.backend.interface import Backend, Blob, ReadBlob, Target
+from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
 from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.transforms.xnnpack._bounds import bound_nodes
+from xir.transforms.xnnpack._outline import outline
+from xir.transforms.xnnpack._trial import XnnpackTrial
 
 if TYPE_CHECKING:
     from xir.emitter.debug_info import DebugInfoWriter
@@ -23,6 +25,19 @@ class XnnpackBackend(Backend):
 
     name = "xnnpack"
     ids: Mapping[Target, str] = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
+
+    def trial(self, ctx: XirContext, request: Request) -> Trial:
+        return XnnpackTrial(ctx, request)
+
+    def legalize(
+        self,
+        ctx: XirContext,
+        ops: Sequence[Operation],
+        outputs: Sequence[SSAValue],
+        taken: Mapping[Operation, Taken],
+        request: Request,
+    ) -> GraphOp:
+        return outline(ops, outputs, taken, request.target)
 
     def bound(self, graph: GraphOp, bounded: Callable[[SSAValue], TensorType]) -> None:
         bound_nodes(graph.block, bounded)

@@ -1,22 +1,23 @@
-"""Moving a group of lowered ops into a subgraph."""
+"""Moving what the rules built for a delegate into a subgraph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from xir.backend.interface import Taken
 from xir.dialects import edge, xnnpack
 from xir.ir.location import location_of
-from xir.transforms.delegate._groups import Lowered
 from xir.transforms.xnnpack._casts import resolve_casts
 from xir.transforms.xnnpack._outputs import distinct_outputs
 
 
-def outline(group: Sequence[Operation], lowered: dict[Operation, Lowered], target: str) -> None:
-    """Move a group, adjacent in its block, into a new subgraph for `target`."""
-    members = set(group)
+def outline(
+    ops: Sequence[Operation], outputs: Sequence[SSAValue], taken: Mapping[Operation, Taken], target: str
+) -> xnnpack.SubgraphOp:
+    """A subgraph for `target` of what was built for `ops`, whose results are those that stand for `outputs`."""
     body = Block()
     arguments: dict[SSAValue, SSAValue] = {}
     replacement: dict[SSAValue, SSAValue] = {}
@@ -38,15 +39,14 @@ def outline(group: Sequence[Operation], lowered: dict[Operation, Lowered], targe
                 arguments[value] = argument
         return arguments[value]
 
-    for op in group:
-        built = {result for new in lowered[op].ops for result in new.results}
-        for new in lowered[op].ops:
+    for op in ops:
+        built = {result for new in taken[op].built for result in new.results}
+        for new in taken[op].built:
             new.operands = [value if value in built else inside(value) for value in new.operands]
             body.add_op(new)
-        for old, new_value in zip(op.results, lowered[op].values, strict=False):
+        for old, new_value in zip(op.results, taken[op].values or (), strict=False):
             replacement[old] = new_value if new_value in built else inside(new_value)
 
-    outputs = [old for op in group for old in op.results if any(use.operation not in members for use in old.uses)]
     result = xnnpack.YieldOp.create(operands=[replacement[value] for value in outputs])
     body.add_op(result)
     resolve_casts(body)
@@ -59,13 +59,5 @@ def outline(group: Sequence[Operation], lowered: dict[Operation, Lowered], targe
         properties={"target": StringAttr(target)},
         regions=[Region(body)],
     )
-    subgraph.location = result.location = group[0].location
-    block = group[0].parent
-    assert block is not None
-    block.insert_op_after(subgraph, group[-1])
-    for old, new_value in zip(outputs, subgraph.results, strict=True):
-        new_value.name_hint = old.name_hint
-        old.replace_uses_with_if(new_value, lambda use: use.operation not in members)
-    for op in reversed(group):
-        op.detach()
-        op.erase()
+    subgraph.location = result.location = ops[0].location
+    return subgraph

@@ -16,6 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import origins_of
 from xir.transforms.analysis.sizes import Sizes, upper_bounds
+from xir.transforms.xnnpack._backend import XnnpackBackend
 from xir.transforms.xnnpack._bounds import bound_nodes
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, has_static_shape, kind_of
 
@@ -54,7 +55,7 @@ class CheckXnnpackPass(XirPass):
         if refused:
             where, reason = next(iter(refused.items()))
             origins = {number: why for op, why in refused.items() for number in origins_of(op)}
-            raise LateRefusalError(where, f"check-xnnpack: {reason}", origins)
+            raise LateRefusalError(where, f"check-xnnpack: {reason}", origins, XnnpackBackend.name)
 
 
 def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[Operation, str]:

@@ -49,7 +49,7 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
     from xir.dialects.delegate import GraphOp
     from xir.dialects.edge import EdgeOp
-    from xir.transforms.delegate._groups import computes_sizes
+    from xir.transforms.delegate._marks import computes_sizes
 
     ops = [op for op in edge.module.walk() if not computes_sizes(op)]
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (GraphOp, EdgeOp))

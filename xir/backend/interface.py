@@ -1,6 +1,6 @@
-"""What a backend is: all that the compiler needs to know to write and read the graphs of its dialect.
+"""What a backend is: all that the compiler needs to know to delegate ops, and to write and read what becomes of them.
 
-`lower-to-pte`, the emitter and the reader know backends by
+The general passes (`mark-delegates`, `form-delegates`), `lower-to-pte`, the emitter and the reader know backends by
 this interface alone, and find them in `xir.backend.registry`.
 """
 
@@ -12,18 +12,71 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.dialects.delegate import GraphOp
 from xir.ir.context import XirContext
 
 if TYPE_CHECKING:
+    from xir.dialects.edge import EdgeOp
     from xir.emitter.data import Data
     from xir.emitter.debug_info import DebugInfoWriter
 
 Target = Literal["executorch", "xir"]
 """The runtime that a file is for: stock ExecuTorch, which xir's own runtime stands in for as well, or that alone."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user wants of a backend."""
+
+    target: Target = "executorch"
+    """The runtime whose features may be used."""
+    check: bool = True
+    """Ask the backend's library itself, where it is installed, whether it takes an op."""
+
+
+@dataclass
+class Taken:
+    """What a backend says of an op that it takes."""
+
+    nodes: int = 1
+    """How many things to run the op becomes."""
+    only_moves: bool = False
+    """Whether nothing is computed: data is moved, or filled in."""
+    built: Sequence[Operation] = ()
+    """What was built for it already, in no block yet; legalisation gets it back. It reads the program's values."""
+    values: Sequence[SSAValue] | None = None
+    """What the results become, where something was built: results in `built`, or values of the program."""
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether the results are values that were there before."""
+        return self.values is not None and all(value.owner not in self.built for value in self.values)
+
+
+class Trial(ABC):
+    """Tries the ops of a module, one after the other."""
+
+    def begin(self, block: Block) -> None:
+        """The ops that follow are of the function with this block, or of regions in it."""
+        return
+
+    @abstractmethod
+    def take(self, op: EdgeOp) -> Taken:
+        """What becomes of an op. RefusalError if the backend does not compute it."""
+
+    def looks_through(self, op: EdgeOp) -> bool:
+        """Whether the op is no work of its own, because those that read it compute with what is before it.
+
+        Such an op is tried only where somebody else reads it as well.
+        """
+        return False
+
+    def notes(self) -> Sequence[str]:
+        """What the user should know of the trial as a whole, such as that there was no library to ask."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -50,12 +103,32 @@ class ReadBlob:
 
 
 class Backend(ABC):
-    """One backend. It has no state."""
+    """One backend. It has no state: what it finds out about a program is in a `Trial`."""
 
     name: str
-    """What passes call it."""
+    """What passes call it, and the attribute `xir.backend`."""
     ids: Mapping[Target, str]
     """Its id in a file, by the runtime that the file is for. One without `executorch` runs in xir alone."""
+
+    @abstractmethod
+    def trial(self, ctx: XirContext, request: Request) -> Trial:
+        """Begin to try the ops of a module."""
+
+    @abstractmethod
+    def legalize(
+        self,
+        ctx: XirContext,
+        ops: Sequence[Operation],
+        outputs: Sequence[SSAValue],
+        taken: Mapping[Operation, Taken],
+        request: Request,
+    ) -> GraphOp:
+        """The graph of a delegate that computes `ops`, which a trial has `taken`.
+
+        The ops stand in this order in one block. `outputs` are those of their results that others read: the graph's
+        results, in order. Its operands are values of other ops. The caller puts the graph behind the last op, and
+        erases the ops.
+        """
 
     def id_of(self, graph: GraphOp) -> str:
         """The id that a graph has in a file: that of its property `target`, or the only one."""

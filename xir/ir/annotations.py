@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -25,6 +25,10 @@ OUT_SPEC = "xir.out_spec"
 ORIGINS = "xir.origins"
 REASON = "xir.reason"
 TAKEN_BACK = "xir.taken_back"
+BACKEND = "xir.backend"
+NODES = "xir.nodes"
+ONLY_MOVES = "xir.only_moves"
+LOOKED_THROUGH = "xir.looked_through"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,21 @@ def is_int_array(attribute: Attribute) -> bool:
     return isinstance(attribute, DenseArrayBase) and attribute.elt_type == i64
 
 
+def is_string_dictionary(attribute: Attribute) -> bool:
+    """`{name = "text"}`."""
+    return isinstance(attribute, DictionaryAttr) and all(map(is_string, attribute.data.values()))
+
+
+def is_integer(attribute: Attribute) -> bool:
+    """`1 : i64`."""
+    return isinstance(attribute, IntegerAttr) and attribute.type == i64
+
+
+def is_unit(attribute: Attribute) -> bool:
+    """Nothing but the name."""
+    return isinstance(attribute, UnitAttr)
+
+
 def array_of(holds: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
     """An array of such attributes."""
     return lambda attribute: isinstance(attribute, ArrayAttr) and all(holds(each) for each in attribute.data)
@@ -69,8 +88,14 @@ ON_OPS: dict[str, Annotation] = {
     ORIGINS: Annotation(INTS, is_int_array, "the numbers of the program's ops that an op is made of, ascending"),
     REASON: Annotation(STRING, is_string, "why the op is not delegated"),
     TAKEN_BACK: Annotation(
-        STRING, is_string, "keeps the op outside, and says why: the backend refused what passes had made of it"
+        '{backend = "…"}',
+        is_string_dictionary,
+        "keeps the op from a backend, and says why: the backend refused what passes had made of it",
     ),
+    BACKEND: Annotation(STRING, is_string, "the backend that takes the op"),
+    NODES: Annotation("2 : i64", is_integer, "how many things to run the op is for that backend, if it is not 1"),
+    ONLY_MOVES: Annotation("unit", is_unit, "that backend computes nothing for the op"),
+    LOOKED_THROUGH: Annotation("unit", is_unit, "the op goes along with those that read it, which that backend takes"),
 }
 """Name -> what it says of an op."""
 

@@ -51,8 +51,9 @@ class XirPass(ModulePass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Transform the module in place. DiagnosticError if the user's program is at fault."""
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str]) -> bool:
-        """Mark ops of a module that the pass has not seen yet, so that it leaves them alone; False if it marks none.
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+        """Mark ops of a module that the pass has not seen yet, so that a backend does not get them; False if it marks
+        none.
 
         `refused` says by the ops' origins why. Only passes that number origins have something to take back.
         """
@@ -134,10 +135,12 @@ def _option_text(value: Any) -> str:
 class LateRefusalError(DiagnosticError):
     """A backend refuses what was delegated to it, once other passes have changed it."""
 
-    def __init__(self, where: Locatable, message: str, refused: Mapping[int, str]):
+    def __init__(self, where: Locatable, message: str, refused: Mapping[int, str], backend: str):
         super().__init__(where, message)
         self.refused = refused
         """The origins of what is refused, and why; empty where they are unknown."""
+        self.backend = backend
+        """The backend's name."""
 
 
 PassHook = Callable[[XirPass, ModuleOp], None]
@@ -217,7 +220,9 @@ class PassManager:
                     self._run_one(each, module)
                     index += 1
                 except LateRefusalError as error:
-                    if checkpoint is None or not passes[checkpoint.index].take_back(checkpoint.module, error.refused):
+                    if checkpoint is None or not passes[checkpoint.index].take_back(
+                        checkpoint.module, error.refused, error.backend
+                    ):
                         raise
                     index = checkpoint.restore(module)
         finally:

@@ -12,8 +12,9 @@ from xir.ir.location import file_location, name_location
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.report import Report, report_of
+from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.xnnpack._stays_float import StaysFloat
-from xir.transforms.xnnpack.partition_xnnpack import NotDelegated, PartitionXnnpackPass
+from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
 
 def left_out(op: str, reason: str, file: str | None = None, line: int = 0, hint: str | None = None) -> NotDelegated:

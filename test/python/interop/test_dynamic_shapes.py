@@ -16,7 +16,7 @@ from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
 from xir.models import load_model
 from xir.runtime import Runtime, XirRuntimeError
-from xir.transforms.delegate._groups import computes_sizes
+from xir.transforms.delegate._marks import computes_sizes
 
 BATCH, LENGTH = Dim("batch", max=6), Dim("length", max=9)
 SIZES = (3, 1, 6, 2, 6, 1)

@@ -1,0 +1,18 @@
+// RUN: xir-opt %s --mark-delegates="backend=xnnpack exclude=edge.abs" | filecheck %s --check-prefix=EXCLUDE
+// RUN: xir-opt %s --mark-delegates="backend=xnnpack target=xir" | filecheck %s --check-prefix=XIR
+// RUN: not xir-opt %s --mark-delegates 2>&1 | filecheck %s --check-prefix=MISSING
+// RUN: not xir-opt %s --mark-delegates=backend=xnpack 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not xir-opt %s --mark-delegates="backend=xnnpack ops=edge.abbs" 2>&1 | filecheck %s --check-prefix=OP
+
+// EXCLUDE: edge.abs(%x) {xir.reason = "the option exclude names it"}
+// EXCLUDE: edge.atan2(%{{.*}}) {xir.reason = "stock ExecuTorch has no node for it"}
+// XIR:     edge.abs(%x) {xir.backend = "xnnpack"}
+// XIR:     edge.atan2(%{{.*}}) {xir.backend = "xnnpack"}
+// MISSING: error: 'mark-delegates' needs the option 'backend'
+// UNKNOWN: error: there is no backend 'xnpack', did you mean 'xnnpack'?
+// OP:      error: there is no op 'edge.abbs', did you mean 'edge.abs'?
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.atan2(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}

@@ -1,0 +1,108 @@
+"""Handing ops to their backend, which makes a graph of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+
+from xir.backend.interface import Backend, Request, Taken, Trial
+from xir.backend.registry import backend_named
+from xir.dialects import edge
+from xir.dialects.delegate import GraphOp, RegionOp
+from xir.ir.context import XirContext
+from xir.ir.passes import LateRefusalError
+from xir.ir.provenance import origins_of
+from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.delegate._groups import ops_along
+from xir.transforms.delegate._marks import Marks, function_blocks, try_ops
+
+
+def replace_by_graph(
+    ctx: XirContext, backend: Backend, ops: Sequence[Operation], taken: Mapping[Operation, Taken], request: Request
+) -> GraphOp:
+    """Replace ops that a backend has taken by its graph of them, behind the last one."""
+    members = set(ops)
+    for op in ops:
+        members.update(taken[op].built)
+    outputs = [
+        result for op in ops for result in op.results if any(use.operation not in members for use in result.uses)
+    ]
+    graph = backend.legalize(ctx, ops, outputs, taken, request)
+    block = ops[-1].parent
+    assert block is not None
+    block.insert_op_after(graph, ops[-1])
+    for old, new in zip(outputs, graph.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_uses_with_if(new, lambda use: use.operation not in members)
+    for op in reversed(ops):
+        op.detach()
+        op.erase()
+    return graph
+
+
+def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Request) -> None:
+    """Replace the regions of a backend by its graphs. ValueError for the name of no backend.
+
+    LateRefusalError for ops that the backend does not take after all.
+    """
+    backend = backend_named(name)
+    trial = backend.trial(ctx, request)
+    refused: dict[Operation, RefusalError] = {}
+    for block in function_blocks(module):
+        regions = [op for op in block.ops if isinstance(op, RegionOp) and op.backend.data == name]
+        if regions:
+            trial.begin(block)
+        # The last first: what nobody reads any more once that is a graph is no output of those before it.
+        for region in reversed(regions):
+            legalize_region(ctx, backend, trial, region, request, refused)
+    if refused:
+        where, first = next(iter(refused.items()))
+        origins = {number: why.reason for op, why in refused.items() for number in origins_of(op)}
+        message = f"legalize-to-{name}: {where.name} cannot be computed: {first.reason}"
+        raise LateRefusalError(where, message, origins, name)
+    for note in trial.notes():
+        ctx.diagnostics.remark(module, f"legalize-to-{name}: {note}")
+
+
+def legalize_region(
+    ctx: XirContext,
+    backend: Backend,
+    trial: Trial,
+    region: RegionOp,
+    request: Request,
+    refused: dict[Operation, RefusalError],
+) -> None:
+    """Replace a region by the backend's graph; if there are ops that it does not take, only add these to `refused`."""
+    inner, outer = region.body.block, region.parent
+    assert outer is not None
+    results = [result for result in region.outputs if result.first_use is not None]
+    end = region.yield_op
+    end.operands = [value for value, result in zip(end.values, region.outputs, strict=True) if result in results]
+    erase_dead_ops(inner, edge.EdgeOp)
+    marks, before = Marks(), len(refused)
+    try_ops(inner, backend.name, trial.take, trial.looks_through, marks, refused.__setitem__)
+    if len(refused) > before:
+        return
+    for op in ops_along(list(inner.ops), marks):
+        op.operands = ()
+    graph = replace_by_graph(ctx, backend, list(marks.taken), marks.taken, request) if marks.taken else None
+    for result, value in zip(results, end.operands, strict=True):
+        result.replace_all_uses_with(value)
+    end.operands = ()
+    if graph is not None:
+        graph.detach()
+        outer.insert_op_before(graph, region)
+    # What is left are ops that those of the graph looked through.
+    erase_in_block(inner)
+    region.detach()
+    region.erase()
+
+
+def erase_in_block(block: Block) -> None:
+    """Erase a block's ops, the last first."""
+    for op in reversed(list(block.ops)):
+        op.detach()
+        op.erase()

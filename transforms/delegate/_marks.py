@@ -1,0 +1,235 @@
+"""Which ops backends take: the trial of a block's ops, and what the attributes of marked ops say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from xir.backend.interface import Taken, Trial
+from xir.dialects import edge
+from xir.ir.annotations import BACKEND, LOOKED_THROUGH, NODES, ONLY_MOVES, ORIGINS, REASON, TAKEN_BACK
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.provenance import set_origins
+from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.delegate._op_filter import Selection
+
+@dataclass(frozen=True, kw_only=True)
+class NotDelegated(Diagnostic):
+    """The remark about an op that stays outside, its parts also as fields."""
+
+    op: str
+    """The op's name."""
+    reason: str
+    hint: str | None
+    """The change to the model that would help."""
+
+
+@dataclass
+class Marks:
+    """What backends take of a block's ops."""
+
+    taken: dict[Operation, Taken] = field(default_factory=dict[Operation, Taken])
+    """In program order."""
+    backends: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    """The backend of each op that is taken."""
+    looked_through: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    """The backend of each op that goes along with those that read it."""
+
+    def leave(self, op: Operation) -> None:
+        """Leave an op outside that was taken."""
+        discard(self.taken.pop(op))
+        del self.backends[op]
+
+
+ANY = "any"
+"""Stands for the name of a backend where each will do."""
+
+Refuse = Callable[[Operation, RefusalError], None]
+
+
+def function_blocks(module: ModuleOp) -> Iterator[Block]:
+    """The bodies of a module's functions."""
+    for op in module.walk():
+        if isinstance(op, FuncOp) and not op.is_declaration:
+            yield op.body.block
+
+
+def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: Marks, refuse: Refuse) -> None:
+    """Add to `marks` the ops of a block that a backend takes; those that are dead or do nothing are gone afterwards."""
+    erase_dead_ops(block, edge.EdgeOp)
+    trial.begin(block)
+
+    def take(op: edge.EdgeOp) -> Taken:
+        if (reason := reason_taken_back(op, backend)) is not None:
+            raise RefusalError(reason)
+        selection.check(op)
+        return trial.take(op)
+
+    try_ops(block, backend, take, trial.looks_through, marks, refuse)
+
+
+def try_ops(
+    block: Block,
+    backend: str,
+    take: Callable[[edge.EdgeOp], Taken],
+    looks_through: Callable[[edge.EdgeOp], bool],
+    marks: Marks,
+    refuse: Refuse,
+) -> None:
+    """Add to `marks` the ops of a block that a backend takes, but for those that are taken already.
+
+    One that does nothing goes away.
+    """
+    known = marks.backends.keys() | marks.looked_through.keys()
+    tried = [op for op in block.ops if isinstance(op, edge.EdgeOp) and op not in known and not computes_sizes(op)]
+    looked_through: list[edge.EdgeOp] = []
+    for op in tried:
+        if looks_through(op):
+            looked_through.append(op)
+        else:
+            try_op(op, backend, take, marks, refuse)
+    # The last first: whether an op is read depends on those behind it. One that nobody reads any more goes along.
+    for op in reversed(looked_through):
+        if goes_along(op, backend, marks.backends, marks.looked_through):
+            marks.looked_through[op] = backend
+        else:
+            try_op(op, backend, take, marks, refuse)
+    marks.taken = {op: marks.taken[op] for op in block.ops if op in marks.taken}
+
+
+def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], marks: Marks, refuse: Refuse) -> None:
+    """Add one op, or say why not; one that does nothing goes away."""
+    try:
+        taken = take(op)
+    except RefusalError as error:
+        refuse(op, error)
+        return
+    if not taken.does_nothing:
+        marks.taken[op] = taken
+        marks.backends[op] = backend
+        op.attributes.pop(REASON, None)
+        return
+    discard(taken)
+    for old, new in zip(op.results, taken.values or (), strict=False):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def goes_along(
+    op: Operation, backend: str, taken: Mapping[Operation, str], looked_through: Mapping[Operation, str]
+) -> bool:
+    """Whether all that read an op are of a backend, or of `ANY`; what was built of other ops is of none."""
+    for result in op.results:
+        for use in result.uses:
+            reader = taken.get(use.operation) or looked_through.get(use.operation)
+            if reader is None or (backend != ANY and reader != backend):
+                return False
+    return True
+
+
+def computes_sizes(op: Operation) -> bool:
+    """Whether an op's results are numbers: what a size is, not what a tensor holds."""
+    return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
+
+
+def discard(taken: Taken) -> None:
+    """Drop what was built for an op, so that it does not count as a user of the program's values."""
+    for op in reversed(taken.built):
+        op.erase()
+
+
+# What marked ops say.
+
+
+def write_marks(marks: Marks) -> None:
+    """Say on each op what backend has it, and drop what was built."""
+    for op, backend in marks.looked_through.items():
+        op.attributes |= {BACKEND: StringAttr(backend), LOOKED_THROUGH: UnitAttr()}
+    for op, taken in marks.taken.items():
+        discard(taken)
+        op.attributes[BACKEND] = StringAttr(marks.backends[op])
+        if taken.nodes != 1:
+            op.attributes[NODES] = IntegerAttr(taken.nodes, i64)
+        if taken.only_moves:
+            op.attributes[ONLY_MOVES] = UnitAttr()
+
+
+def read_marks(block: Block) -> Marks:
+    """What the ops of a block say."""
+    marks = Marks()
+    for op in block.ops:
+        if not isinstance(backend := op.attributes.get(BACKEND), StringAttr):
+            continue
+        if LOOKED_THROUGH in op.attributes:
+            marks.looked_through[op] = backend.data
+            continue
+        marks.backends[op] = backend.data
+        nodes = op.attributes.get(NODES)
+        count = nodes.value.data if isinstance(nodes, IntegerAttr) else 1
+        marks.taken[op] = Taken(nodes=count, only_moves=ONLY_MOVES in op.attributes)
+    return marks
+
+
+def erase_marks(ops: Iterable[Operation]) -> None:
+    """Remove what `write_marks` wrote."""
+    for op in ops:
+        for name in (BACKEND, NODES, ONLY_MOVES, LOOKED_THROUGH):
+            op.attributes.pop(name, None)
+
+
+# Ops that stay outside.
+
+
+def reporter(ctx: XirContext, pass_name: str, to: str = "") -> Refuse:
+    """A function that reports ops as not delegated (`to` a backend), and writes the reason on them."""
+
+    def report(op: Operation, refusal: RefusalError) -> None:
+        op.attributes[REASON] = StringAttr(refusal.reason)
+        hint = f" ({refusal.hint})" if refusal.hint else ""
+        message = f"{pass_name}: {op.name} not delegated{to}: {refusal.reason}{hint}"
+        ctx.diagnostics.emit(
+            NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
+        )
+
+    return report
+
+
+def number_origins(ctx: XirContext, module: ModuleOp) -> None:
+    """Number the edge ops, where a later pass asks what a node is made of and nobody has numbered them before."""
+    ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)] if ctx.tracks_origins else []
+    if not any(ORIGINS in op.attributes for op in ops):
+        for number, op in enumerate(ops):
+            set_origins(op, (number,))
+
+
+def reason_taken_back(op: Operation, backend: str) -> str | None:
+    """Why a backend is kept from taking an op, which this forgets; None if it is not."""
+    reasons = op.attributes.get(TAKEN_BACK)
+    if not isinstance(reasons, DictionaryAttr) or not isinstance(reason := reasons.data.get(backend), StringAttr):
+        return None
+    others = {name: other for name, other in reasons.data.items() if name != backend}
+    if others:
+        op.attributes[TAKEN_BACK] = DictionaryAttr(others)
+    else:
+        del op.attributes[TAKEN_BACK]
+    return reason.data
+
+
+def take_back(module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+    """Keep a backend from taking the ops of these numbers, and say why; False if all are kept from it already."""
+    ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)]
+    is_new = False
+    for number, reason in refused.items():
+        known = ops[number].attributes.get(TAKEN_BACK)
+        reasons = dict(known.data) if isinstance(known, DictionaryAttr) else {}
+        if backend not in reasons:
+            is_new = True
+            ops[number].attributes[TAKEN_BACK] = DictionaryAttr({**reasons, backend: StringAttr(reason)})
+    return is_new

@@ -1,0 +1,53 @@
+"""Gather the ops that backends take in as few delegates as can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.dialects import edge
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.delegate._groups import form_groups, ops_along
+from xir.transforms.delegate._marks import erase_marks, function_blocks, read_marks, reporter
+from xir.transforms.delegate._regions import move_into_regions
+
+
+@dataclass(frozen=True)
+class FormDelegatesPass(XirPass):
+    """Move the ops that `mark-delegates` marked into a `delegate.region` for each delegate, as few as can be.
+
+    Ops that only move data between ops outside stay outside, with the reason. A backend's own pass, such as
+    `legalize-to-xnnpack`, makes its graphs of the regions.
+
+    Before:
+    ```mlir
+    %0 = edge.abs(%x) {xir.backend = "xnnpack"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = edge.relu(%0) {xir.backend = "xnnpack"} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    After:
+    ```mlir
+    %1 = delegate.region "xnnpack" : tensor<4xf32> {
+      %2 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %3 = edge.relu(%2) : (tensor<4xf32>) -> tensor<4xf32>
+      delegate.yield %3 : tensor<4xf32>
+    }
+    ```
+    """
+
+    min_ops: int = 1
+    """Leave groups of fewer nodes outside."""
+    per_op: bool = False
+    """Make a delegate of each op, to find out which one is at fault or takes the time."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Form the delegates of every function."""
+        leave = reporter(ctx, self.name)
+        for block in function_blocks(op):
+            marks = read_marks(block)
+            erase_marks(block.ops)
+            groups = form_groups(block, marks, min_ops=self.min_ops, per_op=self.per_op, leave=leave)
+            move_into_regions(block, groups, ops_along(list(block.ops), marks))
+            erase_dead_ops(block, edge.EdgeOp)

@@ -1,0 +1,83 @@
+"""Ask a backend which ops it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.backend.interface import Request, Target
+from xir.backend.registry import backend_named
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.transforms.delegate._marks import (
+    function_blocks,
+    mark,
+    number_origins,
+    read_marks,
+    reporter,
+    take_back,
+    write_marks,
+)
+from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
+
+
+@dataclass(frozen=True)
+class MarkDelegatesPass(XirPass):
+    """Mark the edge ops that a backend takes; those that the pass marked before for another one stay with that.
+
+    An op that the backend does not take carries the reason as attribute `xir.reason`, and is reported as a remark; it
+    may yet be taken by a backend that is asked later. One that does nothing goes away. `form-delegates` makes delegates
+    of what is marked.
+
+    Before:
+    ```mlir
+    %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = edge.cumsum(%0) {dim = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    After:
+    ```mlir
+    %0 = edge.abs(%x) {xir.backend = "xnnpack"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = edge.cumsum(%0) {dim = 0 : i64, xir.reason = "no rule lowers it to XNNPACK"}
+         : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    backend: str
+    """The backend's name."""
+    target: Target = "executorch"
+    """The runtime whose features may be used."""
+    ops: tuple[str, ...] = ()
+    """Delegate these ops only; all where there is none. A name without overload stands for all overloads."""
+    exclude: tuple[str, ...] = ()
+    """Leave these ops outside, named as for `ops`."""
+    dtypes: tuple[FloatName, ...] = FLOATS
+    """Delegate what computes in these floating-point types."""
+    check: bool = True
+    """Ask the backend's library itself whether it takes what an op becomes."""
+
+    numbers_origins: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """ValueError for the name of a backend or of an op that does not exist."""
+        backend_named(self.backend)
+        Selection.of(self.ops, self.exclude, self.dtypes)
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Mark the ops of every function."""
+        number_origins(ctx, op)
+        trial = backend_named(self.backend).trial(ctx, Request(self.target, self.check))
+        selection = Selection.of(self.ops, self.exclude, self.dtypes)
+        refuse = reporter(ctx, f"{self.name}{{backend={self.backend}}}")
+        for block in function_blocks(op):
+            marks = read_marks(block)
+            mark(block, self.backend, trial, selection, marks, refuse)
+            write_marks(marks)
+        for note in trial.notes():
+            ctx.diagnostics.remark(op, f"{self.name}: {note}")
+
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+        """Keep the backend from taking these ops, by their numbers."""
+        return take_back(module, refused, backend)

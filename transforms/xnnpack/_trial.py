@@ -1,0 +1,150 @@
+"""Trying the legalisation rules: what they build of an op, and why they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from xdsl.dialects.builtin import f64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.backend.interface import Request, Taken, Trial
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.dialects.xnnpack.interfaces import moves_data
+from xir.dialects.xnnpack.quantization import is_quantised
+from xir.ir.annotations import ORIGINS
+from xir.ir.context import XirContext
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.looked_through import is_looked_through
+from xir.transforms.analysis.refusal import Refusal, RefusalError
+from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
+from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
+from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
+
+NO_RULE = Refusal("no rule lowers it to XNNPACK", example=call("edge.cumsum", self=tensor(2, 3), dim=0))
+SIZE_AT_RUN_TIME = Refusal(
+    "a size among its arguments is known only at run time",
+    example="""
+func.func @forward(%x: tensor<4x4xf32>, %i: i64) -> tensor<4xf32> {
+  %0 = edge.select.int(%x)[%i] {dim = 0 : i64, index = -9223372036854775808 : i64}
+         : (tensor<4x4xf32>, i64) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+""",
+)
+EMPTY_RESULT = Refusal("its result has no elements", example=call("edge.abs", self=tensor(0, 4)))
+EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", self=tensor(2, 0), mat2=tensor(0, 3)))
+COMPUTES_WITH_SIZE = Refusal(
+    "it computes with the size of a dynamic dimension",
+    example=call("edge.sum.dim_IntList", self=tensor("?", 4), dim=[0]),
+)
+OTHER_RESULT = Refusal(
+    "its result is {type}, XNNPACK's would be {built}",
+    example=call("edge.mean.dim", self=tensor(3, 4), dim=[1], dtype=f64),
+)
+
+
+class XnnpackTrial(Trial):
+    """Runs the rules. What they build is verified, and shown to the XNNPACK that is installed, node by node."""
+
+    def __init__(self, ctx: XirContext, request: Request):
+        self.ctx = ctx
+        self.target = request.target
+        self.checker = XnnpackChecker(ctx) if request.check else None
+        self.verdicts: dict[Hashable, str | None] = {}
+        self.sizes: OpenSizes | None = None
+
+    def begin(self, block: Block) -> None:
+        self.sizes = OpenSizes(block)
+
+    def looks_through(self, op: edge.EdgeOp) -> bool:
+        return is_looked_through(op)
+
+    def notes(self) -> Sequence[str]:
+        if self.checker is None or self.checker.missing is None:
+            return ()
+        return (f"nodes are not checked against XNNPACK: {self.checker.missing}",)
+
+    def take(self, op: edge.EdgeOp) -> Taken:
+        if (rule := RULES.get(op.name)) is None:
+            raise NO_RULE()
+        if op.symbols and op.name not in SYMBOLIC:
+            raise SIZE_AT_RUN_TIME()
+        if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
+            raise EMPTY_RESULT()
+        if op.name not in EMPTY and any(0 in shape_of(value) for value in tensors(op)):
+            raise EMPTY_OPERAND()
+        assert self.sizes is not None
+        builder = NodeBuilder(self.ctx, self.target, op, self.sizes)
+        try:
+            values = rule(op, builder)
+            values = [values] if isinstance(values, SSAValue) else values
+            for built in builder.ops:
+                if isinstance(built, xnnpack.NodeOp):
+                    self.check(built)
+            check_results(op, values)
+        except (OpenSizeError, RefusalError, VerifyException) as error:
+            discard(builder.ops)
+            if isinstance(error, OpenSizeError):
+                raise COMPUTES_WITH_SIZE() from None
+            raise error if isinstance(error, RefusalError) else RefusalError(str(error)) from None
+        if (origins := op.attributes.get(ORIGINS)) is not None:
+            for built in builder.ops:
+                built.attributes[ORIGINS] = origins
+        nodes = [op for op in builder.ops if isinstance(op, xnnpack.NodeOp)]
+        return Taken(len(nodes), all(map(moves_data, nodes)), builder.ops, values)
+
+    def check(self, node: xnnpack.NodeOp) -> None:
+        """RefusalError unless XNNPACK runs the node. Each kind of node is looked at once."""
+        if is_between_integers(node):
+            check_node(node)
+            return
+        kind = kind_of(node)
+        if kind not in self.verdicts:
+            self.verdicts[kind] = self.verdict(node)
+        if (reason := self.verdicts[kind]) is not None:
+            raise RefusalError(reason)
+
+    def verdict(self, node: xnnpack.NodeOp) -> str | None:
+        """Why XNNPACK does not run the node."""
+        try:
+            check_node(node)
+        except (RefusalError, VerifyException) as error:
+            return str(error)
+        return None if self.checker is None else self.checker.node_refusal(node)
+
+
+def tensors(op: edge.EdgeOp) -> Sequence[SSAValue]:
+    """The operands but sizes."""
+    return op.operands[: len(op.operands) - len(op.symbols)]
+
+
+def check_node(op: xnnpack.NodeOp) -> None:
+    """Raise unless XNNPACK runs a node that a rule built, as far as its verifier and types tell."""
+    op.verify()
+    for value in (*op.operands, *op.results):
+        if 0 in shape_of(value):
+            # XNNPACK reads a size of 0 as one to be inferred, or not at all.
+            raise VerifyException("it has a tensor without elements")
+
+
+def is_between_integers(op: xnnpack.NodeOp) -> bool:
+    """Whether a node reads or writes quantised numbers, or constants dequantised: `fold-qdq` makes another of it."""
+    return any(is_quantised(element_type(value)) for value in (*op.operands, *op.results)) or any(
+        isinstance(value.owner, xnnpack.ConvertOp) and is_quantised(element_type(value.owner.input))
+        for value in op.operands
+    )
+
+
+def check_results(op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
+    """Raise unless `values` can stand for the results: their users were verified with the results' types."""
+    for result, value in zip(op.results, values, strict=False):
+        if result.first_use is not None and result.type != value.type:
+            raise OTHER_RESULT(type=result.type, built=value.type)
+
+
+def discard(ops: Sequence[Operation]) -> None:
+    """Drop ops that a rule built for nothing, so that they do not count as users of the program's values."""
+    for op in reversed(ops):
+        op.erase()
