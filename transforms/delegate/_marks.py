@@ -19,6 +19,7 @@ from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._op_filter import Selection
 
+
 @dataclass(frozen=True, kw_only=True)
 class NotDelegated(Diagnostic):
     """The remark about an op that stays outside, its parts also as fields."""
