@@ -30,7 +30,6 @@ struct FillPlan final : DelegatePlan {
     }
     return std::vector<Value*>{args[args.size() - 1]};
   }
-  size_t packed_bytes() const override { return 1000; }
 };
 
 struct FillDelegate final : Delegate {
@@ -60,6 +59,8 @@ struct FillBackend final : Backend {
     ++g_backends;
     EXPECT(options.thread_pool != nullptr && options.max_memory > 0);
   }
+
+  size_t packed_bytes() const override { return 1000; }
 
   Result<std::unique_ptr<const DelegatePlan>> Prepare(const DelegateData& data) override {
     ++g_prepared;

@@ -109,6 +109,14 @@ Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>
   return out;
 }
 
+Blob WithSecondMethod(const Blob& file) {
+  return EditProgram(file, [](program::ProgramT* program) {
+    auto copy = std::make_unique<program::ExecutionPlanT>(*program->execution_plan[0]);
+    copy->name = "second";
+    program->execution_plan.push_back(std::move(copy));
+  });
+}
+
 Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit) {
   return EditProgram(file, [&](program::ProgramT* program) {
     const auto graph = FirstGraph(file, *program);

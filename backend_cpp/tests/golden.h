@@ -22,6 +22,9 @@ runner::Array ReadGoldenArray(const std::string& name);
 // The program with its flatbuffer changed; segments stay as they are.
 Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>& edit);
 
+// The program with its method once more, under the name "second".
+Blob WithSecondMethod(const Blob& file);
+
 // The program with the graph of its first delegate changed. The graph moves into the flatbuffer.
 Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);
 

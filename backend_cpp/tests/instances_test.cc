@@ -54,6 +54,53 @@ XIR_TEST(instances_share_weights) {
   }
 }
 
+XIR_TEST(methods_share_weights) {
+  for (const std::string name :
+       {"stock_small", "stock_many", "stock_q8", "stock_qd8", "stock_qb4"}) {
+    const auto program = Open(WithSecondMethod(ReadGolden(name + ".pte")));
+    const runner::Array input = ReadGoldenArray(name + ".input_0.npy");
+    auto first = program->LoadMethod("forward");
+    EXPECT(first.ok());
+    const size_t packed = program->packed_bytes();
+    auto second = program->LoadMethod("second");
+    EXPECT(second.ok());
+    EXPECT(packed > 0 && program->packed_bytes() == packed);
+    auto of_first = Run(first.value().get(), input);
+    first.value().reset();
+    auto of_second = Run(second.value().get(), input);
+    EXPECT(of_first.ok() && of_second.ok() && of_second.value() == of_first.value());
+  }
+}
+
+// The same constants, and other scales of activations, which XNNPACK multiplies into what it packs.
+XIR_TEST(methods_share_no_weights_that_differ) {
+  const Blob golden = ReadGolden("stock_q8.pte");
+  const auto rescale = [](graph::XNNGraphT* graph) {
+    for (const auto& value : graph->xvalues) {
+      auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue();
+      if (quantized == nullptr || quantized->tensor_value->constant_buffer_idx != 0) continue;
+      if (auto* params = quantized->quant_params.AsPerTensorQuant()) params->scale *= 1.5F;
+    }
+  };
+  const runner::Array input = ReadGoldenArray("stock_q8.input_0.npy");
+  std::vector<std::vector<uint8_t>> expected;
+  for (const Blob& file : {EditGraph(golden, rescale), golden}) {
+    auto method = Open(file)->LoadMethod("forward");
+    auto output = Run(method.value().get(), input);
+    EXPECT(output.ok());
+    expected.push_back(std::move(output).value());
+  }
+  EXPECT(expected[0] != expected[1]);
+  // Only the first method's graph is changed.
+  const auto program = Open(EditGraph(WithSecondMethod(golden), rescale));
+  for (const size_t i : {0, 1}) {
+    auto method = program->LoadMethod(i == 0 ? "forward" : "second");
+    EXPECT(method.ok());
+    auto output = Run(method.value().get(), input);
+    EXPECT(output.ok() && output.value() == expected[i]);
+  }
+}
+
 XIR_TEST(instances_have_memory_of_their_own) {
   const auto program = Open(ReadGolden("stock_dynamic.pte"));
   const runner::Array full = ReadGoldenArray("stock_dynamic.input_0.npy");

@@ -407,6 +407,43 @@ XIR_TEST(seals_know_the_program_by_its_file) {
   }
 }
 
+XIR_TEST(methods_share_what_the_file_has) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  LoadOptions options;
+  options.threads = 1;
+  options.library_paths = PythonLibraryPaths();
+  options.packed_weights = path;
+  const Blob file = WithSecondMethod(ReadGolden("stock_q8.pte"));
+  const runner::Array input = ReadGoldenArray("stock_q8.input_0.npy");
+  const auto expected = LoadAndRun("stock_q8", "");
+  const auto packed_size = [&] {
+    const Blob content = ReadAll(path);
+    return *At<uint64_t>(const_cast<Blob*>(&content), 40);
+  };
+  size_t packed = 0, kept = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto program = Program::FromBytes(file, options);
+    EXPECT(program.ok());
+    for (const char* name : {"forward", "second"}) {
+      auto method = program.value()->LoadMethod(name);
+      EXPECT(method.ok());
+      EXPECT_OK(method.value()->SetInput(0, const_cast<uint8_t*>(input.data.data()),
+                                         input.data.size(), input.shape));
+      EXPECT_OK(method.value()->Execute());
+      const Tensor& output = *method.value()->output(0).get<Tensor>();
+      EXPECT(std::memcmp(output.data, expected.value().output.data(), output.nbytes()) == 0);
+      if (kept == 0) {
+        packed = program.value()->packed_bytes();
+        kept = packed_size();
+      }
+    }
+    EXPECT(program.value()->packed_bytes() == packed && packed_size() == kept);
+    EXPECT(program.value()->packed_file().read == (round > 0));
+    EXPECT(program.value()->packed_file().written == (round == 0));
+  }
+}
+
 XIR_TEST(threads_write_one_file) {
   const Folder folder;
   const std::string path = folder / "weights";

@@ -87,8 +87,6 @@ class DelegatePlan {
   // dimension orders; tensors need not have memory yet. Answers the tensors that an execution
   // writes as a whole. Called when a method loads; Delegate::Execute trusts it.
   virtual Result<std::vector<Value*>> Bind(KernelArgs args) const = 0;
-  // Bytes of the weights that are packed by now, for all instances together.
-  virtual size_t packed_bytes() const { return 0; }
 };
 
 // One operator that a delegate runs, for profiles. `name` and `microkernel` as in ProfileEvent.
@@ -149,6 +147,8 @@ class Backend {
   virtual Result<std::vector<std::unique_ptr<Delegate>>> Instantiate(
       Span<const PlannedDelegate> delegates, bool profile) = 0;
   virtual PackedFileState packed_file() const { return {}; }
+  // Bytes of the weights that are packed by now, for all plans and instances together.
+  virtual size_t packed_bytes() const { return 0; }
 };
 
 // A backend by the id that delegates name it by. Ids with one `create` share a backend.

@@ -34,7 +34,10 @@ BackendOptions OptionsOf(const LoadedProgram& program) {
   std::vector<const FileBytes*> files = {&program.file};
   for (const FileBytes& each : program.data) files.push_back(&each);
   options.source = DigestStamps(files);
-  options.release = [&file = program.file](Bytes part) { file.GiveBack(part); };
+  options.release = [&program](Bytes part) {
+    program.file.GiveBack(part);
+    for (const FileBytes& each : program.data) each.GiveBack(part);
+  };
   return options;
 }
 
@@ -53,6 +56,12 @@ Result<Backend*> Backends::Get(std::string_view id, const LoadedProgram& program
   XIR_ASSIGN_OR_RETURN(auto backend, type->create(OptionsOf(program)));
   all_.emplace_back(type->create, std::move(backend));
   return all_.back().second.get();
+}
+
+size_t Backends::packed_bytes() const {
+  size_t total = 0;
+  for (const auto& [create, backend] : all_) total += backend->packed_bytes();
+  return total;
 }
 
 PackedFileState Backends::packed_file() const {

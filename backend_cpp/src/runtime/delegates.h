@@ -17,6 +17,7 @@ class Backends {
   // Fails where no backend of the id is registered, neither the application's nor the runtime's.
   Result<Backend*> Get(std::string_view id, const LoadedProgram& program);
   PackedFileState packed_file() const;
+  size_t packed_bytes() const;
 
  private:
   using Create = Result<std::unique_ptr<Backend>> (*)(const BackendOptions&);

@@ -79,13 +79,7 @@ Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const
   return std::unique_ptr<Method>(std::move(instance).value());
 }
 
-size_t Program::packed_bytes() const {
-  size_t total = 0;
-  for (const auto& method : loaded_->delegates) {
-    for (const PreparedDelegate& delegate : method) total += delegate.plan->packed_bytes();
-  }
-  return total;
-}
+size_t Program::packed_bytes() const { return loaded_->backends.packed_bytes(); }
 
 PackedFileState Program::packed_file() const { return loaded_->backends.packed_file(); }
 

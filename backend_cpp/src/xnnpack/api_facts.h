@@ -13,15 +13,7 @@ using xnn_subgraph_t = struct xnn_subgraph*;
 using xnn_runtime_t = struct xnn_runtime*;
 using xnn_workspace_t = struct xnn_workspace*;
 using xnn_weights_cache_t = struct xnn_weights_cache_provider*;
-
-struct xnn_allocator {
-  void* context;
-  void* (*allocate)(void* context, size_t size);
-  void* (*reallocate)(void* context, void* pointer, size_t size);
-  void (*deallocate)(void* context, void* pointer);
-  void* (*aligned_allocate)(void* context, size_t alignment, size_t size);
-  void (*aligned_deallocate)(void* context, void* pointer);
-};
+struct xnn_allocator;
 
 #define XNN_MAX_TENSOR_DIMS 6
 #define XNN_INVALID_VALUE_ID UINT32_MAX

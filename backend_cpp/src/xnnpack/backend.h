@@ -2,6 +2,7 @@
 
 #include "xir/delegate.h"
 #include "xnnpack/packed_store.h"
+#include "xnnpack/shared_weights.h"
 
 namespace xir {
 
@@ -16,9 +17,11 @@ class XnnBackend final : public Backend {
   Result<std::vector<std::unique_ptr<Delegate>>> Instantiate(Span<const PlannedDelegate> delegates,
                                                              bool profile) override;
   PackedFileState packed_file() const override { return packed_.state(); }
+  size_t packed_bytes() const override { return shared_.nbytes(); }
 
  private:
   const BackendOptions options_;
+  SharedWeights shared_;
   PackedStore packed_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <mutex>
 
-#include "xnnpack/allocation.h"
 #include "xnnpack/handles.h"
 #include "xnnpack/self_test.h"
 
@@ -15,7 +14,7 @@ Status LoadXnnpack(Span<const std::string>) {
   static bool checked = false;
   const std::lock_guard<std::mutex> lock(mutex);
   if (checked) return {};
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_initialize(XnnpackAllocator()), "initialise"));
+  XIR_RETURN_IF_ERROR(CheckXnn(xnn_initialize(nullptr), "initialise"));
   XIR_RETURN_IF_ERROR(TestXnnpack().In("the XNNPACK that is linked"));
   checked = true;
   return {};
@@ -101,8 +100,7 @@ Status Bind(const fs::path& library) {
 #undef XIR_RESOLVE
   // The handles stay open for the life of the process: pool threads run the library's code.
   if (!missing.empty()) return Incompatible(library, "it lacks " + missing);
-  if (const xnn_status status = functions.xnn_initialize(XnnpackAllocator());
-      status != xnn_status_success) {
+  if (const xnn_status status = functions.xnn_initialize(nullptr); status != xnn_status_success) {
     return Incompatible(library, XnnStatusName(status));
   }
   g_xnnpack = functions;

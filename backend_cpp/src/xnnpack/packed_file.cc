@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "core/checked.h"
@@ -266,6 +268,7 @@ Result<PackedFile> ReadPackedFile(const std::string& path,
   std::vector<FileGraph> graphs(header.num_graphs);
   for (FileGraph& graph : graphs) next.Read(&graph);
   uint64_t digest = 0;
+  std::set<std::pair<uint64_t, uint64_t>> places;  // offsets and sizes of weights so far
   for (const FileGraph& graph : graphs) {
     if (graph.num_weights > weights_left) return Damaged();
     weights_left -= graph.num_weights;
@@ -274,13 +277,15 @@ Result<PackedFile> ReadPackedFile(const std::string& path,
     for (uint64_t i = 0; i < graph.num_weights; ++i) {
       FileWeight weight;
       next.Read(&weight);
-      if (!Fits(weight.offset, weight.size, packed.size()) || weight.offset % kAlignment != 0 ||
-          weight.size > bytes_left) {
+      if (!Fits(weight.offset, weight.size, packed.size()) || weight.offset % kAlignment != 0) {
         return Damaged();
       }
-      bytes_left -= weight.size;
       const Bytes data = packed.subspan(weight.offset, weight.size);
-      if (!result.seal.has_value()) digest = Digest(data, digest);
+      if (places.emplace(weight.offset, weight.size).second) {
+        if (weight.size > bytes_left) return Damaged();
+        bytes_left -= weight.size;
+        if (!result.seal.has_value()) digest = Digest(data, digest);
+      }
       weights->weights.push_back(
           {weight.kernel, weight.bias, weight.seed, data.data(), data.size()});
     }
@@ -314,11 +319,16 @@ Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& 
   XIR_ASSIGN_OR_RETURN(header.environment, DigestEnvironment());
   std::vector<FileGraph> graphs;
   std::vector<FileWeight> weights;
+  std::vector<Bytes> packed;  // what several weights share only once
+  std::map<std::pair<const uint8_t*, size_t>, uint64_t> offsets;
   for (const PackedEntry& entry : entries) {
     graphs.push_back({entry.graph, entry.weights->weights.size()});
     for (const PackedWeight& weight : entry.weights->weights) {
-      weights.push_back(
-          {weight.kernel, weight.bias, weight.seed, 0, header.packed_size, weight.size});
+      const auto [place, is_new] =
+          offsets.emplace(std::make_pair(weight.data, weight.size), header.packed_size);
+      weights.push_back({weight.kernel, weight.bias, weight.seed, 0, place->second, weight.size});
+      if (!is_new) continue;
+      packed.emplace_back(weight.data, weight.size);
       header.packed_digest = Digest(Bytes(weight.data, weight.size), header.packed_digest);
       header.packed_size += RoundUp(weight.size, kAlignment);
     }
@@ -339,11 +349,9 @@ Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& 
   XIR_RETURN_IF_ERROR(file.Write(Bytes(tables)));
   XIR_RETURN_IF_ERROR(file.PadTo(header.packed_offset));
   uint64_t end = header.packed_offset;
-  for (const PackedEntry& entry : entries) {
-    for (const PackedWeight& weight : entry.weights->weights) {
-      XIR_RETURN_IF_ERROR(file.Write(Bytes(weight.data, weight.size)));
-      XIR_RETURN_IF_ERROR(file.PadTo(end += RoundUp(weight.size, kAlignment)));
-    }
+  for (const Bytes bytes : packed) {
+    XIR_RETURN_IF_ERROR(file.Write(bytes));
+    XIR_RETURN_IF_ERROR(file.PadTo(end += RoundUp(bytes.size(), kAlignment)));
   }
   WriteSeal(file.descriptor(), end, header.tables_digest, seal);
   return file.RenameTo(path);

@@ -1,7 +1,10 @@
 #include "xnnpack/packed_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "xnnpack/shared_weights.h"
 
 namespace xir {
 namespace {
@@ -16,14 +19,10 @@ size_t OffsetOf(const uint8_t* data) { return reinterpret_cast<size_t>(data); }
 
 }  // namespace
 
-size_t PackedWeights::nbytes() const {
-  size_t total = 0;
-  for (const PackedWeight& weight : weights) total += weight.size;
-  return total;
-}
-
-PackedGraph::PackedGraph(const GraphView& view, std::function<void(Bytes)> release)
-    : view_(view), release_(std::move(release)) {
+PackedGraph::PackedGraph(const GraphView& view, std::function<void(Bytes)> release,
+                         SharedWeights* shared)
+    : view_(view), release_(std::move(release)), shared_(*shared) {
+  shared_.Join(this);
   for (size_t i = 1; i < view.constants.size(); ++i) {
     constants_.emplace(view.constants[i].data(), static_cast<uint32_t>(i));
     constant_bytes_ += view.constants[i].size();
@@ -43,6 +42,23 @@ void PackedGraph::Adopt(std::shared_ptr<const PackedWeights> weights) {
 uint32_t PackedGraph::IndexOf(const void* constant) const {
   const auto found = constants_.find(constant);
   return found == constants_.end() ? 0 : found->second;
+}
+
+const std::unordered_map<uint32_t, std::string>& PackedGraph::descriptions() {
+  if (!descriptions_.has_value()) {
+    descriptions_.emplace();
+    if (shared_.num_graphs() > 1) descriptions_ = DescribeWeights(view_);
+  }
+  return *descriptions_;
+}
+
+void PackedGraph::Share(const std::shared_ptr<const PackedWeights>& weights) {
+  for (const PackedWeight& weight : weights->weights) {
+    const auto found = descriptions().find(weight.kernel);
+    if (found != descriptions().end()) {
+      shared_.Add(found->second, weight, weights);
+    }
+  }
 }
 
 WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
@@ -66,14 +82,20 @@ WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
 Status WeightsProvider::Create(const std::function<Status(xnn_weights_cache_t)>& create) {
   weights_ = graph_.weights();
   if (weights_ == nullptr) {
-    const std::lock_guard<std::mutex> lock(graph_.packing_);
+    const std::lock_guard<std::mutex> lock(graph_.shared_.packing());
     weights_ = graph_.weights();
     if (weights_ == nullptr) return Pack(create);
   }
   XIR_RETURN_IF_ERROR(create(&provider_));
   scratch_.reset();
   scratch_size_ = 0;
-  if (!failed_ && next_ == weights_->weights.size()) return {};
+  if (!failed_ && next_ == weights_->weights.size()) {
+    if (weights_->file != nullptr && graph_.shared_.num_graphs() > 1) {
+      const std::lock_guard<std::mutex> lock(graph_.shared_.packing());
+      graph_.Share(weights_);
+    }
+    return {};
+  }
   if (weights_->file == nullptr) {
     return Fail(Code::kInternal, "XNNPACK asks for other weights than it has packed");
   }
@@ -91,8 +113,28 @@ Status WeightsProvider::Pack(const std::function<Status(xnn_weights_cache_t)>& c
   Status status = create(&provider_);
   weights_ = std::exchange(packing_, nullptr);
   if (status.ok() && failed_) status = Fail(Code::kResource, "out of memory for packed weights");
-  if (status.ok()) graph_.Adopt(weights_);
-  return status;
+  if (!status.ok()) return status;
+  graph_.Share(weights_);
+  graph_.Adopt(weights_);
+  return {};
+}
+
+const uint8_t* WeightsProvider::Borrow(PackedWeight weight, Bytes packed) {
+  const auto description = graph_.descriptions().find(weight.kernel);
+  if (description == graph_.descriptions().end()) return nullptr;
+  auto [owner, found] = graph_.shared_.Find(description->second, weight.seed);
+  if (owner == nullptr) return nullptr;
+  if (packed.data() != nullptr &&
+      (packed.size() != found.size || std::memcmp(packed.data(), found.data, found.size) != 0)) {
+    return nullptr;
+  }
+  weight.data = found.data;
+  weight.size = found.size;
+  packing_->weights.push_back(weight);
+  if (packing_->lenders.empty() || packing_->lenders.back() != owner) {
+    packing_->lenders.push_back(std::move(owner));
+  }
+  return weight.data;
 }
 
 PackedWeight WeightsProvider::Describe(const xnn_weights_cache_look_up_key& key) const {
@@ -115,7 +157,10 @@ const PackedWeight* WeightsProvider::Next(const xnn_weights_cache_look_up_key& k
 }
 
 size_t WeightsProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
-  if (packing_ != nullptr) return kNotFound;
+  if (packing_ != nullptr) {
+    const uint8_t* borrowed = Borrow(Describe(key), {});
+    return borrowed == nullptr ? kNotFound : OffsetOf(borrowed);
+  }
   if (const PackedWeight* weight = Next(key)) return OffsetOf(weight->data);
   failed_ = true;
   return kNotFound;
@@ -162,6 +207,8 @@ size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t
     failed_ = true;
     return OffsetOf(data);
   }
+  const uint8_t* borrowed = Borrow(Describe(key), Bytes(data, size));
+  if (borrowed != nullptr) return OffsetOf(borrowed);
   PackedWeight& weight = packing_->weights.emplace_back(Describe(key));
   weight.data = data;
   weight.size = size;

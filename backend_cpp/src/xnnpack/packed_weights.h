@@ -11,6 +11,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -36,16 +38,17 @@ struct PackedWeights {
   // Whose memory they are in: buffers, or a file.
   std::vector<AlignedBuffer> chunks;
   std::shared_ptr<const FileBytes> file;
-
-  size_t nbytes() const;
+  std::vector<std::shared_ptr<const PackedWeights>> lenders;  // of what is in other graphs' memory
 };
+
+class SharedWeights;
 
 // The packed weights of one graph: none until a runtime has been created, or a file had them.
 // Runtimes may be created from several threads; the first one packs, and others wait for it.
 class PackedGraph {
  public:
-  // `release` is told of constants once they are packed.
-  PackedGraph(const GraphView& view, std::function<void(Bytes)> release);
+  // `release` is told of constants once they are packed. `shared` are the program's.
+  PackedGraph(const GraphView& view, std::function<void(Bytes)> release, SharedWeights* shared);
   PackedGraph(const PackedGraph&) = delete;
 
   const GraphView& view() const { return view_; }
@@ -58,12 +61,18 @@ class PackedGraph {
   friend class WeightsProvider;
 
   uint32_t IndexOf(const void* constant) const;
+  // DescribeWeights of the graph, where there is a second one to share with.
+  const std::unordered_map<uint32_t, std::string>& descriptions();
+  // Lets other graphs have what is packed.
+  void Share(const std::shared_ptr<const PackedWeights>& weights);
 
   const GraphView& view_;
   const std::function<void(Bytes)> release_;
   std::unordered_map<const void*, uint32_t> constants_;  // by their first byte
   size_t constant_bytes_ = 0;
-  std::mutex packing_;
+  SharedWeights& shared_;
+  // Guarded by SharedWeights::packing().
+  std::optional<std::unordered_map<uint32_t, std::string>> descriptions_;
   mutable std::mutex mutex_;  // of weights_
   std::shared_ptr<const PackedWeights> weights_;
 };
@@ -88,6 +97,9 @@ class WeightsProvider {
   PackedWeight Describe(const xnn_weights_cache_look_up_key& key) const;
   Status Pack(const std::function<Status(xnn_weights_cache_t)>& create);
   uint8_t* ReservePacked(size_t size);
+  // What another graph has packed for the node that asks; null if there is none. It is `weight`, of
+  // the same bytes as `data` if that is not null.
+  const uint8_t* Borrow(PackedWeight weight, Bytes packed);
 
   PackedGraph& graph_;
   xnn_weights_cache_provider provider_{};

@@ -73,9 +73,4 @@ Result<std::vector<Value*>> XnnPlan::Bind(KernelArgs args) const {
   return written;
 }
 
-size_t XnnPlan::packed_bytes() const {
-  const auto weights = weights_.weights();
-  return weights == nullptr ? 0 : weights->nbytes();
-}
-
 }  // namespace xir
