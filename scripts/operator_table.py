@@ -15,10 +15,11 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
+from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import Call
 from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
+from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized
 from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 
@@ -146,12 +147,12 @@ def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, s
     except VerifyException:
         return None
     assert isinstance(op.parent, Block)
-    builder = NodeBuilder(ctx, target, op, OpenSizes(op.parent))
+    builder = NodeBuilder(ctx, target, op, SymbolicSizes(op.parent))
     try:
         RULES[op.name](op, builder)
         for node in builder.ops:
             node.verify()
-    except (RefusalError, VerifyException, OpenSizeError):
+    except (RefusalError, VerifyException, UndecidedSizeError):
         return None
     result = element_type(op.results[0])
     if result != i32 and (element == i32 or isinstance(result, IntegerType)):

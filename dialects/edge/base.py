@@ -122,10 +122,10 @@ class EdgeOp(IRDLOperation):
         if not argument.type.is_symbolic:
             return value
         if value == DYNAMIC:
-            return self._symbols(name)[0]
+            return self.size_of(name, self._symbols(name)[0])
         if isinstance(value, tuple) and DYNAMIC in value:
             symbols = iter(self._symbols(name))
-            return tuple(next(symbols) if v == DYNAMIC else v for v in value)
+            return tuple(self.size_of(name, next(symbols)) if v == DYNAMIC else v for v in value)
         return value
 
     @property
@@ -221,6 +221,24 @@ class EdgeOp(IRDLOperation):
         if result_types is None:
             op.results = SSAValues(OpResult(t, op, i) for i, t in enumerate(op.infer_result_types()))
         return op
+
+    size_of: Callable[[str, SSAValue], int | SSAValue] = staticmethod(lambda name, symbol: symbol)
+    """What an argument that is a run-time size is read as; `infer_at` tells it."""
+
+    def infer_at(
+        self, operands: Sequence[SSAValue], size_of: Callable[[str, SSAValue], int]
+    ) -> Sequence[Attribute | None]:
+        """The result types for tensor operands of other shapes, and sizes for the arguments that are run-time sizes,
+        by the argument's name and value; None for what the row does not determine."""
+        assert self.row.infer is not None
+        call = type(self).create(
+            operands=(*operands, *self.symbols), properties=self.properties, result_types=self.result_types
+        )
+        call.size_of = size_of
+        try:
+            return self.row.infer(call)
+        finally:
+            call.erase()
 
     def infer_result_types(self) -> Sequence[Attribute]:
         """The result types that operands and properties determine; ValueError if they do not."""

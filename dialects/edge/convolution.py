@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.symbolic_size import floor_div
+
 from .base import EdgeOp, row
 from .types import element_of, known, same_dim, shape_of, shape_text, tensor_type
 
@@ -52,7 +54,7 @@ def _convolution(op: EdgeOp) -> Sequence[Attribute | None]:
         if transposed:
             out = (size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i] + 1
         else:
-            out = (size + 2 * padding[i] - reach - 1) // stride[i] + 1
+            out = floor_div(size + 2 * padding[i] - reach - 1, stride[i]) + 1
         if out < 1:
             raise VerifyException(f"kernel {shape_text(kernel[2:])} is larger than the padded input")
         result.append(out)

@@ -7,6 +7,8 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.symbolic_size import floor_div
+
 from .base import EdgeOp, row
 from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
 
@@ -23,7 +25,7 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     """One output dimension. With ceil_mode the last window may hang over, but has to start within input or left
     padding (`at::native::pooling_output_shape`)."""
     reach = size + 2 * padding - dilation * (kernel - 1) - 1
-    out = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    out = floor_div(reach + (stride - 1 if ceil_mode else 0), stride) + 1
     if ceil_mode and (out - 1) * stride >= size + padding:
         out -= 1
     return out

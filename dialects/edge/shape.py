@@ -7,6 +7,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir import shapes
+from xir.ir.symbolic_size import is_dynamic
+
 from .base import EdgeOp, row
 from .elementwise import same
 from .types import (
@@ -39,10 +42,11 @@ def _view(op: EdgeOp) -> Sequence[Attribute]:
     fits = True
     if inferred:
         rest = count(size for i, size in enumerate(sizes) if i not in inferred)
-        fits = total < 0 or rest < 0 or (rest > 0 and total % rest == 0)
-        sizes = replaced(sizes, inferred[0], total // rest if fits and min(total, rest) >= 0 else DYNAMIC_INDEX)
-    elif total >= 0 and count(sizes) >= 0:
-        fits = count(sizes) == total
+        is_known = DYNAMIC_INDEX not in (total, rest)
+        fits = not is_known or (rest > 0 and total % rest == 0)
+        sizes = replaced(sizes, inferred[0], total // rest if fits and is_known else DYNAMIC_INDEX)
+    else:
+        fits = same_dim(count(sizes), total)
     if not fits:
         raise VerifyException(f"cannot view {shape_text(shape)} as {shape_text(sizes)}")
     return _reshaped(op, sizes)
@@ -93,7 +97,7 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
     for old, new in zip(shape, size[lead:], strict=True):
         wanted = old if isinstance(new, int) and new == -1 else known(new)
         if old != 1 and not same_dim(old, wanted):
-            raise VerifyException(f"cannot expand {shape_text(shape)} to {shape_text(map(known, size))}")
+            raise VerifyException(f"cannot expand {shape_text(shape)} to {shape_text(tuple(map(known, size)))}")
         result.append(wanted)
     return _reshaped(op, tuple(result))
 
@@ -155,7 +159,7 @@ def _pieces(op: EdgeOp, sizes: Callable[[EdgeOp, int], Sequence[int] | None]) ->
 
 def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     size = known(op.value("split_size"))
-    if total < 0 or size < 0:
+    if is_dynamic(total) or is_dynamic(size):
         return None
     if size == 0 and total == 0:
         return [0]
@@ -188,7 +192,7 @@ def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
     dim = wrap_dim(op.value("dim"), len(shape))
     if not shape:
         raise VerifyException("cannot unbind a scalar")
-    if shape[dim] < 0:
+    if is_dynamic(shape[dim]):
         return (None,) * len(op.results)
     return (tensor_type(element_of(value), shape[:dim] + shape[dim + 1 :]),) * shape[dim]
 
@@ -196,9 +200,9 @@ def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
 def sliced_size(size: int, start: Any, end: Any, step: Any) -> int:
     """Element count of `range(size)[start:end:step]`; DYNAMIC_INDEX if one of them is not known yet."""
     start, end = 0 if start is None else start, size if end is None else end
-    if size < 0 or not all(isinstance(v, int) for v in (start, end, step)):
+    if size == DYNAMIC_INDEX or not all(isinstance(v, int) for v in (start, end, step)):
         return DYNAMIC_INDEX
-    return len(range(size)[start:end:step])
+    return shapes.sliced_size(size, start, end, step)
 
 
 def _slice(op: EdgeOp) -> Sequence[Attribute]:

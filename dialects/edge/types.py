@@ -23,9 +23,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.shapes import Shape as Shape
+from xir.ir.shapes import broadcast as broadcast
+from xir.ir.shapes import same_dim as same_dim
+from xir.ir.shapes import shape_text as shape_text
 from xir.ir.tensor_types import tensor_type as tensor_type
-
-Shape = tuple[int, ...]
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -44,17 +46,7 @@ def element_of(value: SSAValue | None) -> Attribute:
     return value.type.element_type
 
 
-def shape_text(shape: Iterable[int]) -> str:
-    """`1x3x?`, as in a tensor type."""
-    return "x".join("?" if d < 0 else str(d) for d in shape) or "()"
-
-
 # Shapes
-
-
-def same_dim(a: int, b: int) -> bool:
-    """Whether two dimensions may be equal."""
-    return a == b or DYNAMIC_INDEX in (a, b)
 
 
 def known(size: Any) -> int:
@@ -76,22 +68,6 @@ def wrap_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
     if len(set(wrapped)) != len(wrapped):
         raise VerifyException(f"dims {list(dims)} name a dimension twice")
     return wrapped
-
-
-def broadcast(*shapes: Shape) -> Shape:
-    """The common shape, dimensions aligned from the right."""
-    result: list[int] = []
-    for position in range(-max(map(len, shapes), default=0), 0):
-        size = 1
-        for shape in shapes:
-            if len(shape) < -position or (dim := shape[position]) == 1:
-                continue
-            if size == 1 or (size == DYNAMIC_INDEX):
-                size = dim
-            elif not same_dim(size, dim):
-                raise VerifyException("shapes " + " and ".join(map(shape_text, shapes)) + " do not broadcast")
-        result.append(size)
-    return tuple(result)
 
 
 def count(shape: Iterable[int]) -> int:

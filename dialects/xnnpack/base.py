@@ -9,7 +9,6 @@ from itertools import product
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
@@ -39,6 +38,12 @@ from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, qua
 from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
 from xir.ir import tensor_types
+from xir.ir.shapes import Shape as Shape
+from xir.ir.shapes import broadcast as broadcast
+from xir.ir.shapes import same_dim as same_dim
+from xir.ir.shapes import same_shape as same_shape
+from xir.ir.shapes import shape_text as shape_text
+from xir.ir.shapes import window_output as window_output
 
 MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
@@ -61,9 +66,6 @@ HALF_WEIGHTED: tuple[tuple[Attribute, ...], ...] = (
 
 Source: `validate_datatypes_with_bias` and `…_without_bias` of XNNPACK's `src/subgraph/`.
 """
-
-Shape = tuple[int, ...]
-"""Sizes of dimensions, DYNAMIC_INDEX for one that only the run time knows."""
 
 Tensor = base(TensorType)
 """Any ranked tensor; what the element type may be is the business of each op's verifier."""
@@ -319,21 +321,6 @@ def tensor_type(element: Attribute, shape: Sequence[int]) -> TensorType:
     return tensor_types.tensor_type(element, tuple(shape))
 
 
-def same_dim(a: int, b: int) -> bool:
-    """Whether two dimensions can be equal at run time."""
-    return DYNAMIC_INDEX in (a, b) or a == b
-
-
-def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two shapes can be equal at run time."""
-    return len(a) == len(b) and all(same_dim(x, y) for x, y in zip(a, b, strict=True))
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """A shape as types print it: `1x3x?`."""
-    return "x".join("?" if d == DYNAMIC_INDEX else str(d) for d in shape) or "scalar"
-
-
 def expect_shape(value: SSAValue, expected: Sequence[int], what: str = "result") -> None:
     """Raise unless `value` can have the shape `expected`."""
     if not same_shape(shape_of(value), expected):
@@ -356,30 +343,3 @@ def expect_at_least(attr: DenseArrayBase, least: int, what: str) -> None:
     """Raise if an element of the array attribute is below `least`."""
     if any(v < least for v in ints(attr)):
         raise VerifyException(f"{what} must be at least {least}, it is {list(ints(attr))}")
-
-
-def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
-    """The shape that `a` and `b` broadcast to by NumPy's rules; raises when they do not."""
-    rank = max(len(a), len(b))
-    padded_a = (1,) * (rank - len(a)) + tuple(a)
-    padded_b = (1,) * (rank - len(b)) + tuple(b)
-    out: list[int] = []
-    for x, y in zip(padded_a, padded_b, strict=True):
-        if x == 1:
-            out.append(y)
-        elif y == 1 or same_dim(x, y):
-            out.append(y if x == DYNAMIC_INDEX and y != 1 else x)
-        else:
-            raise VerifyException(f"shapes {shape_text(a)} and {shape_text(b)} do not broadcast")
-    return tuple(out)
-
-
-def window_output(size: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
-    """How many windows fit: floor((size + padding - dilation·(kernel - 1) - 1) / stride) + 1."""
-    if size == DYNAMIC_INDEX:
-        return DYNAMIC_INDEX
-    span = dilation * (kernel - 1) + 1
-    room = size + before + after - span
-    if room < 0:
-        raise VerifyException(f"a window of {span} does not fit into {size} with padding {before} and {after}")
-    return room // stride + 1

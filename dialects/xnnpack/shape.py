@@ -32,6 +32,7 @@ from xir.dialects.xnnpack.interfaces import AnyLayout, Movement, decide
 from xir.dialects.xnnpack.quantization import expect_same_type
 from xir.dialects.xnnpack.signatures import Form, same
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, FloatSlot, Member, UIntSlot, UIntsSlot, ValueSlot, Wire, one
+from xir.ir.shapes import merged
 
 IN_OUT = (ValueSlot("input_id", "input"), ValueSlot("output_id", "output"), FlagsSlot({}))
 
@@ -328,6 +329,5 @@ class ConcatenateOp(NodeOp):
         axis = self.axis.value.data
         sizes = [shape[axis] for shape in shapes]
         total = DYNAMIC_INDEX if DYNAMIC_INDEX in sizes else sum(sizes)
-        # DYNAMIC_INDEX is below all sizes: where one input knows a dimension, it wins.
-        others = [max(column) for column in zip(*shapes, strict=True)]
+        others = [merged(column) for column in zip(*shapes, strict=True)]
         return ((*others[:axis], total, *others[axis + 1 :]),)

@@ -1,15 +1,13 @@
 """Follow sizes through a function: the shape of every value when the inputs have given shapes.
 
-Run at the largest inputs, this gives each value's upper bound. Run at inputs whose sizes are `distinct`, it tells which
-dynamic dimensions are the same, or multiples of one another: they have the same number, and others do not.
+Run at the largest inputs, this gives each value's upper bound. Run at symbolic ones, it tells which dynamic dimensions
+are the same, or multiples of one another: `xir.ir.symbolic_size`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from math import isqrt
-from typing import Any
+from functools import cached_property
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.func import FuncOp
@@ -20,100 +18,26 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.delegate import GraphOp, RegionOp
 from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
+from xir.ir.symbolic_size import (
+    SymbolicSize,
+    UndecidedSizeError,
+    floor_div,
+    is_dynamic,
+    largest,
+    modulo,
+    parse_size,
+    smallest,
+    symbol,
+    upper_bound,
+)
 from xir.transforms.analysis.dim_annotations import argument_names, largest_arguments, largest_results, result_names
 
-SMALLEST = 2**16
-"""Results of arithmetic on stand-ins that are smaller have no stand-in left in them."""
-
 Number = tuple[int, int]
-"""The smallest and the largest value of a size that the program computes."""
+"""The smallest and the largest value of a size that the program computes; both the same where it is symbolic."""
 
 
-class OpenSizeError(Exception):
-    """A size that only the run time knows would have to be a number at compile time."""
-
-
-class OpenSize(int):
-    """A dynamic dimension's size, in sums and products with others; as an int it is a stand-in that nothing else has.
-
-    It is taken to be larger than any number that a program states. What would need its true value raises
-    OpenSizeError: division with a remainder, conversion to float, which of two is larger.
-    """
-
-    def __add__(self, other: int) -> int:
-        return sized(int(self) + int(other))
-
-    def __sub__(self, other: int) -> int:
-        return sized(int(self) - int(other))
-
-    def __rsub__(self, other: int) -> int:
-        return sized(int(other) - int(self))
-
-    def __mul__(self, other: int) -> int:
-        return sized(int(self) * int(other))
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: int) -> int:
-        if int(self) % int(other):
-            raise OpenSizeError
-        return sized(int(self) // int(other))
-
-    def __mod__(self, other: int) -> int:
-        if int(self) % int(other):
-            raise OpenSizeError
-        return 0
-
-    def minus(self, other: int) -> int:
-        """The difference to a number, to compare them: that to another open size has to be known."""
-        if isinstance(difference := self - other, OpenSize) and isinstance(other, OpenSize):
-            raise OpenSizeError
-        return int(difference)
-
-    def __lt__(self, other: int) -> bool:
-        return self.minus(other) < 0
-
-    def __le__(self, other: int) -> bool:
-        return self.minus(other) <= 0
-
-    def __gt__(self, other: int) -> bool:
-        return self.minus(other) > 0
-
-    def __ge__(self, other: int) -> bool:
-        return self.minus(other) >= 0
-
-    def unknown(self, *_: object) -> Any:
-        """What cannot be computed."""
-        raise OpenSizeError
-
-    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __pow__ = __rpow__ = __float__ = unknown
-
-    def __str__(self) -> str:
-        return "?"
-
-    __repr__ = __str__
-
-    def __format__(self, format_spec: str) -> str:
-        return "?"
-
-
-def sized(number: int) -> int:
-    """A number that comes from open sizes: open as well, unless they cancelled out."""
-    return OpenSize(number) if abs(number) >= SMALLEST else number
-
-
-@cache
-def distinct(index: int) -> int:
-    """The stand-in for the dynamic size number `index`: a prime, which no other size divides.
-
-    They are scattered over 2^23 to 2^28, so that sums and products with small numbers agree only where they are the
-    same expression, and the product of two still fits into the i64 of a size.
-    """
-    candidate = 2**23 + pow(5, 7 * index + 11, 2**28 - 57) | 1
-    while any(candidate % divisor == 0 for divisor in range(3, isqrt(candidate) + 1, 2)):
-        candidate += 2
-    return candidate
+class UnknownSizeError(Exception):
+    """The inputs' shapes do not tell a size."""
 
 
 class Sizes:
@@ -150,18 +74,27 @@ class Sizes:
                 self.follow_edge(op)
             else:
                 self.shapes.update(self.annotated(op))
-        except (KeyError, ValueError, OverflowError, VerifyException):
-            # The results stay unknown; who needs them says so.
+        except (UnknownSizeError, UndecidedSizeError, VerifyException):
+            # The results stay unknown, and who needs them says so. Shapes that fit together at some sizes only are
+            # refused by shape inference at the others.
             return
 
     def known(self, value: SSAValue) -> Shape:
-        """The shape of a tensor; KeyError where the inputs' shapes do not tell."""
+        """The shape of a tensor; UnknownSizeError where the inputs' shapes do not tell."""
         assert isinstance(value.type, TensorType)
-        return value.type.get_shape() if value.type.has_static_shape() else self.shapes[value]
+        if value.type.has_static_shape():
+            return value.type.get_shape()
+        if (shape := self.shapes.get(value)) is None:
+            raise UnknownSizeError
+        return shape
 
     def interval(self, value: int | SSAValue) -> Number:
-        """The bounds of a number; KeyError where they are unknown."""
-        return self.numbers[value] if isinstance(value, SSAValue) else (value, value)
+        """The bounds of a number; UnknownSizeError where the inputs' shapes do not tell."""
+        if not isinstance(value, SSAValue):
+            return value, value
+        if (number := self.numbers.get(value)) is None:
+            raise UnknownSizeError
+        return number
 
     def follow_graph(self, op: GraphOp) -> None:
         """The values inside of a delegate's graph, and its results."""
@@ -190,16 +123,8 @@ class Sizes:
 
     def follow_edge(self, op: edge.EdgeOp) -> None:
         """The results of an op, by its shape inference for operands of the shapes at hand."""
-        arguments: dict[str, Any] = {name: self.argument(op, name) for name in op.schema.values}
-        for name, argument in op.schema.tensors.items():
-            values = [None if v is None else self.stand_in(v) for v in op.tensors(name)]
-            arguments[name] = values if argument.type.is_list else next(iter(values), None)
-        built = type(op).build_from(arguments, op.result_types)
-        try:
-            assert op.row.infer is not None
-            types = op.row.infer(built)
-        finally:
-            built.erase()
+        tensors = op.operands[: len(op.operands) - len(op.symbols)]
+        types = op.infer_at([self.stand_in(value) for value in tensors], self.argument)
         for result, inferred in zip(op.results, types, strict=True):
             if isinstance(inferred, TensorType) and inferred.has_static_shape():
                 self.shapes[result] = inferred.get_shape()
@@ -208,19 +133,11 @@ class Sizes:
         """The results' shapes by what is written on an op that has no shape inference."""
         return largest_results(op).items()
 
-    def argument(self, op: edge.EdgeOp, name: str) -> Any:
-        """An argument that is no tensor, with numbers for the sizes in it: those of the largest result."""
-
-        def number(value: Any) -> Any:
-            if isinstance(value, tuple):
-                return tuple(map(number, value))
-            if not isinstance(value, SSAValue):
-                return value
-            low, high = self.numbers[value]
-            # A negative start counts from the end, so it says little.
-            return max(low, 0) if name == "start" else high
-
-        return number(op.value(name))
+    def argument(self, name: str, value: SSAValue) -> int:
+        """A size among the arguments that the program computes: that of the largest result."""
+        low, high = self.interval(value)
+        # A negative start counts from the end, so it says little.
+        return max(low, 0) if name == "start" else high
 
     def stand_in(self, value: SSAValue) -> SSAValue:
         """A value with the type that `value` has at these sizes."""
@@ -230,10 +147,17 @@ class Sizes:
         return Block(arg_types=[tensor_type(value.type.element_type, self.known(value))]).args[0]
 
 
+def exactly(size: int) -> Number:
+    """The bounds of a number that is known."""
+    return size, size
+
+
 def corners(function: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
     """The bounds of a function that is monotone in both arguments."""
 
     def bounds(a: Number, b: Number) -> Number:
+        if a[0] == a[1] and b[0] == b[1]:
+            return exactly(function(a[0], b[0]))
         values = [function(x, y) for x in a for y in b]
         return min(values), max(values)
 
@@ -243,7 +167,7 @@ def corners(function: Callable[[int, int], int]) -> Callable[[Number, Number], N
 def remainder(a: Number, b: Number) -> Number:
     """The bounds of a modulo b."""
     if a[0] == a[1] and b[0] == b[1]:
-        return a[0] % b[0], a[0] % b[0]
+        return exactly(modulo(a[0], b[0]))
     return 0, b[1] - 1
 
 
@@ -251,25 +175,25 @@ ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
     "edge.executorch_prim.add.Scalar": corners(lambda a, b: a + b),
     "edge.executorch_prim.sub.Scalar": corners(lambda a, b: a - b),
     "edge.executorch_prim.mul.Scalar": corners(lambda a, b: a * b),
-    "edge.executorch_prim.floordiv.Scalar": corners(lambda a, b: a // b if b else 0),
+    "edge.executorch_prim.floordiv.Scalar": corners(lambda a, b: floor_div(a, b) if b else 0),
     "edge.executorch_prim.mod.Scalar": remainder,
-    "edge.executorch_prim.sym_max.Scalar": corners(max),
-    "edge.executorch_prim.sym_min.Scalar": corners(min),
+    "edge.executorch_prim.sym_max.Scalar": corners(largest),
+    "edge.executorch_prim.sym_min.Scalar": corners(smallest),
 }
 """What the ops on sizes compute."""
 
 
-class OpenSizes(Sizes):
-    """All values' shapes with stand-ins for the dynamic dimensions of a function's arguments.
+class SymbolicSizes(Sizes):
+    """All values' shapes, with symbolic sizes for the dynamic dimensions of a function's arguments.
 
-    What these do not determine is a dynamic dimension of its own.
+    What these do not determine is a dynamic dimension of its own, with a symbol `#0`, `#1`, ….
     """
 
     def __init__(self, block: Block):
-        self.names: dict[str, int] = {}
-        """Name of a dynamic dimension -> its stand-in."""
+        self.names: dict[str, SymbolicSize] = {}
+        """Name of a dynamic dimension, which may be an expression -> its size."""
         self.limits: dict[int, int] = {}
-        """The stand-in of a dynamic dimension -> its upper bound, as far as it has one."""
+        """Symbolic size -> its upper bound, where one is stated."""
         self.arguments = dict(self.inputs(block))
         """The dynamic arguments of the function that `block` is the body of, if it is one."""
         super().__init__(block, self.arguments, bounds=False)
@@ -288,61 +212,66 @@ class OpenSizes(Sizes):
     def named(
         self, values: Iterable[tuple[SSAValue, Sequence[str]]], bounds: Mapping[SSAValue, Shape]
     ) -> Iterator[tuple[SSAValue, Shape]]:
-        """Values with the stand-ins of their dimensions' names, which get the upper bounds that there are."""
+        """Values with the sizes that their dimensions' names say, which get the upper bounds that there are."""
         for value, names in values:
-            shape = self.stand_ins(value, dict(enumerate(names)))
+            shape = self.symbolic(value, dict(enumerate(names)))
             self.limits.update(zip(shape, bounds.get(value, ()), strict=False))
             yield value, shape
 
-    def stand_ins(self, value: SSAValue, names: Mapping[int, str]) -> Shape:
-        """A value's shape with the stand-ins of its dynamic dimensions, which may have names."""
+    def symbolic(self, value: SSAValue, names: Mapping[int, str]) -> Shape:
+        """A value's shape with symbolic sizes for its dynamic dimensions, which may have names."""
         assert isinstance(value.type, TensorType)
         shape: list[int] = []
         for dim, size in enumerate(value.type.get_shape()):
-            name = names.get(dim) or f"#{len(self.names)}"
-            shape.append(self.names.setdefault(name, distinct(len(self.names))) if size == DYNAMIC_INDEX else size)
+            shape.append(self.named_size(names.get(dim)) if size == DYNAMIC_INDEX else size)
         return tuple(shape)
 
+    def named_size(self, name: str | None) -> SymbolicSize:
+        """The size of this name, a new one without a name."""
+        if not name:
+            name = f"#{len(self.names)}"
+        if name not in self.names:
+            self.names[name] = symbol(name) if name.startswith("#") else parse_size(name)
+        return self.names[name]
+
+    def limit(self, size: int) -> int | None:
+        """The upper bound of a size: as stated, or as it follows from those of its symbols; None if it has none."""
+        return upper_bound(size, self.limits)
+
     def follow_edge(self, op: edge.EdgeOp) -> None:
-        """A slice of a static dimension, up to a size that is never larger, has that size; stand-ins are larger."""
+        """A slice of a static dimension, up to a size that is never larger, has that size."""
         if op.name == "edge.slice.Tensor" and isinstance(end := op.value("end"), SSAValue):
-            shape, number = self.known(op.operands[0]), self.numbers[end][0]
+            shape, number = self.known(op.operands[0]), self.interval(end)[0]
             dim = op.value("dim") % len(shape)
-            if not op.value("start") and op.value("step") == 1 and self.limits.get(number, SMALLEST) <= shape[dim]:
+            limit = None if is_dynamic(shape[dim]) else self.limit(number)
+            if not op.value("start") and op.value("step") == 1 and limit is not None and limit <= shape[dim]:
                 self.shapes[op.results[0]] = replaced(shape, dim, number)
                 return
         super().follow_edge(op)
 
     def known(self, value: SSAValue) -> Shape:
-        """The shape of a tensor; where it is unknown, dynamic dimensions of its own."""
+        """The shape of a tensor; where it is unknown, with dynamic dimensions of its own."""
         assert isinstance(value.type, TensorType)
         shape = value.type.get_shape()
         if DYNAMIC_INDEX not in shape:
             return shape
         found = self.shapes.get(value, shape)
-        if any(size == DYNAMIC_INDEX and number < SMALLEST for size, number in zip(shape, found, strict=True)):
-            found = self.shapes[value] = self.stand_ins(value, {})
+        dynamic = [number for size, number in zip(shape, found, strict=True) if size == DYNAMIC_INDEX]
+        if not all(isinstance(number, SymbolicSize) for number in dynamic):
+            found = self.shapes[value] = self.symbolic(value, {})
         return found
 
-    def shape(self, value: SSAValue) -> Shape:
-        """The shape of a tensor, an `OpenSize` for each dynamic dimension."""
-        assert isinstance(value.type, TensorType)
-        return tuple(
-            OpenSize(number) if size == DYNAMIC_INDEX else size
-            for size, number in zip(value.type.get_shape(), self.known(value), strict=True)
-        )
-
     def donor(self, size: int, element: Attribute, before: Operation) -> tuple[SSAValue, int] | None:
-        """A floating-point value with a dimension of the given open size, and which that is: an argument of the
+        """A floating-point value with a dimension of the given symbolic size, and which that is: an argument of the
         function, rather one of type `element`, or the first result of another op, if it is there `before` an op."""
-        found = self.donors.get(int(size), ())
+        found = self.donors.get(size, ())
         of_type = (value for value in found if isinstance(value, BlockArgument) and element_type(value) == element)
         value = next(of_type, None) or next((value for value in found if self.is_before(value, before)), None)
         return None if value is None else (value, self.known(value).index(size))
 
     @cached_property
     def donors(self) -> dict[int, list[SSAValue]]:
-        """Open size -> the floating-point values with such a dimension, in their order."""
+        """Size -> the floating-point values with such a dimension, in their order."""
         found: dict[int, list[SSAValue]] = {}
         for value, shape in self.shapes.items():
             if element_type(value) in FLOATS and (isinstance(value, BlockArgument) or value.owner in self.places):
@@ -359,11 +288,10 @@ class OpenSizes(Sizes):
         return seen and self.places[owner] < self.places[op]
 
     def number(self, value: SSAValue) -> int:
-        """A size that the program computes: the same `OpenSize` as the dimensions have that are as large."""
+        """A size that the program computes: equal to the dimensions that are as large."""
         if value not in self.numbers:
-            number = self.names.setdefault(f"#{len(self.names)}", distinct(len(self.names)))
-            self.numbers[value] = number, number
-        return sized(self.numbers[value][0])
+            self.numbers[value] = exactly(self.named_size(None))
+        return self.numbers[value][0]
 
 
 def in_order(block: Block) -> Iterator[Operation]:

@@ -16,7 +16,8 @@ from xir.dialects.edge.types import Shape, shape_of
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
-from xir.transforms.analysis.sizes import SMALLEST, OpenSizes
+from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
+from xir.transforms.analysis.sizes import SymbolicSizes
 
 VIEWS = ("edge.view", "edge._unsafe_view")
 
@@ -47,7 +48,7 @@ class UnmergeDynamicDimsPass(XirPass):
         """Rewrite every function with several dynamic dimensions."""
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                sizes = OpenSizes(function.body.block)
+                sizes = SymbolicSizes(function.body.block)
                 if len(sizes.names) > 1:
                     Unmerger(function.body.block, sizes).run()
 
@@ -57,7 +58,7 @@ class Unmerger:
     """Rewrites one block."""
 
     block: Block
-    sizes: OpenSizes
+    sizes: SymbolicSizes
 
     def run(self) -> None:
         """Rewrite op by op, so that an op sees what its operands have become."""
@@ -118,13 +119,13 @@ class Unmerger:
         if not isinstance(op, edge.EdgeOp) or op.name not in VIEWS:
             return None
         before, after = (
-            sorted(size for size in self.sizes.known(each) if size >= SMALLEST) for each in (op.operands[0], value)
+            sorted(filter(is_dynamic, self.sizes.known(each)), key=size_order) for each in (op.operands[0], value)
         )
         return op if len(before) > 1 and before != after else None
 
     def has_sizes(self, root: SSAValue, shape: Sequence[int]) -> bool:
         """Whether each dynamic size in `shape` is one of `root`'s."""
-        return all(size < SMALLEST or size in self.sizes.known(root) for size in shape)
+        return all(not is_dynamic(size) or size in self.sizes.known(root) for size in shape)
 
     def viewed(self, op: Operation, root: SSAValue, shape: Sequence[int]) -> SSAValue:
         """`root` in a shape whose dynamic sizes it has, written before `op`."""
@@ -132,7 +133,7 @@ class Unmerger:
         if tuple(shape) == known:
             return root
         size: list[int | SSAValue] = [
-            each if each < SMALLEST else self.build(op, "edge.sym_size.int", {"self": root, "dim": known.index(each)})
+            self.build(op, "edge.sym_size.int", {"self": root, "dim": known.index(each)}) if is_dynamic(each) else each
             for each in shape
         ]
         return self.build(op, "edge.view", {"self": root, "size": tuple(size)})
@@ -179,12 +180,12 @@ def refined(before: Shape, after: Shape) -> list[list[int]] | None:
             if not rest:
                 return None
             part = rest.pop(0)
-            if size % part == 0:
+            if (quotient := exact_quotient(size, part)) is not None:
                 group.append(part)
-                size //= part
-            elif part % size == 0:
+                size = quotient
+            elif (quotient := exact_quotient(part, size)) is not None:
                 group.append(size)
-                rest.insert(0, part // size)
+                rest.insert(0, quotient)
                 size = 1
             else:
                 return None
@@ -197,7 +198,8 @@ def is_grouping(parts: Sequence[int], shape: Shape) -> bool:
     rest = list(parts)
     for size in shape:
         while size > 1:
-            if not rest or size % rest[0]:
+            quotient = exact_quotient(size, rest.pop(0)) if rest else None
+            if quotient is None:
                 return False
-            size //= rest.pop(0)
+            size = quotient
     return not rest

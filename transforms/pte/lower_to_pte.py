@@ -35,7 +35,7 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
 from xir.transforms.analysis.dim_annotations import dim_orders
-from xir.transforms.analysis.sizes import Sizes, upper_bounds
+from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
@@ -221,7 +221,7 @@ class _PlanBuilder:
         assert isinstance(type, TensorType)
         try:
             return TensorType(type.element_type, self.sizes.known(value))
-        except KeyError:
+        except UnknownSizeError:
             message = f"{type} has no upper bound for its dynamic dimensions, so it has no memory"
             raise DiagnosticError(value, message) from None
 

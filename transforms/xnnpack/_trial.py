@@ -15,10 +15,11 @@ from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
+from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.refusal import Refusal, RefusalError
-from xir.transforms.analysis.sizes import OpenSizeError, OpenSizes
+from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
 
@@ -53,10 +54,10 @@ class XnnpackTrial(Trial):
         self.target = request.target
         self.checker = XnnpackChecker(ctx) if request.check else None
         self.verdicts: dict[Hashable, str | None] = {}
-        self.sizes: OpenSizes | None = None
+        self.sizes: SymbolicSizes | None = None
 
     def begin(self, block: Block) -> None:
-        self.sizes = OpenSizes(block)
+        self.sizes = SymbolicSizes(block)
 
     def looks_through(self, op: edge.EdgeOp) -> bool:
         return is_looked_through(op)
@@ -84,9 +85,9 @@ class XnnpackTrial(Trial):
                 if isinstance(built, xnnpack.NodeOp):
                     self.check(built)
             check_results(op, values)
-        except (OpenSizeError, RefusalError, VerifyException) as error:
+        except (UndecidedSizeError, RefusalError, VerifyException) as error:
             discard(builder.ops)
-            if isinstance(error, OpenSizeError):
+            if isinstance(error, UndecidedSizeError):
                 raise COMPUTES_WITH_SIZE() from None
             raise error if isinstance(error, RefusalError) else RefusalError(str(error)) from None
         if (origins := op.attributes.get(ORIGINS)) is not None:

@@ -15,7 +15,7 @@ from xir.dialects.xnnpack.base import element_type, tensor_type
 from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import origins_of
-from xir.transforms.analysis.sizes import Sizes, upper_bounds
+from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
 from xir.transforms.xnnpack._backend import XnnpackBackend
 from xir.transforms.xnnpack._bounds import bound_nodes
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, has_static_shape, kind_of
@@ -87,7 +87,7 @@ def at_bounds(subgraph: xnnpack.SubgraphOp, sizes: Sizes) -> xnnpack.SubgraphOp 
 
     try:
         bound_nodes(body.block, bounded)
-    except KeyError:
+    except UnknownSizeError:
         # Nobody says how large it gets, so there is no program to load either.
         return None
     return xnnpack.SubgraphOp.create(

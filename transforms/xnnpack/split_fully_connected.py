@@ -26,7 +26,8 @@ from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
-from xir.transforms.analysis.sizes import OpenSizes
+from xir.ir.symbolic_size import exact_quotient
+from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack._constants import part_of
 
 
@@ -89,13 +90,13 @@ class SplitFullyConnectedPass(XirPass):
         """Split every node of every function that can be."""
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                rewrite_patterns(function, [SplitFullyConnected(ctx, OpenSizes(function.body.block))])
+                rewrite_patterns(function, [SplitFullyConnected(ctx, SymbolicSizes(function.body.block))])
 
 
 class SplitFullyConnected(RewritePattern):
     """Split one fully connected node."""
 
-    def __init__(self, ctx: XirContext, sizes: OpenSizes):
+    def __init__(self, ctx: XirContext, sizes: SymbolicSizes):
         self.ctx = ctx
         self.sizes = sizes
 
@@ -139,7 +140,7 @@ class SplitFullyConnected(RewritePattern):
         return rewriter.insert(part_of(value.owner, index, self.ctx)).output
 
     def moved(self, move: Operation, value: SSAValue, shape: Sequence[int], rewriter: PatternRewriter) -> SSAValue:
-        """The move `move` for a smaller operand; where `shape` has stand-ins, its result stays dynamic."""
+        """The move `move` for a smaller operand; where `shape` is symbolic, its result stays dynamic."""
         properties = dict(move.properties)
         before = shape_of(move.results[0])
         shape = [old if old == DYNAMIC_INDEX else size for old, size in zip(before, shape, strict=True)]
@@ -181,11 +182,11 @@ def regroup(dims: Dims, shape: Sequence[int]) -> Dims | None:
         dim: list[Part] = []
         while size > 1:
             part = parts.pop(0)
-            if size % part.size == 0:
+            if (quotient := exact_quotient(size, part.size)) is not None:
                 dim.append(part)
-                size //= part.size
-            elif part.size % size == 0:
-                part.pieces = [Part(size, part.of_columns), Part(part.size // size, part.of_columns)]
+                size = quotient
+            elif (quotient := exact_quotient(part.size, size)) is not None:
+                part.pieces = [Part(size, part.of_columns), Part(quotient, part.of_columns)]
                 dim.append(part.pieces[0])
                 parts.insert(0, part.pieces[1])
                 size = 1

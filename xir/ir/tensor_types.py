@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
-LARGEST_SIZE = 2**31 - 1
-"""A file stores the size of a dimension in 32 bits (ExecuTorch, schema/program.fbs: Tensor.sizes)."""
+from xir.ir.shapes import LARGEST_SIZE
 
 LARGEST_TENSOR = 2**63 - 1
 """The most elements: their number has to be an `i64`, as indices and the sizes of views are."""

@@ -68,6 +68,21 @@ func.func @same(%x: tensor<?x?x4xf32>) -> tensor<?x?x4xf32> {
 
 // -----
 
+// The names of dimensions say that twice %x has as many rows as %y, so the view is nothing.
+// CHECK-LABEL: func.func @named(
+// CHECK:         %[[JOINED:.*]] = xnnpack.concatenate
+// CHECK-NEXT:    xnnpack.yield %[[JOINED]]
+func.func @named(
+    %x: tensor<?x?x4xf32> {xir.dim_names = ["n", "t", ""]}, %y: tensor<?x4xf32> {xir.dim_names = ["2*n", ""]}
+  ) -> tensor<?x?x4xf32> {
+  %0 = edge.cat([%x, %x]) {dim = 0 : i64} : (tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  %1 = edge.sym_size.int(%y) {dim = 0 : i64} : (tensor<?x4xf32>) -> i64
+  %2 = edge.view(%0)[%1] {size = array<i64: -9223372036854775808, -1, 4>} : (tensor<?x?x4xf32>, i64) -> tensor<?x?x4xf32>
+  func.return %2 : tensor<?x?x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @too_many_pieces(
 // CHECK:         edge.view(%x)
 func.func @too_many_pieces(%x: tensor<?x?x130xf32>) -> tensor<?x?x65x2xf32> {

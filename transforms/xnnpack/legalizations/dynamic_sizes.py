@@ -14,9 +14,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.analysis.static_tensor import StaticTensor
 from xir.transforms.xnnpack.legalizations.reshaping import concatenate
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
@@ -49,11 +49,11 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
     spreading = b.reshape(value, before)
     copies = [size if size != old else 1 for size, old in zip(shape, before, strict=True)]
-    static = [1 if isinstance(size, OpenSize) else size for size in copies]
+    static = [1 if isinstance(size, SymbolicSize) else size for size in copies]
     if prod(static) > 1:
         spreading = b.binary("multiply", spreading, b.constant(np.ones(static, np.float32), value, "ones"))
     for axis, size in enumerate(copies):
-        if isinstance(size, OpenSize):
+        if isinstance(size, SymbolicSize):
             spreading = b.binary("multiply", spreading, ones(b, size, element_type(value), axis, len(shape)))
     return spreading
 
@@ -64,13 +64,13 @@ def full(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     result, value = op.results[0], op.value("fill_value")
     shape = b.shape(result)
     corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
-    padding = [0 if isinstance(size, OpenSize) else size - 1 for size in shape]
+    padding = [0 if isinstance(size, SymbolicSize) else size - 1 for size in shape]
     if shape == b.shape(corner):
         raise SINGLE_NUMBER()
     return spread(b, pad_with(b, corner, [0] * len(shape), padding, float(value)), shape)
 
 
-def ones(b: NodeBuilder, size: OpenSize, element: Attribute, axis: int, rank: int) -> SSAValue:
+def ones(b: NodeBuilder, size: SymbolicSize, element: Attribute, axis: int, rank: int) -> SSAValue:
     """Ones along `axis`; the other `rank` − 1 dimensions are of size 1."""
     padded = pad_with(b, column(b, size, element), (0, 1), (0, 0), 1.0)
     return b.reshape(run(b, padded, 1, 0, 1), [size if d == axis else 1 for d in range(rank)])
@@ -99,16 +99,16 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
     For a dynamic size: behind the donor's elements stand the positions up to the dimension's bound, ascending; the last
     `size` of them, less the first of these.
     """
-    if not isinstance(size, OpenSize):
+    if not isinstance(size, SymbolicSize):
         return b.static(StaticTensor(np.arange(size, dtype=np.float32)[:, np.newaxis], f32, "positions"))
-    if not 0 < (bound := b.sizes.limits.get(int(size), 0)) <= EXACT:
+    if not 0 < (bound := b.sizes.limit(size) or 0) <= EXACT:
         raise UNBOUNDED(bound=bound or "unknown")
     counted = positions(b, bound)
     last = run(b, concatenate(b, [column(b, size, f32), counted], 0), 0, bound, size)
     return b.binary("subtract", last, run(b, last, 0, 0, 1))
 
 
-def column(b: NodeBuilder, size: OpenSize, element: Attribute) -> SSAValue:
+def column(b: NodeBuilder, size: SymbolicSize, element: Attribute) -> SSAValue:
     """Elements of a donor as [size, 1], converted to a floating-point type."""
     if (found := b.sizes.donor(size, element, b.op)) is None:
         raise NO_DONOR()

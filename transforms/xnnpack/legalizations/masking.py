@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type
-from xir.transforms.analysis.sizes import OpenSize
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, operand, rule
@@ -52,7 +52,7 @@ def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value = operand(op, "self")
     rows, columns = b.shape(value)[-2:]
     upper, diagonal = op.name == "edge.triu", op.value("diagonal")
-    if isinstance(rows, OpenSize) or isinstance(columns, OpenSize):
+    if isinstance(rows, SymbolicSize) or isinstance(columns, SymbolicSize):
         kept = minus_infinity(b, (rows, columns), diagonal + (-1 if upper else 1), element_type(value), above=upper)
         return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
     lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)

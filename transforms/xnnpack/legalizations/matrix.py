@@ -11,17 +11,16 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.dialects.xnnpack.base import broadcast, element_type, rank_of
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.analysis.static_tensor import NOT_STATIC, StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NodeBuilder,
     Quantized,
-    broadcast,
     fixed,
     operand,
     rule,
@@ -206,7 +205,7 @@ def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SS
     query, mask = operand(op, "query"), op.tensor("attn_mask")
     if op.value("is_causal"):
         length, keys = (b.shape(operand(op, name))[-2] for name in ("query", "key"))
-        if isinstance(length, OpenSize) or isinstance(keys, OpenSize):
+        if isinstance(length, SymbolicSize) or isinstance(keys, SymbolicSize):
             return minus_infinity(b, (length, keys), 0, element_type(query)), None
         above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
         return b.constant(above, query, "causal_mask"), None

@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.xnnpack.legalizations.convolution import image_shape, window
 from xir.transforms.xnnpack.legalizations.reduction import INDICES_USED, image_mean, max_over
 from xir.transforms.xnnpack.legalizations.resampling import resampled
@@ -61,7 +61,7 @@ class Pooling:
         """
 
         def after(axis: int) -> int:
-            if isinstance(self.size[axis], OpenSize):
+            if isinstance(self.size[axis], SymbolicSize):
                 if self.ceil_mode:
                     raise DYNAMIC_LAST_WINDOW()
                 return self.padding[axis]

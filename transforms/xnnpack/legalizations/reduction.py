@@ -18,10 +18,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
 from xir.transforms.analysis.calls import call, constant, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.convolution import by_running_statistics
 from xir.transforms.xnnpack.legalizations.rule import (
@@ -130,7 +130,7 @@ def is_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
     return (
         element_type(value) == f32
         and list(dims) == innermost
-        and not any(isinstance(size, OpenSize) for size in shape[innermost[0] :])
+        and not any(isinstance(size, SymbolicSize) for size in shape[innermost[0] :])
         and prod(shape[d] for d in dims) <= MAX_DOT
     )
 

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, rank_of, u32s
-from xir.transforms.analysis.sizes import OpenSize
+from xir.ir.symbolic_size import SymbolicSize, size_order
 
 if TYPE_CHECKING:
     from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
@@ -55,15 +55,16 @@ def composed_reshape(b: NodeBuilder, value: SSAValue, shape: Shape) -> SSAValue 
 def grouped(before: Sequence[int], after: Sequence[int]) -> list[Group] | None:
     """The smallest runs of sizes that have one product on both sides; None if the sides have different products."""
     groups: list[Group] = []
-    left, right = list(map(int, before)), list(map(int, after))
+    left, right = list(before), list(after)
     i = j = 0
     while i < len(left) and j < len(right):
         start, end, product, other = i, j, left[i], right[j]
         i, j = i + 1, j + 1
         while product != other:
-            if product < other and i < len(left):
+            first = size_order(product) < size_order(other)
+            if first and i < len(left):
                 product, i = product * left[i], i + 1
-            elif other < product and j < len(right):
+            elif not first and j < len(right):
                 other, j = other * right[j], j + 1
             else:
                 return None
@@ -76,7 +77,7 @@ def is_composable(group: Group) -> bool:
     before, after = group
     if before == after:
         return True
-    if any(isinstance(size, OpenSize) for size in (*before, *after)):
+    if any(isinstance(size, SymbolicSize) for size in (*before, *after)):
         return False
     return max((*before[:-1], *after[:-1])) <= MAX_PIECES
 
@@ -126,7 +127,7 @@ def piece(b: NodeBuilder, value: SSAValue, axis: int, start: int, size: int) -> 
     shape = b.shape(value)
     taken = [size if other == axis else whole for other, whole in enumerate(shape)]
     offsets = [start if other == axis else 0 for other in range(len(shape))]
-    sizes = [0 if isinstance(each, OpenSize) else each for each in taken]
+    sizes = [0 if isinstance(each, SymbolicSize) else each for each in taken]
     return b.node(xnnpack.StaticSliceOp, [value], taken, {"offsets": u32s(offsets), "sizes": u32s(sizes)})
 
 

@@ -25,17 +25,17 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
-from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, shape_text, tensor_type, u32s
+from xir.dialects.xnnpack.base import FLOATS, Shape, broadcast, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize, OpenSizes
+from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.analysis.static_tensor import (
     StaticTensor,
     static_array,
@@ -107,7 +107,7 @@ NHWC_TO_NCHW = (0, 3, 1, 2)
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, sizes: OpenSizes):
+    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, sizes: SymbolicSizes):
         self.ctx = ctx
         self.target = target
         self.op = op
@@ -116,11 +116,11 @@ class NodeBuilder:
         self.ops: list[Operation] = []
 
     def shape(self, value: SSAValue) -> Shape:
-        """The shape of a value, an `OpenSize` for each dynamic dimension."""
-        return self.sizes.shape(value)
+        """The shape of a value, a `SymbolicSize` for each dynamic dimension."""
+        return self.sizes.known(value)
 
     def number(self, value: int | SSAValue) -> int:
-        """An argument that may be a size which the program computes: that as `OpenSize`."""
+        """An argument that may be a size which the program computes: that as `SymbolicSize`."""
         return self.sizes.number(value) if isinstance(value, SSAValue) else value
 
     def insert(self, op: OpT) -> OpT:
@@ -150,7 +150,7 @@ class NodeBuilder:
         if element is None:
             computed = (value for value in operands if not isinstance(value.owner, xnnpack.ConstantOp))
             element = element_type(next(computed, operands[0]))
-        sizes = [DYNAMIC_INDEX if isinstance(size, OpenSize) else size for size in shape]
+        sizes = [DYNAMIC_INDEX if isinstance(size, SymbolicSize) else size for size in shape]
         op = op_class.create(operands=operands, result_types=[tensor_type(element, sizes)], properties=properties or {})
         if computes_in_fp32(op, element):
             op.erase()
@@ -158,7 +158,7 @@ class NodeBuilder:
             return self.convert(wide, element)
         self.insert(op)
         if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in shape:
-            self.sizes.shapes[op.results[0]] = tuple(map(int, shape))
+            self.sizes.shapes[op.results[0]] = tuple(shape)
         return op.results[0]
 
     def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
@@ -185,7 +185,7 @@ class NodeBuilder:
         """
         if tuple(shape) == self.shape(value):
             return value
-        new_shape = [0 if isinstance(size, OpenSize) else size for size in shape]
+        new_shape = [0 if isinstance(size, SymbolicSize) else size for size in shape]
         if new_shape.count(0) > 1:
             if (composed := composed_reshape(self, value, tuple(shape))) is None:
                 raise SPLITS_DYNAMIC()
@@ -355,25 +355,8 @@ def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
     return properties
 
 
-def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
-    """The common shape of two operands; dynamic sizes that may differ are taken to be the same, as XNNPACK checks."""
-    rank = max(len(a), len(b))
-    pairs = zip((1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b), strict=True)
-    shape: list[int] = []
-    for x, y in pairs:
-        if x == y or y == 1:
-            shape.append(x)
-        elif x == 1 or isinstance(x, OpenSize):
-            shape.append(y)
-        elif isinstance(y, OpenSize):
-            shape.append(x)
-        else:
-            raise VerifyException(f"shapes {shape_text(a)} and {shape_text(b)} do not broadcast")
-    return tuple(shape)
-
-
 def fixed(size: int, what: str) -> int:
     """A size that has to be known at compile time; RefusalError, naming it as `what`, if it is a dynamic one."""
-    if isinstance(size, OpenSize):
+    if isinstance(size, SymbolicSize):
         raise DYNAMIC_PART(what=what)
     return size

@@ -11,9 +11,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
@@ -149,7 +149,7 @@ def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 
     def index(name: str, default: int) -> int:
         number = default if (given := op.value(name)) is None else b.number(given)
-        return clamp_index(number if isinstance(shape[dim], OpenSize) else fixed(number, "run"), shape[dim])
+        return clamp_index(number if isinstance(shape[dim], SymbolicSize) else fixed(number, "run"), shape[dim])
 
     start, end, step = index("start", 0), index("end", shape[dim]), b.number(op.value("step"))
     return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
@@ -320,7 +320,7 @@ def wrap_index(index: int, size: int) -> int:
 
 def clamp_index(index: int, size: int) -> int:
     """An index as Python's slices read it: negative from the end, cut to the dimension."""
-    if not isinstance(index, OpenSize) and index >= END:
+    if not isinstance(index, SymbolicSize) and index >= END:
         return size
     return min(max(wrap_index(index, size), 0), size)
 
@@ -416,7 +416,7 @@ def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value = b.reshape(value, shape)
     for shift, axis in zip(op.value("shifts"), dims, strict=True):
         dim = axis % len(shape)
-        cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], OpenSize) else -shift % shape[dim]
+        cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], SymbolicSize) else -shift % shape[dim]
         if cut:
             value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
     return b.reshape(value, result)

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import rank_of, u32s
+from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import OpenSize
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
 
 FROM_DYNAMIC_END = Refusal(
@@ -26,10 +26,10 @@ def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence
     if tuple(sizes) == shape:
         return value
     for dim, offset, size in zip(shape, offsets, sizes, strict=True):
-        is_rest = isinstance(size, OpenSize) and offset + size == dim
-        if isinstance(offset, OpenSize) or (isinstance(size, OpenSize) and not is_rest):
+        is_rest = isinstance(size, SymbolicSize) and offset + size == dim
+        if isinstance(offset, SymbolicSize) or (isinstance(size, SymbolicSize) and not is_rest):
             raise FROM_DYNAMIC_END()
-    taken = u32s([0 if isinstance(size, OpenSize) else size for size in sizes])
+    taken = u32s([0 if isinstance(size, SymbolicSize) else size for size in sizes])
     return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": taken})
 
 
