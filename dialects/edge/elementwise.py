@@ -176,6 +176,7 @@ BINARY = [
     row("aten::minimum(Tensor self, Tensor other) -> Tensor", "The smaller one.", out="minimum.out", infer=_promote),
     row("aten::atan2(Tensor self, Tensor other) -> Tensor", "The angle of the point (other, self).",
         out="atan2.out", infer=_float),
+    row("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", "|self| with the sign of other.", infer=_float),
     row("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", "Remainder with the sign of self.",
         out="fmod.Tensor_out", infer=_promote),
     row("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", "Remainder with the sign of self.",

@@ -7,10 +7,9 @@ from itertools import permutations, product
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32, i32
-from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.quant import UniformType
@@ -28,7 +27,7 @@ from xir.dialects.xnnpack.base import (
 from xir.dialects.xnnpack.boxes import of_elementwise
 from xir.dialects.xnnpack.canonicalization import ClampPatterns, ConvertPatterns
 from xir.dialects.xnnpack.interfaces import AnyLayout, Movement, decide
-from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, QUANTIZED_BINARY, UNARY, Kind
+from xir.dialects.xnnpack.kinds import BINARY, BOUNDED_BINARY, QUANTIZED_BINARY, UNARY, BinaryKind, Kind, UnaryKind
 from xir.dialects.xnnpack.quantization import (
     PRODUCT,
     RESCALE,
@@ -62,37 +61,18 @@ def members_of(rows: tuple[Kind, ...]) -> dict[str | int | None, Member]:
     return {row.kind: Member(row.member, row.tag) for row in rows}
 
 
-class KindAttr(Data[str], SpacedOpaqueSyntaxAttribute):
-    """The name of an elementwise operator, written without quotes."""
-
-    KINDS: ClassVar[frozenset[str]]
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        pos = parser.pos
-        kind = parser.parse_identifier()
-        if kind not in cls.KINDS:
-            parser.raise_error(f"unknown kind '{kind}', expected one of {', '.join(sorted(cls.KINDS))}", pos)
-        return kind
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(self.data)
-
-
 @irdl_attr_definition
-class UnaryKindAttr(KindAttr):
+class UnaryKindAttr(EnumAttribute[UnaryKind], SpacedOpaqueSyntaxAttribute):
     """An operator of one operand."""
 
     name = "xnnpack.unary_kind"
-    KINDS = frozenset(row.kind for row in UNARY)
 
 
 @irdl_attr_definition
-class BinaryKindAttr(KindAttr):
+class BinaryKindAttr(EnumAttribute[BinaryKind], SpacedOpaqueSyntaxAttribute):
     """An operator of two operands."""
 
     name = "xnnpack.binary_kind"
-    KINDS = frozenset(row.kind for row in BINARY)
 
 
 class SameShapeOp(NodeOp):

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from xdsl.utils.str_enum import StrEnum
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -80,6 +82,7 @@ BINARY = (
     Kind("bitwise_and", "XNNBitwiseAnd", 136, ("edge.bitwise_and.Tensor",), "lhs & rhs", elements="integer"),
     Kind("bitwise_or", "XNNBitwiseOr", 137, ("edge.bitwise_or.Tensor",), "lhs | rhs", elements="integer"),
     Kind("bitwise_xor", "XNNBitwiseXor", 138, ("edge.bitwise_xor.Tensor",), "lhs ^ rhs", elements="integer"),
+    Kind("copysign", "XNNCopysign", 145, ("edge.copysign.Tensor",), "|lhs| with the sign of rhs"),
     Kind("divide", "XNNDiv", 8, ("edge.div.Tensor",), "lhs / rhs", bounded=True),
     Kind(
         "maximum",
@@ -117,6 +120,25 @@ REDUCE = (
     Kind("sum_squared", "XNNReduceSumSquared", 144, (), "the sum of the squares", operators=("Normalize",)),
 )
 """What a reduction makes of the elements that it sees; operators are of `enum xnn_reduce_operator`."""
+
+
+class UnaryKind(StrEnum):
+    """The kinds of `xnnpack.unary`."""
+
+    vars().update({row.kind: row.kind for row in UNARY})
+
+
+class BinaryKind(StrEnum):
+    """The kinds of `xnnpack.binary`."""
+
+    vars().update({row.kind: row.kind for row in BINARY})
+
+
+class ReduceKind(StrEnum):
+    """The kinds of `xnnpack.static_reduce`."""
+
+    vars().update({row.kind: row.kind for row in REDUCE})
+
 
 BOUNDED_BINARY = frozenset(row.kind for row in BINARY if row.bounded)
 """Binary kinds whose node clamps its output."""

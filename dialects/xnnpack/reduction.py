@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i32
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
@@ -18,18 +20,17 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.xnnpack.base import NodeOp, Shape, Tensor, ints, rank_of
-from xir.dialects.xnnpack.elementwise import KindAttr, members_of
+from xir.dialects.xnnpack.elementwise import members_of
 from xir.dialects.xnnpack.interfaces import decide
-from xir.dialects.xnnpack.kinds import REDUCE
+from xir.dialects.xnnpack.kinds import REDUCE, ReduceKind
 from xir.dialects.xnnpack.wire import CountSlot, FlagsSlot, UIntsSlot, ValueSlot, Wire
 
 
 @irdl_attr_definition
-class ReduceKindAttr(KindAttr):
+class ReduceKindAttr(EnumAttribute[ReduceKind], SpacedOpaqueSyntaxAttribute):
     """What a reduction makes of the elements that it sees."""
 
     name = "xnnpack.reduce_kind"
-    KINDS = frozenset(row.kind for row in REDUCE)
 
 
 @irdl_op_definition

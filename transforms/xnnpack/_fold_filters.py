@@ -13,6 +13,7 @@ from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import rearranges
+from xir.dialects.xnnpack.kinds import BinaryKind
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
@@ -70,7 +71,7 @@ class FoldFilter(RewritePattern):
             return
         product = rewriter.insert(folded).results[0]
         if op.bias is not None:
-            properties = {"kind": xnnpack.BinaryKindAttr("add")}
+            properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind("add"))}
             add = xnnpack.BinaryOp.create(
                 operands=[product, op.bias], result_types=[product.type], properties=properties
             )

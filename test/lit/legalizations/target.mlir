@@ -109,6 +109,16 @@ func.func @atan2(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 
+// CHECK-LABEL:   func.func @copysign(
+// CHECK:           edge.copysign.Tensor
+// XIR-LABEL:     func.func @copysign(
+// XIR:             xnnpack.binary copysign
+func.func @copysign(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark@+1 {{edge.copysign.Tensor not delegated: stock ExecuTorch has no node for it}}
+  %0 = edge.copysign.Tensor(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
 // CHECK-LABEL:   func.func @bits(
 // CHECK:           edge.bitwise_not
 // XIR-LABEL:     func.func @bits(

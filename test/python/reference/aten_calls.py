@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import TensorType, f64, i64
 from xdsl.ir import Block, SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.schema import REQUIRED
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.importer.interpreter import aten_operator
 
@@ -89,6 +90,7 @@ CASES: dict[str, list[Case]] = {
     "maximum": [(X, f(3))],
     "minimum": [(X, f(3))],
     "atan2": [(X, f(3)), (n(3), n(3))],
+    "copysign.Tensor": [(X - 0.5, torch.tensor([-1.0, -0.0, 0.0])), (n(3), torch.tensor([-2, 0, 2]))],
     "fmod.Tensor": [(X, f(3))],
     "fmod.Scalar": [(X, 0.3), (n(3), 1.5)],
     "remainder.Tensor": [(X, f(3))],
@@ -301,6 +303,18 @@ CASES: dict[str, list[Case]] = {
 }  # fmt: skip
 for name in ALSO_INTEGER:
     CASES[name] = [*CASES[name], (n(3),)]
+
+
+def tensors_alone(op: type[edge.EdgeOp]) -> Case | None:
+    """A call with nothing but [2, 3] tensors; None if the schema requires something else."""
+    required = [each for each in op.row.schema.arguments if each.default is REQUIRED and not each.type.optional]
+    fits = all(each.type.is_tensor and not each.type.is_list for each in required)
+    return tuple(f(2, 3) for _ in required) if required and fits else None
+
+
+for op_name, op_type in edge.OPS.items():
+    if (short := op_name.removeprefix("edge.")) not in CASES and (call := tensors_alone(op_type)) is not None:
+        CASES[short] = [call]
 
 UNSPECIFIED = {"empty.memory_format", "rand", "randn", "randperm"}
 """Ops whose values differ from call to call."""

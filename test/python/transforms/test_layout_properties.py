@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import ints, rank_of, shape_of, u32s
+from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
@@ -93,7 +94,7 @@ class Builder:
     def unary(self) -> None:
         value = self.any_value()
         kind = self.draw(st.sampled_from(["abs", "hardswish", "negate", "sigmoid"]))
-        self.node(xnnpack.UnaryOp, [value], list(shape_of(value)), kind=xnnpack.UnaryKindAttr(kind))
+        self.node(xnnpack.UnaryOp, [value], list(shape_of(value)), kind=xnnpack.UnaryKindAttr(UnaryKind(kind)))
 
     def clamp(self) -> None:
         value = self.any_value()
@@ -114,7 +115,7 @@ class Builder:
             other = self.constant(spread[start:])
         kind = self.draw(st.sampled_from(["add", "maximum", "subtract"]))
         operands = self.draw(st.permutations([value, other]))
-        self.node(xnnpack.BinaryOp, operands, shape, kind=xnnpack.BinaryKindAttr(kind))
+        self.node(xnnpack.BinaryOp, operands, shape, kind=xnnpack.BinaryKindAttr(BinaryKind(kind)))
 
     def slice(self) -> None:
         value = self.any_value()

@@ -555,6 +555,7 @@ XIR_CASES: list[Case] = [
         exponent=torch.tensor([3.0, 2, -1, 2, 0.4]),
     ),
     case("atan2", self=r(4, 5), other=r(5)),
+    case("copysign.Tensor", self=r(4, 5), other=r(5)),
     case("fmod.Scalar", self=r(4, 5) * 9, other=-2.7),
     case("bitwise_not", self=i(10)),
     *(case(f"bitwise_{name}.Tensor", self=i(2, 3), other=i(3)) for name in ("and", "or", "xor")),

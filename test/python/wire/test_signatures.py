@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects import test
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i32
+from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -80,7 +82,7 @@ PROPERTIES: dict[type[xnnpack.NodeOp], dict[str, Attribute]] = {
 }
 
 
-KINDS: dict[type[xnnpack.NodeOp], Callable[[str], Attribute]] = {
+KINDS: dict[type[xnnpack.NodeOp], type[EnumAttribute[Any]]] = {
     xnnpack.UnaryOp: xnnpack.UnaryKindAttr,
     xnnpack.BinaryOp: xnnpack.BinaryKindAttr,
     xnnpack.StaticReduceOp: xnnpack.ReduceKindAttr,
@@ -118,7 +120,7 @@ def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
     values = [None if t is None else test.TestOp(result_types=[t]).results[0] for t in types[:count]]
     properties = dict(PROPERTIES.get(op, {}))
     if isinstance(key, str):
-        properties["kind"] = KINDS[op](key)
+        properties["kind"] = KINDS[op](KINDS[op].enum_type(key))
     operands = [[value for value in values if value is not None]] if isinstance(key, int) else values
     return op(operands=operands, result_types=[t for t in types[-results:] if t], properties=properties)
 

@@ -104,6 +104,17 @@ def prelu(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
     return b.call("where.self", condition=positive, self=value, other=b.call("mul.Tensor", self=value, other=weight))
 
 
+@decomposition("edge.copysign.Tensor")
+def copysign(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+    """`where(other < 0 or 1 / other < 0, -abs(self), abs(self))`, whose second condition finds −0"""
+    other, result = op.required("other"), op.results[0]
+    magnitude = b.convert(b.call("abs", self=op.required("self")), result)
+    below = b.call("lt.Scalar", self=other, other=0)
+    minus_zero = b.call("lt.Scalar", self=b.call("reciprocal", self=other), other=0)
+    negative = b.call("logical_or", self=below, other=minus_zero)
+    return b.call("where.self", condition=negative, self=b.call("neg", self=magnitude), other=magnitude)
+
+
 @decomposition("edge.masked_fill.Tensor")
 def masked_fill(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
     """`where(mask, value, self)`"""

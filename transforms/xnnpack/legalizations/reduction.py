@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
+from xir.dialects.xnnpack.kinds import ReduceKind
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
 from xir.transforms.analysis.calls import call, constant, tensor
@@ -147,7 +148,7 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
 
 def reduce(b: NodeBuilder, kind: str, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """A reduction node, which stock ExecuTorch lacks."""
-    properties: dict[str, Attribute] = {"kind": xnnpack.ReduceKindAttr(kind), "axes": u32s(dims)}
+    properties: dict[str, Attribute] = {"kind": xnnpack.ReduceKindAttr(ReduceKind(kind)), "axes": u32s(dims)}
     if keepdim:
         properties["keep_dims"] = UnitAttr()
     return b.node(xnnpack.StaticReduceOp, [value], kept_shape(b.shape(value), dims, keepdim), properties)

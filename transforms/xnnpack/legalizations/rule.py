@@ -30,6 +30,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import FLOATS, Shape, broadcast, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
+from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize
@@ -194,14 +195,14 @@ class NodeBuilder:
 
     def unary(self, kind: str, value: SSAValue) -> SSAValue:
         """Apply an elementwise operator."""
-        return self.node(xnnpack.UnaryOp, [value], self.shape(value), {"kind": xnnpack.UnaryKindAttr(kind)})
+        return self.node(xnnpack.UnaryOp, [value], self.shape(value), {"kind": xnnpack.UnaryKindAttr(UnaryKind(kind))})
 
     def binary(
         self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
     ) -> SSAValue:
         """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
         shape = broadcast(self.shape(lhs), self.shape(rhs))
-        properties = {"kind": xnnpack.BinaryKindAttr(kind), **bounds(low, high)}
+        properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind)), **bounds(low, high)}
         return self.node(xnnpack.BinaryOp, [lhs, rhs], shape, properties)
 
     def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:

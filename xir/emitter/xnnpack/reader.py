@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     f32,
     i32,
 )
+from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
@@ -278,7 +279,8 @@ class _NodeReader:
             self.properties[name] = DenseArrayBase.from_list(i32, numbers)
         if isinstance(self.key, str):
             (kind_class,) = definition.properties["kind"].constr.get_bases() or {StringAttr}
-            self.properties["kind"] = cast(Any, kind_class)(self.key)
+            kind = cast("type[EnumAttribute[Any]]", kind_class)
+            self.properties["kind"] = kind(kind.enum_type(self.key))
         self.bounds(entry.get("output_min_max"))
         if entry["debug_handle"] != NO_HANDLE:
             self.properties["debug_handle"] = self.integer("debug_handle", entry["debug_handle"])

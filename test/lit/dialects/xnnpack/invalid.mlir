@@ -1,7 +1,7 @@
 // RUN: xir-opt %s --split-input-file --verify-diagnostics
 
 func.func @invalid(%a: tensor<4xf32>) {
-  // expected-error @+1 {{unknown kind 'cbrt', expected one of abs,}}
+  // expected-error @+1 {{Expected `abs`, `approxgelu`,}}
   xnnpack.unary cbrt %a : tensor<4xf32> -> tensor<4xf32>
   func.return
 }
@@ -121,7 +121,7 @@ func.func @invalid(%a: tensor<4xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<4xf32>) {
-  // expected-error @+1 {{unknown kind 'power', expected one of add, atan2,}}
+  // expected-error @+1 {{Expected `add`, `atan2`,}}
   xnnpack.binary power %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
   func.return
 }
@@ -1007,7 +1007,7 @@ func.func @invalid(%a: tensor<2x3x4xf32>) {
 // -----
 
 func.func @invalid(%a: tensor<2x3x4xf32>) {
-  // expected-error @+1 {{unknown kind 'prod', expected one of max, mean,}}
+  // expected-error @+1 {{Expected `max`, `mean`,}}
   %0 = xnnpack.static_reduce prod %a {axes = array<i32: 1>} : tensor<2x3x4xf32> -> tensor<2x4xf32>
   func.return
 }
