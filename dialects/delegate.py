@@ -6,7 +6,7 @@ region by an op of its own dialect, a `GraphOp`, which is what ends up in a file
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -48,6 +48,17 @@ class GraphOp(IRDLOperation, ABC):
         last = self.block.last_op
         assert last is not None
         return last.operands
+
+
+class InfersShapes(IRDLOperation, ABC):
+    """Base of ops in graphs that follow sizes: so `lower-to-pte` knows how large a result with dynamic sizes can be."""
+
+    @abstractmethod
+    def result_shapes(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        """The results' shapes for operands of the given shapes, whose sizes need not be those in the types.
+
+        Operands whose shapes do not fit together raise VerifyException.
+        """
 
 
 @irdl_op_definition

@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     OptOperandDef,
     ParsePropInAttrDict,
     base,
@@ -34,6 +33,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.dialects.delegate import InfersShapes
 from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
 from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
@@ -71,7 +71,7 @@ Tensor = base(TensorType)
 """Any ranked tensor; what the element type may be is the business of each op's verifier."""
 
 
-class NodeOp(IRDLOperation, ABC):
+class NodeOp(InfersShapes, ABC):
     """One XNNPACK node. Values are in physical order, the innermost dimension last."""
 
     WIRE: ClassVar[Wire]

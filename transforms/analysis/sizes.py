@@ -14,8 +14,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from xir.dialects import edge, xnnpack
-from xir.dialects.delegate import GraphOp, RegionOp
+from xir.dialects import edge
+from xir.dialects.delegate import GraphOp, InfersShapes, RegionOp
 from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
 from xir.ir.symbolic_size import (
@@ -62,7 +62,7 @@ class Sizes:
                 self.follow_region(op)
             elif all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
                 return
-            elif isinstance(op, xnnpack.NodeOp):
+            elif isinstance(op, InfersShapes):
                 shapes = [self.known(value) for value in op.operands]
                 self.shapes.update(zip(op.results, op.result_shapes(shapes), strict=True))
             elif op.name == "edge.sym_size.int" and isinstance(op, edge.EdgeOp):
