@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from xir.files import atomic_file
+from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -31,8 +32,10 @@ class UsageError(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `xir-translate` with the arguments (default: the process's). Returns the exit code; 1 after any error."""
     try:
-        options = _argument_parser().parse_args(argv)
-    except UsageError as error:
+        arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
+        options = _argument_parser().parse_args(arguments)
+        load_installed_plugins()
+    except (UsageError, PluginError) as error:
         return _fail(f"xir-translate: error: {error}")
     except SystemExit as error:
         return int(error.code or 0)
@@ -86,6 +89,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         ("pte-to-mlir", "read a .pte file, xir's or ExecuTorch's, into the pte and xnnpack dialects"),
     ):
         direction.add_argument(f"--{flag}", dest="translation", action="store_const", const=flag, help=text)
+    parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     parser.add_argument(
         "--print-resources", action="store_true", help="print the data of resources (default: only keys)"
     )
