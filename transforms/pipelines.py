@@ -1,5 +1,12 @@
 """The named pipelines, as data: each is a flag of `xir-opt` and a name that another pipeline may use."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xir.ir.passes import XirPass
+
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "simplify": "canonicalize,fold-constants,raise-int-mm,cse,fold-batch-norm",
@@ -10,6 +17,14 @@ PIPELINES: dict[str, str] = {
     "plan-memory",
 }
 """Name -> textual pipeline."""
+
+
+def passes_of(text: str) -> list[XirPass]:
+    """The passes of a textual pipeline, such as `simplify,fold-constants`. PipelineError for what is none."""
+    from xir.ir.pipeline import parse_pipeline
+    from xir.transforms.registry import PASSES
+
+    return parse_pipeline(text, PASSES, PIPELINES)
 
 
 def register_pipeline(name: str, text: str) -> None:

@@ -6,7 +6,7 @@ docs/versioning.md says.
 
 from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
 from xir.backend.registry import register_backend
-from xir.dialects.delegate import GraphOp
+from xir.dialects.delegate import GraphOp, InfersShapes
 from xir.dialects.edge import EdgeOp, register_row
 from xir.dialects.edge.base import Row, row
 from xir.dialects.registry import register_dialect
@@ -23,7 +23,7 @@ from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._legalize import legalize_regions
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
-from xir.transforms.pipelines import register_pipeline
+from xir.transforms.pipelines import passes_of, register_pipeline
 from xir.transforms.registry import register_pass
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, operand, rule
 
@@ -36,6 +36,7 @@ __all__ = [
     "EdgeOp",
     "FormatError",
     "GraphOp",
+    "InfersShapes",
     "NodeBuilder",
     "Quantized",
     "ReadBlob",
@@ -57,6 +58,7 @@ __all__ = [
     "make_dense",
     "numbers",
     "operand",
+    "passes_of",
     "register_backend",
     "register_dialect",
     "register_library",

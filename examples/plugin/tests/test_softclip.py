@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,6 @@ from xir_softclip.torch_op import clipped, softclip
 
 import xir
 
-HERE = Path(__file__).parent
-LIT = HERE / "drop-wider-softclip.mlir"
-
 
 class Model(torch.nn.Module):
     def __init__(self, limit: float) -> None:
@@ -26,12 +22,6 @@ class Model(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return softclip(self.linear(x), self.limit)
-
-
-@pytest.mark.parametrize("line", re.findall(r"// RUN: (.*)", LIT.read_text(encoding="utf-8")))
-def test_lit(line: str) -> None:
-    done = shell(line.replace("%s", str(LIT)))
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_tools_list_it() -> None:

@@ -1,0 +1,113 @@
+"""What the rules build with: ops of a graph, out of the edge ops' operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32, i1, i32, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects.edge import ConstantOp as EdgeConstantOp
+from xir.plugin import EdgeOp, RefusalError, XirContext, inherit, make_dense
+from xir_masks.dialect import ELEMENTS, ComputeOp, ConstantOp, ReshapeOp, broadcast
+from xir_masks.operation import Operation as Name
+
+LIMITS = {i32: np.iinfo(np.int32), i64: np.iinfo(np.int64)}
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a tensor; -1 is a dynamic size."""
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()
+
+
+class MasksBuilder:
+    """Builds one graph, op by op. Values from outside become arguments of its block, and constants ops in it."""
+
+    def __init__(self, ctx: XirContext):
+        self.ctx = ctx
+        self.block = Block()
+        self.inputs: dict[SSAValue, BlockArgument] = {}
+        self._made: dict[SSAValue, SSAValue] = {}
+        self._origin: Operation | None = None
+
+    def begin(self, op: EdgeOp) -> None:
+        """What is built from now on comes from this op."""
+        self._origin = op
+
+    def finish(self, op: EdgeOp, result: SSAValue) -> None:
+        """`result` is what the op computes. RefusalError where it has another type."""
+        if result.type != op.results[0].type:
+            raise RefusalError(f"it gives {op.results[0].type}, and masks would give {result.type}")
+        self._made[op.results[0]] = result
+
+    def made(self, value: SSAValue) -> SSAValue:
+        """What a value from outside is in the graph."""
+        return self._made[value]
+
+    def value(self, value: SSAValue) -> SSAValue:
+        """An operand. RefusalError for a type that there are no operations on."""
+        if (known := self._made.get(value)) is not None:
+            return known
+        if not isinstance(value.type, TensorType) or value.type.element_type not in ELEMENTS:
+            raise RefusalError(f"it reads {value.type}, and masks are of i1, i32 and i64")
+        if isinstance(value.owner, EdgeConstantOp):
+            made = self._add(ConstantOp(value.owner.value))
+        else:
+            made = self.inputs[value] = self.block.insert_arg(value.type, len(self.block.args))
+            made.name_hint = value.name_hint
+        self._made[value] = made
+        return made
+
+    def number(self, number: float, element: Attribute) -> SSAValue:
+        """A number as a tensor without dimensions. RefusalError for one that the type does not hold."""
+        if element in LIMITS and (
+            isinstance(number, float) or not LIMITS[element].min <= number <= LIMITS[element].max
+        ):
+            raise RefusalError(f"{number} is no number of type {element}")
+        dtype = {i1: np.bool_, i32: np.int32, i64: np.int64, f32: np.float32}[element]
+        return self._add(ConstantOp(make_dense(np.array(number, dtype), self.ctx, "number", element)))
+
+    def compute(self, name: Name, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        """An operation whose result has this element type."""
+        if name is not Name.SELECT and f32 in map(element_of, operands):
+            raise RefusalError("it computes with floats", "masks are of integers and bools")
+        try:
+            shape = broadcast([shape_of(operand) for operand in operands])
+            op = ComputeOp(name, operands, TensorType(element, shape))
+            op.verify_()
+        except VerifyException as error:
+            raise RefusalError(str(error)) from None
+        return self._add(op)
+
+    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The value repeated to a shape, which is static."""
+        if -1 in shape:
+            raise RefusalError("it repeats a dimension as often as only the run time knows")
+        return self._add(ComputeOp(Name.BROADCAST, [value], TensorType(element_of(value), shape)))
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """The value as another element type."""
+        if element_of(value) == element:
+            return value
+        if element not in ELEMENTS:
+            raise RefusalError(f"it converts to {element}")
+        return self.compute(Name.CAST, [value], element)
+
+    def reshape(self, value: SSAValue, drop: Sequence[int], insert: Sequence[int]) -> SSAValue:
+        """The value with dimensions of size 1 dropped and inserted."""
+        return self._add(ReshapeOp(value, drop, insert))
+
+    def _add(self, op: Operation) -> SSAValue:
+        if self._origin is not None:
+            inherit(op, self._origin)
+        self.block.add_op(op)
+        return op.results[0]
