@@ -1,7 +1,7 @@
 """Runs generated and altered programs in xir's runtime and in stock ExecuTorch (`make fuzz-differential`).
 
 What both run has to give the same bytes: both call one XNNPACK. Stock trusts a file, so it runs in a process of its own
-that a file may end, and twice, with freed memory filled in two ways: what then differs reads memory that nobody wrote.
+that a file may end, and twice, with freed memory filled in two ways: what then differs reads uninitialised memory.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _plain(value: Any) -> tuple[str, tuple[int, ...], bytes]:
         return type(value).__name__, (), repr(value).encode()
     data = value.contiguous().view(-1).view(torch.uint8) if value.numel() else torch.empty(0, dtype=torch.uint8)
     numbers = value.float() if value.is_floating_point() else value
-    # A NaN's sign and payload are nobody's promise.
+    # A NaN's sign and payload are unspecified.
     if value.is_floating_point() and bool(numbers.isnan().any()):
         return str(value.dtype), tuple(value.shape), repr(numbers.nan_to_num(nan=12345.0).tolist()).encode()
     return str(value.dtype), tuple(value.shape), data.numpy().tobytes()

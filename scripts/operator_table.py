@@ -138,8 +138,7 @@ def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
 def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, set[str]] | None:
     """The result's element type and the nodes that a rule builds for a call in some element type.
 
-    None if the rule refuses it, the nodes do not verify, or what was an integer is none any more or of another type:
-    ATen promotes many of them.
+    None if the rule refuses it, the nodes do not verify, or ATen promotes an integer to another type.
     """
     ctx = XirContext()
     try:

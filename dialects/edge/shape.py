@@ -304,7 +304,7 @@ COPIES = [
 VIEWS = [
     row("aten::view(Tensor self, SymInt[] size) -> Tensor", "The elements, in order, in another shape.",
         out="view_copy.out", infer=_view),
-    row("aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "view of a value nobody else sees.",
+    row("aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "view of a value that has no other users.",
         out="_unsafe_view.out", infer=_view),
     row("aten::squeeze(Tensor self) -> Tensor", "Drops dimensions of size 1.", out="squeeze_copy.out", infer=_squeeze),
     row("aten::squeeze.dim(Tensor self, int dim) -> Tensor", "Drops one dimension, if its size is 1.",

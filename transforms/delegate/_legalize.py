@@ -55,7 +55,7 @@ def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Requ
         regions = [op for op in block.ops if isinstance(op, RegionOp) and op.backend.data == name]
         if regions:
             trial.begin(block)
-        # The last first: what nobody reads any more once that is a graph is no output of those before it.
+        # In reverse order: replacing a group by its graph may leave outputs of earlier groups without users.
         for region in reversed(regions):
             legalize_region(ctx, backend, trial, region, request, refused)
     if refused:

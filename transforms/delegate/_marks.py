@@ -95,7 +95,7 @@ def try_ops(
             looked_through.append(op)
         else:
             try_op(op, backend, take, marks, refuse)
-    # The last first: whether an op is read depends on those behind it. One that nobody reads any more goes along.
+    # In reverse order, since whether an op still has users depends on the ops behind it. Ops without users go along.
     for op in reversed(looked_through):
         if goes_along(op, backend, marks.backends, marks.looked_through):
             marks.looked_through[op] = backend
@@ -203,7 +203,7 @@ def reporter(ctx: XirContext, pass_name: str, to: str = "") -> Refuse:
 
 
 def number_origins(ctx: XirContext, module: ModuleOp) -> None:
-    """Number the edge ops, where a later pass asks what a node is made of and nobody has numbered them before."""
+    """Number the edge ops, if a later pass asks what a node is made of and they have no numbers yet."""
     ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)] if ctx.tracks_origins else []
     if not any(ORIGINS in op.attributes for op in ops):
         for number, op in enumerate(ops):

@@ -132,8 +132,8 @@ class LayoutChooser:
     def choose(self, island: Island) -> None:
         """Give the island the layouts with the least data to transpose.
 
-        Moves that somebody else needs as well cost nothing, and what is written is a candidate: so no choice makes the
-        block move more than before.
+        Moves that other users need as well cost nothing, and the present layout is a candidate, so that no choice moves
+        more data than before.
         """
         best, *others = candidates(island)
         best_moves = moves(island, best)

@@ -70,7 +70,7 @@ class Trial(ABC):
     def looks_through(self, op: EdgeOp) -> bool:
         """Whether the op is no work of its own, because those that read it compute with what is before it.
 
-        Such an op is tried only where somebody else reads it as well.
+        Such an op is tried only if it has other users as well.
         """
         return False
 

@@ -1,6 +1,6 @@
 """In-place operators as value semantics.
 
-`torch.export` leaves `x.relu_()` in the graph. If nobody else sees x's memory, it is the plain operator followed by
+`torch.export` leaves `x.relu_()` in the graph. If x's memory has no other readers, it is the plain operator followed by
 renaming x to its result; that covers what models write, and costs nothing. Anything else (writing through a view) is
 left to torch's functionalisation, which traces the whole program again.
 """
