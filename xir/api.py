@@ -10,7 +10,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -47,6 +47,14 @@ def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
             "export the model first, torch.export.export(model, inputs)"
         )
     return EdgeProgram(module, ctx)
+
+
+class Partitioner(Protocol):
+    """What `to_backend` takes: which passes delegate ops to a backend."""
+
+    def passes(self) -> Sequence[XirPass]:
+        """The passes, in order."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,8 @@ class EdgeProgram:
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as why an op was not delegated."""
 
-    def to_backend(self, partitioner: XnnpackPartitioner) -> EdgeProgram:
-        """Delegate what XNNPACK can compute.
+    def to_backend(self, partitioner: Partitioner) -> EdgeProgram:
+        """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
 
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
         that it was made of stay outside, and the rest is delegated once more.

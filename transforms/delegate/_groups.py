@@ -8,7 +8,7 @@ cycle can have fewer: a path that changes n times needs n of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation
@@ -16,7 +16,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from xir.dialects import edge
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.delegate._marks import ANY, Marks, Refuse, computes_sizes, goes_along
+from xir.transforms.delegate._marks import Marks, Refuse, goes_along
 
 ISLAND = Refusal(
     "it only moves data between ops outside",
@@ -49,10 +49,13 @@ def form_groups(block: Block, marks: Marks, *, min_ops: int, per_op: bool, leave
     if per_op:
         groups = [Group(marks.backends[op], [op]) for op in marks.taken]
     else:
-        for op in islands(ops, marks):
-            marks.leave(op)
-            leave(op, ISLAND())
-        groups = sorted_groups(block, ops, marks)
+        reads = Reads(marks)
+        if found := islands(ops, marks, reads):
+            for op in found:
+                marks.leave(op)
+                leave(op, ISLAND())
+            reads = Reads(marks)
+        groups = sorted_groups(block, ops, marks, reads)
     for group in groups:
         if (nodes := sum(marks.taken[op].nodes for op in group.ops)) < min_ops:
             for op in group.ops:
@@ -61,7 +64,7 @@ def form_groups(block: Block, marks: Marks, *, min_ops: int, per_op: bool, leave
     return [group for group in groups if group.ops[0] in marks.taken]
 
 
-def islands(ops: Sequence[Operation], marks: Marks) -> list[Operation]:
+def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operation]:
     """The ops that cost more to enter a delegate for than it saves.
 
     An island is a connected set of ops of one backend that computes nothing and touches another op: it takes one's
@@ -70,19 +73,19 @@ def islands(ops: Sequence[Operation], marks: Marks) -> list[Operation]:
     """
     neighbours: dict[Operation, list[Operation]] = {op: [] for op in marks.taken}
     ashore: set[Operation] = set()
-    reads = Reads(ops, marks)
     for op in ops:
         if op in reads.along:
             continue
+        backend = marks.backends.get(op)
         for producer in reads(op):
-            together = marks.backends.get(op) == marks.backends.get(producer)
-            if together and op in marks.taken and producer in marks.taken:
+            other = marks.backends.get(producer)
+            if backend is not None and backend == other:
                 neighbours[op].append(producer)
                 neighbours[producer].append(op)
                 continue
-            if op in marks.taken and not isinstance(producer, edge.ConstantOp):
+            if backend is not None and not isinstance(producer, edge.ConstantOp):
                 ashore.add(op)
-            if producer in marks.taken and not op.has_trait(IsTerminator):
+            if other is not None and not op.has_trait(IsTerminator):
                 ashore.add(producer)
     found: list[Operation] = []
     seen: set[Operation] = set()
@@ -107,57 +110,57 @@ def is_filling(op: Operation) -> bool:
 class Reads:
     """Which ops each op of a block depends on, through those that go along with their readers."""
 
-    def __init__(self, ops: Sequence[Operation], marks: Marks):
-        self.marks = marks
-        self.along = ops_along(ops, marks)
+    def __init__(self, marks: Marks):
+        self.taken = marks.taken
+        self.along = ops_along(marks)
         """The ops that go along with their readers: they have no place of their own in the order."""
-        self.before: dict[Operation, list[Operation]] = {}
-        """What those depend on."""
+        self.known: dict[Operation, list[Operation]] = {}
 
-    def __call__(self, op: Operation) -> Iterator[Operation]:
+    def __call__(self, op: Operation) -> list[Operation]:
         """The ops whose results `op` reads, also from inside its regions, and those that what was built of it reads."""
+        found = self.known.get(op)
+        if found is None:
+            found = self.known[op] = self.find(op)
+        return found
+
+    def find(self, op: Operation) -> list[Operation]:
+        """What a call returns, the first time."""
+        found: list[Operation] = []
         for reader in op.walk() if op.regions else (op,):
             for value in reader.operands:
-                if isinstance(owner := value.owner, Operation):
-                    if owner in self.along:
-                        yield from self.through(owner)
-                    else:
-                        yield owner
-        taken = self.marks.taken.get(op)
+                if not isinstance(owner := value.owner, Operation):
+                    continue
+                if owner in self.along:
+                    found += self(owner)
+                else:
+                    found.append(owner)
+        taken = self.taken.get(op)
         if taken is not None and taken.built:
-            own = set(taken.built)
+            own = {*taken.built, *found}
             for built in taken.built:
-                yield from (
-                    owner
-                    for value in built.operands
-                    if isinstance(owner := value.owner, Operation) and owner not in own
-                )
-
-    def through(self, op: Operation) -> list[Operation]:
-        """What an op that goes along depends on."""
-        if op not in self.before:
-            self.before[op] = list(dict.fromkeys(self(op)))
-        return self.before[op]
+                for value in built.operands:
+                    if isinstance(owner := value.owner, Operation) and owner not in own:
+                        found.append(owner)
+        return found
 
 
-def ops_along(ops: Sequence[Operation], marks: Marks) -> dict[Operation, str]:
+def ops_along(marks: Marks) -> dict[Operation, str]:
     """The ops that go into the delegates of those that read them, all of which are taken, in program order.
 
     They are ops on sizes, and those that the backend of their readers looks through.
     """
     along: dict[Operation, str] = {}
-    for op in reversed(ops):
-        backend = marks.looked_through.get(op, ANY if computes_sizes(op) else None)
-        if backend is not None and goes_along(op, backend, marks.backends, along):
+    for op, backend in reversed(marks.along.items()):
+        if goes_along(op, backend, marks.backends, along):
             along[op] = backend
     return dict(reversed(along.items()))
 
 
-def sorted_groups(block: Block, ops: Sequence[Operation], marks: Marks) -> list[Group]:
+def sorted_groups(block: Block, ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Group]:
     """The ops of each backend on each level, next to each other now: on a level those outside are first."""
     names = {name: rank for rank, name in enumerate(dict.fromkeys(marks.backends.values()), 1)}
     ranks = {op: names[backend] for op, backend in marks.backends.items()}
-    levels = assign_levels(ops, marks, ranks)
+    levels = assign_levels(ops, ranks, reads)
     for op in ops:
         op.detach()
     block.add_ops(sorted(ops[:-1], key=lambda op: (levels[op], ranks.get(op, 0))))
@@ -169,13 +172,12 @@ def sorted_groups(block: Block, ops: Sequence[Operation], marks: Marks) -> list[
     return list(groups.values())
 
 
-def assign_levels(ops: Sequence[Operation], marks: Marks, ranks: Mapping[Operation, int]) -> dict[Operation, int]:
+def assign_levels(ops: Sequence[Operation], ranks: Mapping[Operation, int], reads: Reads) -> dict[Operation, int]:
     """The level of each op: one that uses a value of a higher rank begins a new one; ops outside have rank 0.
 
     Ops with side effects stay in their order: each is at least on the level of the one before it.
     """
     levels: dict[Operation, int] = {}
-    reads = Reads(ops, marks)
     effects = 0
     for op in ops:
         level = 0

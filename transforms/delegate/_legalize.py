@@ -86,7 +86,7 @@ def legalize_region(
     try_ops(inner, backend.name, trial.take, trial.looks_through, marks, refused.__setitem__)
     if len(refused) > before:
         return
-    for op in ops_along(list(inner.ops), marks):
+    for op in ops_along(marks):
         op.operands = ()
     graph = replace_by_graph(ctx, backend, list(marks.taken), marks.taken, request) if marks.taken else None
     for result, value in zip(results, end.operands, strict=True):

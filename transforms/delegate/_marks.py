@@ -39,8 +39,9 @@ class Marks:
     """In program order."""
     backends: dict[Operation, str] = field(default_factory=dict[Operation, str])
     """The backend of each op that is taken."""
-    looked_through: dict[Operation, str] = field(default_factory=dict[Operation, str])
-    """The backend of each op that goes along with those that read it."""
+    along: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    """The ops that may go along with those that read them, in program order: those that a backend looks through, with
+    its name, and those on sizes, with `ANY`."""
 
     def leave(self, op: Operation) -> None:
         """Leave an op outside that was taken."""
@@ -87,21 +88,29 @@ def try_ops(
 
     One that does nothing goes away.
     """
-    known = marks.backends.keys() | marks.looked_through.keys()
-    tried = [op for op in block.ops if isinstance(op, edge.EdgeOp) and op not in known and not computes_sizes(op)]
+    had_some = bool(marks.taken)
     looked_through: list[edge.EdgeOp] = []
-    for op in tried:
-        if looks_through(op):
+    sizes: dict[Operation, str] = {}
+    for op in list(block.ops):
+        if not isinstance(op, edge.EdgeOp) or op in marks.backends or op in marks.along:
+            continue
+        if computes_sizes(op):
+            sizes[op] = ANY
+        elif looks_through(op):
             looked_through.append(op)
         else:
             try_op(op, backend, take, marks, refuse)
     # In reverse order, since whether an op still has users depends on the ops behind it. Ops without users go along.
     for op in reversed(looked_through):
-        if goes_along(op, backend, marks.backends, marks.looked_through):
-            marks.looked_through[op] = backend
+        if goes_along(op, backend, marks.backends, marks.along):
+            marks.along[op] = backend
         else:
             try_op(op, backend, take, marks, refuse)
-    marks.taken = {op: marks.taken[op] for op in block.ops if op in marks.taken}
+    along = marks.along | sizes
+    if looked_through or marks.along or had_some:
+        marks.taken = {op: marks.taken[op] for op in block.ops if op in marks.taken}
+        along = {op: along[op] for op in block.ops if op in along}
+    marks.along = along
 
 
 def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], marks: Marks, refuse: Refuse) -> None:
@@ -123,13 +132,11 @@ def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], 
     op.erase()
 
 
-def goes_along(
-    op: Operation, backend: str, taken: Mapping[Operation, str], looked_through: Mapping[Operation, str]
-) -> bool:
+def goes_along(op: Operation, backend: str, taken: Mapping[Operation, str], along: Mapping[Operation, str]) -> bool:
     """Whether all that read an op are of a backend, or of `ANY`; what was built of other ops is of none."""
     for result in op.results:
         for use in result.uses:
-            reader = taken.get(use.operation) or looked_through.get(use.operation)
+            reader = taken.get(use.operation) or along.get(use.operation)
             if reader is None or (backend != ANY and reader != backend):
                 return False
     return True
@@ -137,7 +144,10 @@ def goes_along(
 
 def computes_sizes(op: Operation) -> bool:
     """Whether an op's results are numbers: what a size is, not what a tensor holds."""
-    return bool(op.results) and not any(isinstance(result.type, TensorType) for result in op.results)
+    results = op.results
+    if len(results) == 1:
+        return not isinstance(results[0].type, TensorType)
+    return bool(results) and not any(isinstance(result.type, TensorType) for result in results)
 
 
 def discard(taken: Taken) -> None:
@@ -151,8 +161,9 @@ def discard(taken: Taken) -> None:
 
 def write_marks(marks: Marks) -> None:
     """Say on each op what backend has it, and drop what was built."""
-    for op, backend in marks.looked_through.items():
-        op.attributes |= {BACKEND: StringAttr(backend), LOOKED_THROUGH: UnitAttr()}
+    for op, backend in marks.along.items():
+        if backend != ANY:
+            op.attributes |= {BACKEND: StringAttr(backend), LOOKED_THROUGH: UnitAttr()}
     for op, taken in marks.taken.items():
         discard(taken)
         op.attributes[BACKEND] = StringAttr(marks.backends[op])
@@ -166,10 +177,12 @@ def read_marks(block: Block) -> Marks:
     """What the ops of a block say."""
     marks = Marks()
     for op in block.ops:
+        if computes_sizes(op):
+            marks.along[op] = ANY
         if not isinstance(backend := op.attributes.get(BACKEND), StringAttr):
             continue
         if LOOKED_THROUGH in op.attributes:
-            marks.looked_through[op] = backend.data
+            marks.along[op] = backend.data
             continue
         marks.backends[op] = backend.data
         nodes = op.attributes.get(NODES)

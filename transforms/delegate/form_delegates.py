@@ -49,5 +49,5 @@ class FormDelegatesPass(XirPass):
             marks = read_marks(block)
             erase_marks(block.ops)
             groups = form_groups(block, marks, min_ops=self.min_ops, per_op=self.per_op, leave=leave)
-            move_into_regions(block, groups, ops_along(list(block.ops), marks))
+            move_into_regions(block, groups, ops_along(marks))
             erase_dead_ops(block, edge.EdgeOp)

@@ -76,7 +76,7 @@ class PartitionXnnpackPass(XirPass):
             marks = Marks()
             mark(block, backend.name, trial, selection, marks, leave)
             groups = form_groups(block, marks, min_ops=self.min_ops, per_op=self.per_op, leave=leave)
-            for each in ops_along(list(block.ops), marks):
+            for each in ops_along(marks):
                 each.operands = ()
             for group in groups:
                 replace_by_graph(ctx, backend, group.ops, marks.taken, request)
