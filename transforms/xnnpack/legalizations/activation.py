@@ -140,7 +140,7 @@ def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
 def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else negative_slope·self."""
     value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)
-    return b.node(xnnpack.LeakyReluOp, [value], b.shape(value), {"negative_slope": slope})
+    return b.node(xnnpack.LeakyReluOp, [value], {"negative_slope": slope})
 
 
 @rule("edge.prelu")

@@ -86,8 +86,7 @@ def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     operands = [b.transpose(image, NCHW_TO_NHWC), b.static(filter_array)]
     if bias is not None and is_static(bias):
         operands.append(b.bias(bias))
-    batch, channels, height, width = image_shape(b, op.results[0], dims)
-    result = b.node(op_class, operands, (batch, height, width, channels), properties)
+    result = b.node(op_class, operands, properties)
     if bias is not None and len(operands) == 2:
         result = b.binary("add", result, bias)
     return b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))

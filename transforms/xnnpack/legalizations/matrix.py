@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.base import broadcast, element_type, rank_of
+from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
@@ -48,7 +48,7 @@ def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     value, weight, bias = operand(op, "input"), operand(op, "weight"), op.tensor("bias")
     if rank_of(weight) == 1:
         row = b.reshape(weight, (1, *b.shape(weight)))
-        product = b.node(xnnpack.FullyConnectedOp, [value, row], (*b.shape(op.results[0]), 1))
+        product = b.node(xnnpack.FullyConnectedOp, [value, row])
         product = b.reshape(product, b.shape(op.results[0]))
     elif bias is not None and is_static(bias):
         return fully_connected(op, b, value, weight, bias, transpose=False)
@@ -93,20 +93,20 @@ def matrix_product(op: edge.EdgeOp, b: NodeBuilder, lhs: SSAValue, rhs: SSAValue
     """lhs [..., K] × rhs [K, N]: a fully connected node when `rhs` is static."""
     if is_static(rhs):
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], b.shape(op.results[0]))
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs])
 
 
 @rule("edge.bmm", quantized=Quantized.MATRICES)
 def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """self × mat2, a batch of matrices each."""
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")], b.shape(op.results[0]))
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")])
 
 
 @rule("edge.baddbmm")
 def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(batch1 × batch2)."""
     batches = [operand(op, "batch1"), operand(op, "batch2")]
-    product = b.node(xnnpack.BatchMatrixMultiplyOp, batches, b.shape(op.results[0]))
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, batches)
     return accumulated(op, b, operand(op, "self"), product)
 
 
@@ -120,8 +120,7 @@ def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         lhs = b.reshape(lhs, (1, *b.shape(lhs)))
     if rank_of(rhs) == 1:
         rhs = b.reshape(rhs, (*b.shape(rhs), 1))
-    batch = broadcast(b.shape(lhs)[:-2], b.shape(rhs)[:-2])
-    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs], (*batch, b.shape(lhs)[-2], b.shape(rhs)[-1]))
+    product = b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs])
     result = b.shape(op.results[0])
     return product if b.shape(product) == result else b.reshape(product, b.shape(op.results[0]))
 
@@ -152,7 +151,7 @@ def fully_connected(
         operands.append(b.convert(bias, f32) if element == bf16 else b.bias(bias) if is_static(bias) else bias)
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
     computed = f32 if element == bf16 else element
-    product = b.node(xnnpack.FullyConnectedOp, operands, b.shape(op.results[0]), properties, computed)
+    product = b.node(xnnpack.FullyConnectedOp, operands, properties, element=computed)
     return b.convert(product, element)
 
 
@@ -183,16 +182,15 @@ def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if op.value("enable_gqa"):
         heads = fixed(b.shape(key)[-3], "groups")
         query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads * length, features))
-    shape = (*broadcast(b.shape(query)[:-2], b.shape(key)[:-2]), b.shape(query)[-2], keys)
-    scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], shape, {"transpose_b": UnitAttr()})
+    scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], {"transpose_b": UnitAttr()})
     mask, rows = attention_mask(op, b)
     if mask is not None and op.value("enable_gqa"):
-        scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), shape)
+        grouped = b.shape(scores)
+        scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), grouped)
     elif mask is not None:
         scores = b.binary("add", scores, mask)
-    weights = b.node(xnnpack.SoftmaxOp, [scores], shape)
-    grouped_shape = (*shape[:-1], result_shape[-1]) if op.value("enable_gqa") else result_shape
-    result = b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value], grouped_shape), result_shape)
+    weights = b.node(xnnpack.SoftmaxOp, [scores])
+    result = b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value]), result_shape)
     return result if rows is None else b.binary("multiply", result, rows)
 
 
@@ -227,5 +225,5 @@ def softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     rank, dim = rank_of(value), op.value("dim") % max(rank_of(value), 1)
     perm = (*(d for d in range(rank) if d != dim), dim)
     moved = b.transpose(value, perm)
-    result = b.node(xnnpack.SoftmaxOp, [moved], b.shape(moved))
+    result = b.node(xnnpack.SoftmaxOp, [moved])
     return b.transpose(result, [perm.index(d) for d in range(rank)])

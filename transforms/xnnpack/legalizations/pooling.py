@@ -108,9 +108,8 @@ def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
         "dilation": u32s(pool.dilation),
         "padding": u32s((top, right, bottom, left)),
     }
-    batch, channels = b.shape(pool.image)[:2]
     image = b.transpose(pool.image, NCHW_TO_NHWC)
-    result = b.node(xnnpack.MaxPooling2dOp, [image], (batch, *pool.result, channels), {**properties})
+    result = b.node(xnnpack.MaxPooling2dOp, [image], {**properties})
     return [b.reshape(b.transpose(result, NHWC_TO_NCHW), b.shape(op.results[0]))]
 
 
@@ -142,7 +141,7 @@ def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if pool.kernel == (1, 1):
         result = strided(b, pool)
     else:
-        result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left), pool.result)
+        result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left))
     if divisor is not None:
         result = scaled(b, result, prod(pool.kernel) / divisor)
     return b.reshape(result, b.shape(op.results[0]))
@@ -154,14 +153,11 @@ def average(
     kernel: tuple[int, int],
     stride: tuple[int, int],
     padding: tuple[int, int, int, int],
-    size: tuple[int, int],
 ) -> SSAValue:
     """An average pooling node on an NCHW image; `padding` is (top, right, bottom, left)."""
-    batch, channels = b.shape(image)[:2]
     result = b.node(
         xnnpack.AveragePooling2dOp,
         [b.transpose(image, NCHW_TO_NHWC)],
-        (batch, *size, channels),
         {"kernel": u32s(kernel), "stride": u32s(stride), "padding": u32s(padding)},
     )
     return b.transpose(result, NHWC_TO_NCHW)
@@ -180,7 +176,7 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
         result = image
     elif size[0] % out[0] == 0 and size[1] % out[1] == 0:
         kernel = (size[0] // out[0], size[1] // out[1])
-        result = average(b, image, kernel, kernel, (0, 0, 0, 0), out)
+        result = average(b, image, kernel, kernel, (0, 0, 0, 0))
     else:
         result = resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
     return b.reshape(result, b.shape(op.results[0]))

@@ -115,8 +115,7 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
     if b.target == "xir":
         return reduce(b, "mean", value, dims, keepdim=keepdim)
     image = as_image(b, value, dims)
-    outer, _, _, inner = b.shape(image)
-    mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (outer, inner))
+    mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image])
     return b.reshape(mean, kept_shape(shape, dims, keepdim))
 
 
@@ -142,7 +141,7 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
     outer, count = shape[: dims[0]], prod(shape[d] for d in dims)
     factors = b.constant(np.full((1, count), factor), value, "factors")
     rows = b.reshape(value, (*outer, count))
-    sums = b.node(xnnpack.FullyConnectedOp, [rows, factors], (*outer, 1))
+    sums = b.node(xnnpack.FullyConnectedOp, [rows, factors])
     return b.reshape(sums, kept_shape(shape, dims, keepdim))
 
 
@@ -151,16 +150,15 @@ def reduce(b: NodeBuilder, kind: str, value: SSAValue, dims: Sequence[int], *, k
     properties: dict[str, Attribute] = {"kind": xnnpack.ReduceKindAttr(ReduceKind(kind)), "axes": u32s(dims)}
     if keepdim:
         properties["keep_dims"] = UnitAttr()
-    return b.node(xnnpack.StaticReduceOp, [value], kept_shape(b.shape(value), dims, keepdim), properties)
+    return b.node(xnnpack.StaticReduceOp, [value], properties)
 
 
 def image_mean(b: NodeBuilder, value: SSAValue, *, keepdim: bool) -> SSAValue:
     """The mean over H and W of an NCHW value, whatever its size."""
-    batch, channels, _, _ = b.shape(value)
     image = b.transpose(value, NCHW_TO_NHWC)
     if not keepdim:
-        return b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, channels))
-    result = b.node(xnnpack.GlobalAveragePooling2dOp, [image], (batch, 1, 1, channels), {"keep_dims": UnitAttr()})
+        return b.node(xnnpack.GlobalAveragePooling2dOp, [image])
+    result = b.node(xnnpack.GlobalAveragePooling2dOp, [image], {"keep_dims": UnitAttr()})
     return b.transpose(result, NHWC_TO_NCHW)
 
 
@@ -172,10 +170,10 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     if b.target == "xir":
         return reduce(b, "max", value, dims, keepdim=keepdim)
     image = as_image(b, value, dims)
-    outer, reduced, _, inner = b.shape(image)
+    reduced = b.shape(image)[1]
     if fixed(reduced, "window") > 1:
         window = {"kernel": u32s((reduced, 1)), "stride": u32s((reduced, 1))}
-        image = b.node(xnnpack.MaxPooling2dOp, [image], (outer, 1, 1, inner), {**window})
+        image = b.node(xnnpack.MaxPooling2dOp, [image], {**window})
     return b.reshape(image, kept_shape(shape, dims, keepdim))
 
 

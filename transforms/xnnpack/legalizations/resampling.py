@@ -33,7 +33,7 @@ def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.nda
 def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
     """`matrix` [out, in] applied to the last dimension."""
     operands = [value, b.constant(matrix, value, "resample")]
-    return b.node(xnnpack.FullyConnectedOp, operands, (*b.shape(value)[:-1], matrix.shape[0]))
+    return b.node(xnnpack.FullyConnectedOp, operands)
 
 
 def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int]) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int])
 def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
-    batch, channels, *size = b.shape(value)
+    size = b.shape(value)[2:]
     height, width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
     align = bool(op.value("align_corners"))
     ratio = (size[0] / height, size[1] / width)
@@ -64,7 +64,7 @@ def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     if align:
         properties["align_corners"] = UnitAttr()
     image = b.transpose(value, NCHW_TO_NHWC)
-    result = b.node(xnnpack.StaticResizeBilinear2dOp, [image], (batch, height, width, channels), properties)
+    result = b.node(xnnpack.StaticResizeBilinear2dOp, [image], properties)
     return b.transpose(result, NHWC_TO_NCHW)
 
 

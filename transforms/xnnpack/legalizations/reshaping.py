@@ -103,8 +103,7 @@ def with_units(b: NodeBuilder, value: SSAValue, units: int, wanted: int) -> SSAV
     while units > wanted:
         rank = rank_of(value)
         value = b.transpose(value, [*range(2, rank - 1), 0, 1, rank - 1])
-        *outer, _, _, inner = b.shape(value)
-        value = b.node(xnnpack.GlobalAveragePooling2dOp, [value], (*outer, inner))
+        value = b.node(xnnpack.GlobalAveragePooling2dOp, [value])
         units -= 2
     return value
 
@@ -128,7 +127,7 @@ def piece(b: NodeBuilder, value: SSAValue, axis: int, start: int, size: int) -> 
     taken = [size if other == axis else whole for other, whole in enumerate(shape)]
     offsets = [start if other == axis else 0 for other in range(len(shape))]
     sizes = [0 if isinstance(each, SymbolicSize) else each for each in taken]
-    return b.node(xnnpack.StaticSliceOp, [value], taken, {"offsets": u32s(offsets), "sizes": u32s(sizes)})
+    return b.node(xnnpack.StaticSliceOp, [value], {"offsets": u32s(offsets), "sizes": u32s(sizes)})
 
 
 def joined(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -143,6 +142,4 @@ def concatenate(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAVal
     """One concatenate node, or nothing for a single value."""
     if len(values) == 1:
         return values[0]
-    shape = list(b.shape(values[0]))
-    shape[axis] = sum(b.shape(value)[axis] for value in values)
-    return b.node(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
+    return b.node(xnnpack.ConcatenateOp, values, {"axis": IntegerAttr(axis, i32)})

@@ -24,16 +24,17 @@ from xdsl.dialects.builtin import (
     f32,
     i32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
-from xir.dialects.xnnpack.base import FLOATS, Shape, broadcast, element_type, tensor_type, u32s
+from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
-from xir.ir.symbolic_size import SymbolicSize
+from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.sizes import SymbolicSizes
@@ -137,13 +138,15 @@ class NodeBuilder:
         self,
         op_class: type[xnnpack.NodeOp],
         operands: Sequence[SSAValue],
-        shape: Sequence[int],
         properties: dict[str, Attribute] | None = None,
+        *,
         element: Attribute | None = None,
+        shape: Sequence[int] | None = None,
     ) -> SSAValue:
-        """Build a node with one result of `shape`; an absent bias is left out.
+        """Build a node with one result, whose shape it infers; an absent bias is left out.
 
-        The result has the element type `element`, by default that of the first operand that is no constant.
+        `shape` says more than the node can infer, as that of a reshape whose size of 0 stands for a known one. The
+        result has the element type `element`, by default that of the first operand that is no constant.
 
         Where XNNPACK has no kernel for a 16-bit floating-point type, the node computes in fp32 between conversions.
         For bf16 XNNPACK would do the same by itself, at each node anew; `propagate-converts` removes those that meet.
@@ -151,15 +154,21 @@ class NodeBuilder:
         if element is None:
             computed = (value for value in operands if not isinstance(value.owner, xnnpack.ConstantOp))
             element = element_type(next(computed, operands[0]))
-        sizes = [DYNAMIC_INDEX if isinstance(size, SymbolicSize) else size for size in shape]
-        op = op_class.create(operands=operands, result_types=[tensor_type(element, sizes)], properties=properties or {})
+        op = op_class.create(operands=operands, properties=properties or {})
+        try:
+            found = tuple(shape) if shape is not None else op.result_shapes([self.shape(each) for each in operands])[0]
+        except (VerifyException, UndecidedSizeError):
+            op.erase()
+            raise
+        sizes = [DYNAMIC_INDEX if is_dynamic(size) else size for size in found]
+        op.results = SSAValues([OpResult(tensor_type(element, sizes), op, 0)])
         if computes_in_fp32(op, element):
             op.erase()
-            wide = self.node(op_class, [self.convert(value, f32) for value in operands], shape, properties)
+            wide = self.node(op_class, [self.convert(value, f32) for value in operands], properties, shape=shape)
             return self.convert(wide, element)
         self.insert(op)
-        if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in shape:
-            self.sizes.shapes[op.results[0]] = tuple(shape)
+        if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in found:
+            self.sizes.shapes[op.results[0]] = found
         return op.results[0]
 
     def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
@@ -170,14 +179,13 @@ class NodeBuilder:
             return self.static(StaticTensor(self.numbers(value, "operand"), element, static_name(value)))
         if isinstance(value.owner, xnnpack.ConstantOp):
             return self.static(StaticTensor(constant_array(value.owner.value, self.ctx), element, "constant"))
-        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
+        return self.node(xnnpack.ConvertOp, [value], element=element)
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
         """Permute dimensions; nothing is built for the identity."""
         if list(perm) == list(range(len(perm))):
             return value
-        shape = self.shape(value)
-        return self.node(xnnpack.StaticTransposeOp, [value], [shape[p] for p in perm], {"perm": u32s(perm)})
+        return self.node(xnnpack.StaticTransposeOp, [value], {"perm": u32s(perm)})
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """Give the elements another `shape`; nothing is built when it is the shape already.
@@ -191,23 +199,22 @@ class NodeBuilder:
             if (composed := composed_reshape(self, value, tuple(shape))) is None:
                 raise SPLITS_DYNAMIC()
             return composed
-        return self.node(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(new_shape)})
+        return self.node(xnnpack.StaticReshapeOp, [value], {"new_shape": u32s(new_shape)}, shape=shape)
 
     def unary(self, kind: str, value: SSAValue) -> SSAValue:
         """Apply an elementwise operator."""
-        return self.node(xnnpack.UnaryOp, [value], self.shape(value), {"kind": xnnpack.UnaryKindAttr(UnaryKind(kind))})
+        return self.node(xnnpack.UnaryOp, [value], {"kind": xnnpack.UnaryKindAttr(UnaryKind(kind))})
 
     def binary(
         self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
     ) -> SSAValue:
         """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
-        shape = broadcast(self.shape(lhs), self.shape(rhs))
         properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind)), **bounds(low, high)}
-        return self.node(xnnpack.BinaryOp, [lhs, rhs], shape, properties)
+        return self.node(xnnpack.BinaryOp, [lhs, rhs], properties)
 
     def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
         """Clamp to [low, high], an absent bound being infinite."""
-        return self.node(xnnpack.ClampOp, [value], self.shape(value), bounds(low, high))
+        return self.node(xnnpack.ClampOp, [value], bounds(low, high))
 
     def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
         """A static tensor with the element type of `like`, to which numbers of another type are rounded.
@@ -247,11 +254,11 @@ class NodeBuilder:
 
     def dequantise(self, value: SSAValue) -> SSAValue:
         """What quantised numbers are in fp32; of constants also, for `fold-qdq` to fold away."""
-        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=f32)
+        return self.node(xnnpack.ConvertOp, [value], element=f32)
 
     def quantise(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` rounded to integers of a quantised type."""
-        return self.node(xnnpack.ConvertOp, [value], self.shape(value), element=element)
+        return self.node(xnnpack.ConvertOp, [value], element=element)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with integers read as quantised numbers, or the other way; `partition-xnnpack` resolves it."""

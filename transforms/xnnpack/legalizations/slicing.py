@@ -30,7 +30,7 @@ def box(b: NodeBuilder, value: SSAValue, offsets: Sequence[int], sizes: Sequence
         if isinstance(offset, SymbolicSize) or (isinstance(size, SymbolicSize) and not is_rest):
             raise FROM_DYNAMIC_END()
     taken = u32s([0 if isinstance(size, SymbolicSize) else size for size in sizes])
-    return b.node(xnnpack.StaticSliceOp, [value], sizes, {"offsets": u32s(offsets), "sizes": taken})
+    return b.node(xnnpack.StaticSliceOp, [value], {"offsets": u32s(offsets), "sizes": taken})
 
 
 def run(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
@@ -44,6 +44,5 @@ def pad_with(b: NodeBuilder, value: SSAValue, before: Sequence[int], after: Sequ
     """`value` with copies of `number` around it: so many before and after in each dimension."""
     if not any(before) and not any(after):
         return value
-    shape = [size + p + q for size, p, q in zip(b.shape(value), before, after, strict=True)]
     properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": FloatAttr(number, f32)}
-    return b.node(xnnpack.StaticConstantPadOp, [value], shape, {**properties})
+    return b.node(xnnpack.StaticConstantPadOp, [value], {**properties})

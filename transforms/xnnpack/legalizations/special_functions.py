@@ -147,7 +147,7 @@ def exponential_less_one(b: NodeBuilder, value: SSAValue) -> SSAValue:
 
 def elu_of(b: NodeBuilder, value: SSAValue, alpha: float) -> SSAValue:
     """An ELU node."""
-    return b.node(xnnpack.EluOp, [value], b.shape(value), {"alpha": FloatAttr(alpha, f32)})
+    return b.node(xnnpack.EluOp, [value], {"alpha": FloatAttr(alpha, f32)})
 
 
 @rule("edge.sinh")
