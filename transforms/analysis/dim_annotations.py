@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xir.dialects.xnnpack.base import Shape, ints, same_shape
 from xir.ir.annotations import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.tensor_types import size_problem
 
 
 def largest_arguments(function: FuncOp) -> dict[SSAValue, Shape]:
@@ -63,6 +64,8 @@ def stated_shapes(annotated: Annotated, name: str) -> Iterator[tuple[SSAValue, S
         shape, type = ints(attribute), value.type
         if min(shape, default=0) < 0 or not same_shape(shape, type.get_shape()):
             raise DiagnosticError(value, f"{name} {list(shape)} is not the largest shape of a {type}")
+        if (problem := size_problem(shape)) is not None:
+            raise DiagnosticError(value, f"{name}: {problem}")
         yield value, shape
 
 

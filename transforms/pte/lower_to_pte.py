@@ -34,6 +34,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.passes import XirPass
+from xir.ir.tensor_types import size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
 
@@ -220,10 +221,13 @@ class _PlanBuilder:
         type = value.type
         assert isinstance(type, TensorType)
         try:
-            return TensorType(type.element_type, self.sizes.known(value))
+            shape = self.sizes.known(value)
         except UnknownSizeError:
             message = f"{type} has no upper bound for its dynamic dimensions, so it has no memory"
             raise DiagnosticError(value, message) from None
+        if (problem := size_problem(tuple(shape))) is not None:
+            raise DiagnosticError(value, f"at its largest shape, {list(shape)}: {problem}")
+        return TensorType(type.element_type, shape)
 
     @staticmethod
     def check_element_type(type: TensorType, where: Locatable) -> None:

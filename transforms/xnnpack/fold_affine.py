@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
 from xir.dialects.xnnpack.interfaces import Movement, movement_of
-from xir.ir.constants import storage_array
+from xir.ir.constants import is_large_splat, storage_array
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
@@ -29,7 +29,8 @@ class FoldAffinePass(XirPass):
 
     Behind a convolution or fully connected node: factors and offsets for all elements or by output channel; the node's
     output bounds are moved along. In front of fully connected nodes: factors and offsets by feature, such as the scale
-    and shift of a layer norm, if nothing else uses them.
+    and shift of a layer norm, if nothing else uses them. Weights that are one number over and over, a large splat, stay
+    what they are.
 
     Before:
     ```mlir
@@ -88,13 +89,15 @@ class WeightFolder:
         self.ctx = ctx
 
     def arrays(self, op: xnnpack.WeightedOp) -> tuple[np.ndarray, np.ndarray] | None:
-        """(filter, bias) if they are fp32 constants; an absent bias is zero."""
+        """(filter, bias) if they are fp32 constants and no large splats; an absent bias is zero."""
         values = [op.filter] if op.bias is None else [op.filter, op.bias]
         arrays: list[np.ndarray] = []
         for value in values:
             if not isinstance(value.owner, xnnpack.ConstantOp) or element_type(value) != f32:
                 return None
             arrays.append(storage_array(value.owner.elements, self.ctx, value.owner))
+        if any(is_large_splat(array) for array in arrays):
+            return None
         if op.bias is None:
             arrays.append(np.zeros(arrays[0].shape[op.channel_axis], np.float32))
         return arrays[0], arrays[1]

@@ -100,3 +100,21 @@ func.func @kept(%x: tensor<5x2xf32>) -> (tensor<5x2xf32>, tensor<5x2xf32>, tenso
   }
   func.return %0#0, %0#1, %0#2, %0#3 : tensor<5x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>, tensor<5x2xf32>
 }
+
+// -----
+
+// A splat that would be written out to 16 GB stays one number.
+// CHECK-LABEL: func.func @large_splat
+// CHECK: xnnpack.constant dense<1.000000e+00> : tensor<2x2147483647xf32>
+// CHECK: xnnpack.binary multiply
+func.func @large_splat(%x: tensor<5x2147483647xf32>) -> tensor<5x2xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<5x2147483647xf32>) -> tensor<5x2xf32> {
+  ^bb0(%a: tensor<5x2147483647xf32>):
+    %w = xnnpack.constant dense<1.0> : tensor<2x2147483647xf32>
+    %half = xnnpack.constant dense<0.5> : tensor<1xf32>
+    %1 = xnnpack.fully_connected %a, %w : (tensor<5x2147483647xf32>, tensor<2x2147483647xf32>) -> tensor<5x2xf32>
+    %2 = xnnpack.binary multiply %1, %half : tensor<5x2xf32>, tensor<1xf32> -> tensor<5x2xf32>
+    xnnpack.yield %2 : tensor<5x2xf32>
+  }
+  func.return %0 : tensor<5x2xf32>
+}

@@ -216,6 +216,21 @@ func.func @wrong_bound(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 5>}) {
 
 // -----
 
+func.func @endless_bound(%x: tensor<?xf32> {xir.max_shape = array<i64: 4294967296>}) {
+  // expected-error @-1 {{xir.max_shape: a size of 4294967296 is larger than 2147483647, the most that a program can}}
+  func.return
+}
+
+// -----
+
+func.func @endless_result(%x: tensor<?xf32> {xir.max_shape = array<i64: 2147483647>}) -> tensor<?xf32> {
+  // expected-error @+1 {{at its largest shape, [4294967294]: a size of 4294967294 is larger than 2147483647}}
+  %0 = edge.cat([%x, %x]) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}
+
+// -----
+
 func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
   // expected-error @-1 {{tensor<?xf32> has no upper bound for its dynamic dimensions, so it has no memory}}
   func.return %x : tensor<?xf32>
