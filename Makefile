@@ -77,10 +77,16 @@ op-database: build ## Every fp32 sample of PyTorch's operator database, and docs
 .PHONY: fuzz-loader
 fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels for TIME (300) seconds; needs clang
 	scripts/setup.sh --clang
-	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Debug \
-	    -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON -DXIR_BUILD_RUNNER=OFF
-	cmake --build build/fuzz
+	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
+	cmake --build build/fuzz --target xir_fuzz_loader
 	$(BIN)/python scripts/fuzz_loader.py --time $(or $(TIME),300)
+
+.PHONY: coverage-verify
+coverage-verify: build ## The verifier's branches that neither the C++ tests nor fixed programs of the fuzzer take; needs clang
+	scripts/setup.sh --clang
+	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
+	cmake --build build/fuzz --target xir_tests xir_fuzz_replay
+	$(BIN)/python scripts/coverage_verify.py
 
 .PHONY: fuzz-text
 fuzz-text: build ## Lit files with mistakes in them through xir-opt for TIME (300) seconds
@@ -91,9 +97,12 @@ fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
 	cmake --build build/sanitize --target xir_fuzz_replay
 	$(BIN)/python scripts/fuzz_differential.py --count $(or $(COUNT),1000)
+	$(BIN)/python scripts/fuzz_differential.py --count $(or $(COUNT),1000) --kernels
 
 SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
     -DXIR_BUILD_TESTS=ON
+
+FUZZED := $(SANITIZED) -DCMAKE_CXX_COMPILER=clang++ -DXIR_BUILD_RUNNER=ON -DXIR_BUILD_SHARED=OFF
 
 ARM_RUNNER = env XIR_XNNPACK_LIBRARY=build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so \
     qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner

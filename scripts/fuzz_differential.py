@@ -1,7 +1,9 @@
 """Runs generated and altered programs in xir's runtime and in stock ExecuTorch (`make fuzz-differential`).
 
-What both run has to give the same bytes: both call one XNNPACK. Stock trusts a file, so it runs in a process of its own
-that a file may end, and twice, with freed memory filled in two ways: what then differs reads uninitialised memory.
+What both run has to give the same bytes: both call one XNNPACK. With --kernels the programs call portable kernels,
+which each runtime has its own of: floats may differ by what their type rounds, all else has to be the same. Stock
+trusts a file, so it runs in a process of its own that a file may end, and twice, with freed memory filled in two ways:
+what then differs reads uninitialised memory.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed (default: 0)")
     parser.add_argument("--odd", action="store_true", help="programs whose parts need not agree")
+    parser.add_argument("--kernels", action="store_true", help="programs that call portable kernels")
+    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="where to leave programs whose results differ")
     parser.add_argument("--worker", choices=("xir", "stock"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker is not None:
@@ -35,21 +41,74 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         command = [str(GENERATOR), "--write", f"{folder}/", "--seed", str(options.seed)]
         command += ["--recipes", str(options.count), *([] if options.odd else ["--valid"])]
+        if options.kernels:
+            names = Path(folder) / "kernels.txt"
+            names.write_text("\n".join(_kernels_of_stock()))
+            command += ["--kernels", str(names)]
         subprocess.run(command, check=True)
         files = [Path(folder) / f"{seed}.pte" for seed in range(options.seed, options.seed + options.count)]
         ours = _run_all("xir", files, FILLS[0])
         running = [file for file, result in zip(files, ours, strict=True) if isinstance(result, list)]
         first, second = (dict(zip(running, _run_all("stock", running, fill), strict=True)) for fill in FILLS)
-    return _report(files, ours, first, second)
+        different = _report(files, ours, first, second, _near if options.kernels else _same)
+        if options.keep is not None:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            for file in different:
+                shutil.copy(file, options.keep)
+    return int(bool(different) or "crash" in ours)
 
 
-Result = list[tuple[str, tuple[int, ...], bytes]] | str
-"""The outputs as dtype, shape and bytes; or why there are none."""
+def _kernels_of_stock() -> list[str]:
+    """Kernels with results to write to, without those that draw numbers or leave memory as it was."""
+    from executorch.extension.pybindings.portable_lib import _get_operator_names  # pyright: ignore
+
+    left_out = ("rand", "empty", "dropout", "sym_", "_local_scalar")
+    names: list[str] = sorted(_get_operator_names())
+    return [
+        name
+        for name in names
+        if "." in name and not name.startswith("executorch_prim") and not any(part in name for part in left_out)
+    ]
 
 
-def _report(files: list[Path], ours: list[Result], first: dict[Path, Result], second: dict[Path, Result]) -> int:
+Output = tuple[str, tuple[int, ...], bytes]
+"""A result as dtype, shape and bytes."""
+
+Result = list[Output] | str
+"""The outputs; or why there are none."""
+
+ROUNDED = {"torch.float64": 1e-10, "torch.float32": 2e-5, "torch.float16": 4e-3, "torch.bfloat16": 3e-2}
+"""By how much two results may differ, as a share of the largest: a few roundings of the type."""
+
+
+def _same(ours: Output, stock: Output) -> bool:
+    return ours == stock
+
+
+def _near(ours: Output, stock: Output) -> bool:
+    share = ROUNDED.get(ours[0])
+    if ours == stock or share is None or ours[:2] != stock[:2]:
+        return ours == stock
+    import torch
+
+    dtype = getattr(torch, ours[0].removeprefix("torch."))
+    a, b = (torch.frombuffer(bytearray(each[2]), dtype=dtype).double() for each in (ours, stock))
+    usual = a.isfinite() & b.isfinite()
+    largest = b[usual].abs().max().item() if usual.any() else 0.0
+    close = (a - b).abs() <= share * max(largest, 1.0)
+    return bool((close | (a == b) | (a.isnan() & b.isnan())).all())
+
+
+def _report(
+    files: list[Path],
+    ours: list[Result],
+    first: dict[Path, Result],
+    second: dict[Path, Result],
+    equal: Callable[[Output, Output], bool],
+) -> list[Path]:
+    """Print what became of the programs; those that give different results."""
     counts: Counter[str] = Counter()
-    different: list[str] = []
+    different: list[Path] = []
     for file, result in zip(files, ours, strict=True):
         if isinstance(result, str):
             counts["refused by xir" if result != "crash" else "crashed xir"] += 1
@@ -59,16 +118,16 @@ def _report(files: list[Path], ours: list[Result], first: dict[Path, Result], se
             counts["crashed stock" if stock == "crash" else "refused by stock"] += 1
         elif stock != second[file]:
             counts["not the same in stock twice"] += 1
-        elif stock == result:
+        elif len(stock) == len(result) and all(map(equal, result, stock)):
             counts["equal"] += 1
         else:
             counts["different"] += 1
-            different.append(file.stem)
+            different.append(file)
     for what, count in counts.most_common():
         sys.stdout.write(f"{count:6} {what}\n")
     if different:
-        sys.stdout.write(f"different: {', '.join(different)}\n")
-    return int(bool(different) or counts["crashed xir"] > 0)
+        sys.stdout.write(f"different: {', '.join(file.stem for file in different)}\n")
+    return different
 
 
 def _run_all(runtime: str, files: list[Path], fill: str) -> list[Result]:
@@ -126,16 +185,15 @@ def _work(runtime: str) -> int:
     return 0
 
 
-def _plain(value: Any) -> tuple[str, tuple[int, ...], bytes]:
+def _plain(value: Any) -> Output:
     import torch
 
     if not isinstance(value, torch.Tensor):
         return type(value).__name__, (), repr(value).encode()
+    if value.is_floating_point():
+        # A NaN's sign and payload are unspecified.
+        value = torch.where(value.isnan(), torch.tensor(float("nan"), dtype=value.dtype), value)
     data = value.contiguous().view(-1).view(torch.uint8) if value.numel() else torch.empty(0, dtype=torch.uint8)
-    numbers = value.float() if value.is_floating_point() else value
-    # A NaN's sign and payload are unspecified.
-    if value.is_floating_point() and bool(numbers.isnan().any()):
-        return str(value.dtype), tuple(value.shape), repr(numbers.nan_to_num(nan=12345.0).tolist()).encode()
     return str(value.dtype), tuple(value.shape), data.numpy().tobytes()
 
 

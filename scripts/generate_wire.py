@@ -159,9 +159,11 @@ def signatures() -> str:
             known[rows] = f"k{member.removeprefix('XNN')}"
             lines.append(f"constexpr Signature {known[rows]}[] = {{\n{rows}}};")
         flags = sum(bit for slot in op.WIRE.slots if isinstance(slot, FlagsSlot) for bit in slot.bits.values())
-        axis, row_rank = (-1, 0) if op.FILTER is None else (op.FILTER.axis, op.FILTER.row_rank)
+        filter = "-1, 0, false"
+        if op.FILTER is not None:
+            filter = f"{op.FILTER.axis}, {op.FILTER.row_rank}, {str(op.FILTER.whole_bytes).lower()}"
         bounds = f"BoundsRule::k{op.bounds_of(key).capitalize()}"
-        rules.append(f"    {{XNodeUnion::{member}, {known[rows]}, {flags:#x}, {bounds}, {axis}, {row_rank}}},")
+        rules.append(f"    {{XNodeUnion::{member}, {known[rows]}, {flags:#x}, {bounds}, {filter}}},")
     lines.append(f"constexpr uint64_t kGroupMultiple = {BLOCK_MULTIPLE};")
     lines += ["constexpr NodeRules kRules[] = {", *rules, "};"]
     return "\n".join(lines) + "\n"

@@ -198,6 +198,8 @@ void ListSegments(Node* program, const std::vector<Blob>& segments) {
   for (size_t i = 0; i < extents.size() && i < list->node->items.size(); ++i) {
     Field* offset = FieldOf(list->node->items[i], "offset");
     Field* size = FieldOf(list->node->items[i], "size");
+    // A table of another type may stand in the list.
+    if (offset == nullptr || size == nullptr) continue;
     offset->scalar = extents[i].offset;
     size->scalar = extents[i].size;
     offset->present = size->present = true;

@@ -30,6 +30,11 @@ constexpr ScalarType kTypes[] = {ScalarType::Float,  ScalarType::Float,    Scala
                                  ScalarType::QInt8,  ScalarType::UInt16,   ScalarType::QUInt8,
                                  ScalarType::QInt32, ScalarType::UInt64,   ScalarType::Bits16};
 
+// What kernels of any runtime compute with.
+constexpr ScalarType kPlainTypes[] = {ScalarType::Float, ScalarType::Float, ScalarType::Float,
+                                      ScalarType::Long,  ScalarType::Int,   ScalarType::Half,
+                                      ScalarType::Bool,  ScalarType::Double};
+
 enum class Place { kPlanned, kInput, kConstant, kState };
 
 uint64_t ByteSize(ScalarType type, const Sizes& sizes) {
@@ -62,7 +67,8 @@ ScalarType TypeOf(graph::XNNDatatype type) {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(Draws* draws, Manner manner) : draws_(*draws), odd_(manner == Manner::kOdd) {}
+  ProgramBuilder(Draws* draws, Manner manner, std::vector<std::string_view> kernels)
+      : draws_(*draws), odd_(manner == Manner::kOdd), kernels_(std::move(kernels)) {}
 
   Blob Build() {
     constants_.offsets = {0};
@@ -84,16 +90,16 @@ class ProgramBuilder {
 
   // What the next tensors of a call look like: most calls get far only when their arguments agree.
   void NewManner() {
-    type_ = draws_.Of(kTypes);
+    type_ = odd_ ? draws_.Of(kTypes) : draws_.Of(kPlainTypes);
     sizes_ = AnySizes();
   }
 
   Sizes AnySizes() {
     Sizes sizes;
-    for (uint64_t i = draws_.Below(OneIn(20) ? 17 : 6); i > 0; --i) {
+    for (uint64_t i = draws_.Below(odd_ && OneIn(20) ? 17 : 6); i > 0; --i) {
       int32_t size = 1 + static_cast<int32_t>(draws_.Below(sizes.size() > 5 ? 2 : 5));
       if (OneIn(12)) size = 0;
-      if (OneIn(24)) size = static_cast<int32_t>(draws_.Below(300));
+      if (odd_ && OneIn(24)) size = static_cast<int32_t>(draws_.Below(300));
       if (Odd()) size = static_cast<int32_t>(OddNumber(&draws_));
       sizes.push_back(size);
     }
@@ -116,7 +122,7 @@ class ProgramBuilder {
 
   int32_t AddInt() {
     program::IntT value;
-    value.int_val = static_cast<int64_t>(OneIn(8) ? OddNumber(&draws_) : draws_.Below(6));
+    value.int_val = static_cast<int64_t>(odd_ && OneIn(8) ? OddNumber(&draws_) : draws_.Below(6));
     if (OneIn(4)) value.int_val = ~value.int_val;
     return AddValue(value);
   }
@@ -129,6 +135,7 @@ class ProgramBuilder {
 
   double AnyDouble() {
     constexpr double kNumbers[] = {1.0, 0.5, 0.0, -1.0, 2.0, -0.0, 1e300, 1e-300, 0x1p63};
+    if (!odd_) return draws_.Below(9) * 0.25 - 1.0;
     if (OneIn(16)) return std::numeric_limits<double>::quiet_NaN();
     return draws_.Of(kNumbers);
   }
@@ -223,7 +230,30 @@ class ProgramBuilder {
     return index;
   }
 
+  // An operand as the call's others are, for the most part; or a result of an earlier call.
+  int32_t PlainOperand() {
+    if (!plan_->outputs.empty() && OneIn(6)) {
+      return plan_->outputs[draws_.Below(plan_->outputs.size())];
+    }
+    Sizes sizes = sizes_;
+    if (OneIn(4)) {
+      for (int32_t& size : sizes) size = OneIn(3) ? 1 : size;
+    }
+    if (OneIn(8)) sizes = AnySizes();
+    return AddTensor(OneIn(5) ? draws_.Of(kPlainTypes) : type_, sizes,
+                     OneIn(2) ? Place::kInput : Place::kConstant, /*dynamic=*/false);
+  }
+
+  // A result with room for whatever is computed. It is an output once its call is complete.
+  int32_t PlainResult() {
+    const Sizes room(OneIn(3) ? draws_.Below(5) : sizes_.size(), 8);
+    const ScalarType type = OneIn(3) ? draws_.Of(kPlainTypes) : type_;
+    results_.push_back(AddTensor(type, room, Place::kPlanned, /*dynamic=*/true));
+    return results_.back();
+  }
+
   int32_t AnyTensor(bool written) {
+    if (!odd_) return written ? PlainResult() : PlainOperand();
     if (!tensors_.empty() && OneIn(written ? 8 : 3)) return tensors_[draws_.Below(tensors_.size())];
     constexpr Place kPlaces[] = {Place::kInput, Place::kPlanned, Place::kConstant, Place::kState};
     const ScalarType type = OneIn(4) ? draws_.Of(kTypes) : type_;
@@ -272,8 +302,7 @@ class ProgramBuilder {
   }
 
   void AddKernelCall() {
-    static const std::vector<std::string_view> names = PortableKernelNames();
-    const std::string_view name = names[draws_.Below(names.size())];
+    const std::string_view name = kernels_[draws_.Below(kernels_.size())];
     const TypedKernel& kernel = *FindPortableKernel(name);
     NewManner();
     auto op = std::make_unique<program::OperatorT>();
@@ -284,10 +313,18 @@ class ProgramBuilder {
     plan_->operators.push_back(std::move(op));
     program::KernelCallT call;
     call.op_index = Index(plan_->operators.size() - 1);
-    for (const std::string_view kind : kernel.parameters) call.args.push_back(Argument(kind));
+    std::vector<int32_t> written;
+    for (const std::string_view kind : kernel.parameters) {
+      call.args.push_back(Argument(kind));
+      if (kind == "a tensor to write" || kind == "a list of tensors to write") {
+        written.push_back(call.args.back());
+      }
+    }
+    plan_->outputs.insert(plan_->outputs.end(), results_.begin(), results_.end());
+    results_.clear();
     if (Odd() && !call.args.empty()) call.args.pop_back();
-    // ExecuTorch repeats a single result behind the arguments.
-    if (!call.args.empty() && OneIn(2)) call.args.push_back(call.args.back());
+    // ExecuTorch repeats the results behind the arguments.
+    if (!odd_ || OneIn(2)) call.args.insert(call.args.end(), written.begin(), written.end());
     if (Odd()) call.args.push_back(AddNone());
     AddInstruction(std::move(call));
   }
@@ -299,8 +336,9 @@ class ProgramBuilder {
     chain_->instructions.push_back(std::move(instruction));
   }
 
-  void AddDelegate() {
-    const BuiltGraph built = BuildGraph(&draws_, odd_);
+  void AddDelegate() { AddDelegate(BuildGraph(&draws_, odd_)); }
+
+  void AddDelegate(const BuiltGraph& built) {
     auto delegate = std::make_unique<program::BackendDelegateT>();
     delegate->id = Odd() ? "CoreML" : "XnnpackBackend";
     delegate->processed = std::make_unique<program::BackendDelegateDataReferenceT>();
@@ -382,9 +420,15 @@ class ProgramBuilder {
     tensors_.clear();
     arena_ = 0;
     AddNone();
-    const uint64_t count = odd_ ? draws_.Below(7) : 1;
+    const bool calls = !odd_ && !kernels_.empty();
+    const uint64_t count = odd_ ? draws_.Below(7) : calls ? 1 + draws_.Below(2) : 1;
+    // Stock ExecuTorch wants a list of delegates, and an input: the plainest graph gives it both.
+    if (calls) {
+      Draws none{Bytes()};
+      AddDelegate(BuildGraph(&none, /*odd=*/false));
+    }
     for (uint64_t i = 0; i < count; ++i) {
-      switch (odd_ ? draws_.Below(10) : 9) {
+      switch (odd_ ? draws_.Below(10) : calls ? 0 : 9) {
         case 6:
           AddMove();
           break;
@@ -457,6 +501,7 @@ class ProgramBuilder {
 
   Draws& draws_;
   const bool odd_;
+  const std::vector<std::string_view> kernels_;
   program::ProgramT program_;
   Data constants_;
   Data state_;
@@ -468,6 +513,7 @@ class ProgramBuilder {
   program::ExecutionPlanT* plan_ = nullptr;
   program::ChainT* chain_ = nullptr;
   std::vector<int32_t> tensors_;
+  std::vector<int32_t> results_;  // of the call at hand
   uint64_t arena_ = 0;
   ScalarType type_ = ScalarType::Float;
   Sizes sizes_;
@@ -475,6 +521,18 @@ class ProgramBuilder {
 
 }  // namespace
 
-Blob BuildProgram(Draws* draws, Manner manner) { return ProgramBuilder(draws, manner).Build(); }
+Blob BuildProgram(Draws* draws, Manner manner) {
+  std::vector<std::string_view> kernels;
+  if (manner == Manner::kOdd) kernels = PortableKernelNames();
+  return ProgramBuilder(draws, manner, std::move(kernels)).Build();
+}
+
+Blob BuildKernelProgram(Draws* draws, const std::vector<std::string>& kernels) {
+  std::vector<std::string_view> known;
+  for (const std::string& name : kernels) {
+    if (FindPortableKernel(name) != nullptr) known.push_back(name);
+  }
+  return ProgramBuilder(draws, Manner::kValid, std::move(known)).Build();
+}
 
 }  // namespace xir::fuzz

@@ -2,6 +2,9 @@
 // moves and jumps, constants and state, several methods.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "draws.h"
 #include "program_file.h"
 
@@ -13,5 +16,9 @@ enum class Manner {
 };
 
 Blob BuildProgram(Draws* draws, Manner manner);
+
+// A program of a few calls of kernels with these names, on tensors and numbers that they may well
+// take. Every result is an output. Names that the runtime has no kernel for are left out.
+Blob BuildKernelProgram(Draws* draws, const std::vector<std::string>& kernels);
 
 }  // namespace xir::fuzz

@@ -3,9 +3,11 @@
 // The loader's fuzzer without coverage, the same each time: runs the inputs given, N programs that
 // are changed from each of them, and N recipes of random bytes.
 //
-// xir_fuzz_replay --write PREFIX --recipes N [--seed S] [--valid]
+// xir_fuzz_replay --write PREFIX --recipes N [--seed S] [--valid | --kernels FILE]
 //
-// Writes N programs as PREFIX<seed>.pte instead of running them.
+// Writes N programs as PREFIX<seed>.pte instead of running them; with --kernels, programs that call
+// the kernels whose names are the file's lines. With FILEs, the program that each of them is goes
+// to PREFIX<name>.pte.
 
 #include <algorithm>
 #include <cstdio>
@@ -31,9 +33,17 @@ struct Options {
   uint64_t derived = 0;
   uint64_t seed = 0;
   std::string write;
+  std::vector<std::string> kernels;
   bool valid = false;
   bool verbose = false;
 };
+
+std::vector<std::string> Lines(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
 
 bool Parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
@@ -52,6 +62,8 @@ bool Parse(int argc, char** argv, Options* options) {
       options->seed = std::stoull(argv[++i]);
     } else if (name == "--write") {
       options->write = argv[++i];
+    } else if (name == "--kernels") {
+      options->kernels = Lines(argv[++i]);
     } else if (name[0] == '-') {
       return false;
     } else {
@@ -80,6 +92,11 @@ std::vector<fs::path> Files(const std::string& path) {
   return files;
 }
 
+Blob ReadFile(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return Blob((std::istreambuf_iterator<char>(stream)), {});
+}
+
 struct Counts {
   size_t inputs = 0;
   size_t loaded = 0;
@@ -94,20 +111,32 @@ void Try(const Blob& input, const std::string& what, bool verbose, Counts* count
   counts->ran += outcome.executions > 0 ? 1 : 0;
 }
 
+bool WriteFile(const std::string& path, xir::Bytes bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  if (!file) std::fprintf(stderr, "cannot write %s\n", path.c_str());
+  return file.good();
+}
+
 int Write(const Options& options) {
   using xir::fuzz::Manner;
+  for (const std::string& path : options.inputs) {
+    for (const fs::path& input : Files(path)) {
+      const Blob bytes = ReadFile(input);
+      const Blob program =
+          xir::fuzz::IsProgram(View(bytes)) ? bytes : xir::fuzz::ProgramOf(View(bytes));
+      if (!WriteFile(options.write + input.filename().string() + ".pte", View(program))) return 1;
+    }
+  }
   for (uint64_t seed = options.seed; seed < options.seed + options.recipes; ++seed) {
     const Blob recipe = Recipe(seed);
     xir::fuzz::Draws draws(View(recipe));
     const Blob program =
-        xir::fuzz::BuildProgram(&draws, options.valid ? Manner::kValid : Manner::kOdd);
-    std::ofstream file(options.write + std::to_string(seed) + ".pte", std::ios::binary);
-    file.write(reinterpret_cast<const char*>(program.data()),
-               static_cast<std::streamsize>(program.size()));
-    if (!file) {
-      std::fprintf(stderr, "cannot write %s\n", options.write.c_str());
-      return 1;
-    }
+        !options.kernels.empty()
+            ? xir::fuzz::BuildKernelProgram(&draws, options.kernels)
+            : xir::fuzz::BuildProgram(&draws, options.valid ? Manner::kValid : Manner::kOdd);
+    if (!WriteFile(options.write + std::to_string(seed) + ".pte", View(program))) return 1;
   }
   return 0;
 }
@@ -117,17 +146,17 @@ int Write(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, &options)) {
-    std::fprintf(stderr,
-                 "usage: xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--verbose]\n"
-                 "                       [--write PREFIX [--valid]] [FILE|DIRECTORY]...\n");
+    std::fprintf(
+        stderr,
+        "usage: xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--verbose]\n"
+        "                       [--write PREFIX [--valid | --kernels FILE]] [FILE|DIRECTORY]...\n");
     return 2;
   }
   if (!options.write.empty()) return Write(options);
   Counts counts;
   for (const std::string& path : options.inputs) {
     for (const fs::path& file : Files(path)) {
-      std::ifstream stream(file, std::ios::binary);
-      const Blob input((std::istreambuf_iterator<char>(stream)), {});
+      const Blob input = ReadFile(file);
       Try(input, file.string(), options.verbose, &counts);
       for (uint64_t seed = options.seed; seed < options.seed + options.derived; ++seed) {
         const Blob derived = xir::fuzz::Derive(View(input), seed);

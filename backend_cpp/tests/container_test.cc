@@ -13,6 +13,11 @@ Blob WithUint64(Blob file, size_t at, uint64_t value) {
   return file;
 }
 
+Blob WithUint32(Blob file, size_t at, uint32_t value) {
+  std::memcpy(file.data() + at, &value, sizeof(value));
+  return file;
+}
+
 }  // namespace
 
 XIR_TEST(container_bounds) {
@@ -29,6 +34,19 @@ XIR_TEST(container_bounds) {
   EXPECT_ERROR(ReadContainer(WithUint64(file, 24, UINT64_MAX)), "places the segments");
   EXPECT_ERROR(ReadContainer(WithUint64(file, 32, UINT64_MAX)), "bytes of segments");
   EXPECT_ERROR(ReadContainer(Bytes(file.data(), file.size() - 1)), "may be truncated");
+  EXPECT_ERROR(ReadContainer(WithUint32(file, 12, 8)), "claims a length of 8");
+  EXPECT_ERROR(ReadContainer(WithUint32(file, 12, UINT32_MAX)), "claims a length of 4294967295");
+  // A header that ends before it says how large the segments are.
+  const auto shorter = ReadContainer(WithUint32(WithUint64(file, 32, UINT64_MAX), 12, 24));
+  EXPECT(shorter.ok() &&
+         shorter.value().segments.size() == ReadContainer(file).value().segments.size());
+}
+
+XIR_TEST(data_container_bounds) {
+  const Blob file = ReadGolden("stock_external_portable.ptd");
+  EXPECT_OK(ReadDataContainer(file));
+  EXPECT_ERROR(ReadDataContainer(WithUint32(file, 12, 39)), "claims a length of 39");
+  EXPECT_ERROR(ReadDataContainer(WithUint64(WithUint64(file, 16, 0), 24, 16)), "[0, +16)");
 }
 
 XIR_TEST(container_without_header) {
@@ -53,6 +71,7 @@ XIR_TEST(delegate_blob_bounds) {
   EXPECT(valid.ok() && valid.value().graph.size() == 32 &&
          valid.value().constant_data.size() == 32);
   EXPECT_ERROR(header(32, 65, 97, 0), "places its graph");
+  EXPECT_ERROR(header(32, 4, 64, 0), "places its graph");
   EXPECT_ERROR(header(0, 32, 64, 0), "places its graph");
   EXPECT_ERROR(header(UINT32_MAX, UINT32_MAX, 64, 0), "places its graph");
   EXPECT_ERROR(header(32, 32, 48, 8), "places its constants");

@@ -62,26 +62,11 @@ Blob EditData(const Blob& file, const std::function<void(data::FlatTensorT*)>& e
   edit(unpacked.get());
   flatbuffers::FlatBufferBuilder builder;
   data::FinishFlatTensorBuffer(builder, data::CreateFlatTensor(builder, unpacked.get()));
-  constexpr size_t kHeader = 40;
-  const uint8_t* packed = builder.GetBufferPointer();
-  Blob out(packed, packed + 8);
-  out.insert(out.end(), file.begin() + 8, file.begin() + 8 + kHeader);
-  out.insert(out.end(), packed + 8, packed + builder.GetSize());
-  const auto put = [&out](size_t at, uint64_t value) { std::memcpy(&out[at], &value, 8); };
-  uint32_t root;
-  std::memcpy(&root, out.data(), 4);
-  root += kHeader;
-  std::memcpy(out.data(), &root, 4);
-  put(16, 48);
-  put(24, out.size() - 48);
   uint64_t base, size;
   std::memcpy(&base, &file[32], 8);
   std::memcpy(&size, &file[40], 8);
-  out.resize((out.size() + 127) / 128 * 128, 0);
-  put(32, out.size());
-  out.insert(out.end(), file.begin() + static_cast<std::ptrdiff_t>(base),
-             file.begin() + static_cast<std::ptrdiff_t>(base + size));
-  return out;
+  const auto begin = file.begin() + static_cast<std::ptrdiff_t>(base);
+  return WriteDataFile(builder, Blob(begin, begin + static_cast<std::ptrdiff_t>(size)));
 }
 
 }  // namespace
@@ -121,6 +106,15 @@ XIR_TEST(data_files_are_verified) {
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->sizes[0] = 1 << 30; }),
                "and its layout takes");
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->sizes[0] = -1; }), "negative");
+  const auto resize = [&](const std::vector<int32_t>& sizes) {
+    return load([&](Data* d) {
+      d->named_data[0]->tensor_layout->sizes = sizes;
+      d->named_data[0]->tensor_layout->dim_order.assign(sizes.size(), 0);
+    });
+  };
+  EXPECT_ERROR(resize({INT32_MAX, INT32_MAX, INT32_MAX}), "too large");
+  EXPECT_ERROR(resize({1}), "has another type or shape");
+  EXPECT_ERROR(load([](Data* d) { d->segments.clear(); }), "segment 0 does not exist");
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->sizes[0] -= 1; }),
                "has another type or shape");
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->scalar_type = 3; }),
@@ -140,6 +134,19 @@ XIR_TEST(data_files_are_verified) {
     for (const auto& segment : d->segments) segment->offset -= segment->offset > 0 ? 2 : 0;
   };
   EXPECT_ERROR(load(shift), "is not aligned to its elements");
+}
+
+XIR_TEST(keys_of_data_files_are_not_shared_without_end) {
+  flatbuffers::FlatBufferBuilder b;
+  std::vector<flatbuffers::Offset<data::NamedData>> entries;
+  for (const auto& key : NestedStrings(&b, 3000)) {
+    entries.push_back(data::CreateNamedData(b, key, /*segment_index=*/0));
+  }
+  const auto segments = b.CreateVector(std::vector{data::CreateDataSegment(b, 0, 4)});
+  data::FinishFlatTensorBuffer(
+      b, data::CreateFlatTensor(b, /*version=*/0, segments, b.CreateVector(entries)));
+  EXPECT_ERROR(LoadExternal("stock_external_portable", WriteDataFile(b, Blob(4))),
+               "so much of the file is shared");
 }
 
 // Whatever the bytes are: an answer, and no access outside them, which the sanitizers watch.

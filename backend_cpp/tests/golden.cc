@@ -154,6 +154,36 @@ graph::XNNTensorValueT* FindValue(graph::XNNGraphT* graph, uint32_t id) {
   Die("no value " + std::to_string(id));
 }
 
+std::vector<flatbuffers::Offset<flatbuffers::String>> NestedStrings(
+    flatbuffers::FlatBufferBuilder* builder, uint32_t count) {
+  // Each word is the length of the string behind it; the last one ends them.
+  std::vector<uint32_t> words;
+  for (uint32_t i = 0; i < count; ++i) words.push_back(4 * (count - 1 - i));
+  words.push_back(0);
+  const auto list = builder->CreateVector(words);
+  std::vector<flatbuffers::Offset<flatbuffers::String>> strings;
+  for (uint32_t i = 0; i < count; ++i) strings.emplace_back(list.o - 4 * (i + 1));
+  return strings;
+}
+
+Blob WriteDataFile(const flatbuffers::FlatBufferBuilder& builder, const Blob& segments) {
+  constexpr uint32_t kHeader = 40;
+  const uint8_t* packed = builder.GetBufferPointer();
+  Blob out(packed, packed + 8);
+  out.resize(8 + kHeader, 0);
+  out.insert(out.end(), packed + 8, packed + builder.GetSize());
+  Write<uint32_t>(&out, 0, Read<uint32_t>(out, 0) + kHeader);
+  std::memcpy(&out[8], "FH01", 4);
+  Write<uint32_t>(&out, 12, kHeader);
+  Write<uint64_t>(&out, 16, 8 + kHeader);
+  Write<uint64_t>(&out, 24, out.size() - 8 - kHeader);
+  out.resize(RoundUp(out.size(), 128), 0);
+  Write<uint64_t>(&out, 32, out.size());
+  Write<uint64_t>(&out, 40, segments.size());
+  out.insert(out.end(), segments.begin(), segments.end());
+  return out;
+}
+
 Result<std::unique_ptr<Method>> LoadForward(const Blob& file) {
   LoadOptions options;
   options.library_paths = PythonLibraryPaths();

@@ -36,6 +36,14 @@ graph::XNodeT* FindNode(graph::XNNGraphT* graph, graph::XNodeUnion kind);
 // The tensor of a value by its id.
 graph::XNNTensorValueT* FindValue(graph::XNNGraphT* graph, uint32_t id);
 
+// Strings of a flatbuffer that lie in each other, as many as `count`: each ends where all do, so
+// that they are all different and as long together as the square of what they take.
+std::vector<flatbuffers::Offset<flatbuffers::String>> NestedStrings(
+    flatbuffers::FlatBufferBuilder* builder, uint32_t count);
+
+// A .ptd file of a finished flatbuffer without header, and its segments.
+Blob WriteDataFile(const flatbuffers::FlatBufferBuilder& builder, const Blob& segments);
+
 // Loads a program and its method, with one thread.
 Result<std::unique_ptr<Method>> LoadForward(const Blob& file);
 

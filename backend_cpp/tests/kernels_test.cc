@@ -13,8 +13,6 @@ template <typename T>
 constexpr DType kDType = DType::kFloat;
 template <>
 constexpr DType kDType<int64_t> = DType::kLong;
-template <>
-constexpr DType kDType<bool> = DType::kBool;
 
 Shape MakeShape(const std::vector<int64_t>& sizes) {
   Shape shape;
@@ -185,6 +183,38 @@ XIR_TEST(kernel_reductions) {
   EXPECT_OK(Run("aten::_softmax.out", {&in.value, &one, &no, &softmax.value}));
   EXPECT(std::fabs(softmax.data[0] - 1 / (1 + std::exp(2.0f))) < 1e-6f);
   EXPECT(std::fabs(softmax.data[0] + softmax.data[2] - 1) < 1e-6f);
+}
+
+// Sizes next to a 0 say nothing of how much there is to do.
+XIR_TEST(kernels_take_no_time_over_nothing) {
+  constexpr int64_t kMany = INT32_MAX;
+  Value zero = Of(int64_t{0}), two = Of(int64_t{2}), no = Of(false), yes = Of(true),
+        none = Nothing();
+  Owned<float> in({kMany, 1, 2, 0}, {}), out({kMany, 1, 2, 0}, {}), least({kMany, 1, 1, 0}, {});
+  Owned<int64_t> order({kMany, 1, 2, 0}, {}), place({kMany, 1, 1, 0}, {});
+  EXPECT_OK(Run("aten::cumsum.out", {&in.value, &two, &none, &out.value}));
+  EXPECT_OK(Run("aten::sort.values", {&in.value, &two, &no, &out.value, &order.value}));
+  EXPECT_OK(Run("aten::_softmax.out", {&in.value, &zero, &no, &out.value}));
+  EXPECT_OK(Run("aten::max.dim_max", {&in.value, &two, &yes, &least.value, &place.value}));
+  Owned<float> image({0, 1, 1, 1}, {}), large({0, 1, kMany, 1}, {});
+  Ints size({kMany, 1});
+  EXPECT_OK(
+      Run("aten::upsample_nearest2d.out", {&image.value, &size.value, &none, &none, &large.value}));
+  EXPECT_OK(Run("aten::upsample_bilinear2d.out",
+                {&image.value, &size.value, &no, &none, &none, &large.value}));
+  Owned<float> images({kMany, 0, 1, 1}, {}), grid({kMany, 0, 1, 2}, {});
+  Owned<float> sampled({kMany, 0, 0, 1}, {});
+  EXPECT_OK(Run("aten::grid_sampler_2d.out",
+                {&images.value, &grid.value, &zero, &zero, &no, &sampled.value}));
+}
+
+XIR_TEST(kernel_choices_of_parameters_take_infinities) {
+  Owned<float> in({2}, {-INFINITY, 1}), scale({1}, {});
+  Owned<int64_t> zero_point({1}, {});
+  Value low = Of(int64_t{0}), high = Of(int64_t{255}), eps = Of(1e-6), byte = Of(int64_t{0});
+  EXPECT_OK(Run("quantized_decomposed::choose_qparams.Tensor_out",
+                {&in.value, &low, &high, &eps, &byte, &scale.value, &zero_point.value}));
+  EXPECT(std::isinf(scale.data[0]) && zero_point.data[0] == 0);
 }
 
 XIR_TEST(kernel_matrices) {

@@ -395,4 +395,72 @@ XIR_TEST(scratch_memory_adds_up) {
   EXPECT_ERROR(chain(20), "with its scratch memory");
 }
 
+// XNNPACK makes a table of what lies between the two conversions. That is the subgraph's and then
+// the runtime's, and both free it where a later operator, whose ratio of scales is out of range,
+// makes XNNPACK give the runtime up.
+XIR_TEST(runtimes_that_are_refused_free_their_tables_once) {
+  GraphMaker g;
+  const auto unary = [&](XNodeUnion kind, uint32_t from, uint32_t to) {
+    graph::XNNNode1x1T node;
+    node.input_id = from;
+    node.output_id = to;
+    g.Node(kind, node);
+  };
+  const uint32_t input = g.Input(Type::QInt8, {2, 4});
+  const uint32_t real = g.Internal(Type::FP32, {2, 4}), bent = g.Internal(Type::FP32, {2, 4});
+  const uint32_t table = g.Internal(Type::QInt8, {2, 4}), sums = g.Output(Type::QInt8, {2, 3});
+  unary(XNodeUnion::XNNConvert, input, real);
+  unary(XNodeUnion::XNNTanh, real, bent);
+  unary(XNodeUnion::XNNConvert, bent, table);
+  const uint32_t filter = g.Constant(Type::QInt8, {3, 4});
+  g.Node(XNodeUnion::XNNFullyConnected, Linear(table, filter, kAbsent, sums));
+  EXPECT_OK(Run(g));
+  g.QuantiseByTensor(sums, 1e-6f, 0);
+  EXPECT_ERROR(Run(g), "create a runtime");
+}
+
+XIR_TEST(copies_are_read_at_both_operands) {
+  GraphMaker g;
+  graph::XNNNode1x1T copy;
+  copy.input_id = g.Input(Type::FP32, {3});
+  copy.output_id = g.Internal(Type::FP32, {3});
+  g.Node(XNodeUnion::XNNCopy, copy);
+  g.Node(XNodeUnion::XNNAdd, Binary(copy.output_id, copy.output_id, g.Output(Type::FP32, {3})));
+  const auto method = LoadForward(g.Program());
+  EXPECT(method.ok());
+  if (!method.ok()) return;
+  float input[] = {1, 2, 3};
+  EXPECT_OK(method.value()->SetInput(0, input, sizeof(input), ShapeOf({3})));
+  EXPECT_OK(method.value()->Execute());
+  const auto* sums = method.value()->output(0).get<Tensor>()->as<float>();
+  EXPECT(sums[0] == 2 && sums[1] == 4 && sums[2] == 6);
+}
+
+XIR_TEST(results_of_a_pair_are_used) {
+  const auto pool = [](bool use_values, bool use_positions, bool read_values) {
+    GraphMaker g;
+    const std::vector<uint32_t> large{1, 4, 4, 2}, small{1, 2, 2, 2};
+    graph::XNNArgMaxPooling2dT node;
+    node.pooling_height = node.pooling_width = 2;
+    node.input_id = g.Input(Type::FP32, large);
+    node.output_value_id = use_values ? g.Output(Type::FP32, small) : g.Internal(Type::FP32, small);
+    node.output_index_id =
+        use_positions ? g.Output(Type::Int32, small) : g.Internal(Type::Int32, small);
+    g.Node(XNodeUnion::XNNArgMaxPooling2d, node);
+    graph::XNNNode1x1T abs;
+    abs.input_id = read_values ? node.output_value_id : node.input_id;
+    abs.output_id = g.Internal(Type::FP32, read_values ? small : large);
+    g.Node(XNodeUnion::XNNAbs, abs);
+    abs.input_id = node.input_id;
+    abs.output_id = g.Output(Type::FP32, large);
+    g.Node(XNodeUnion::XNNAbs, abs);
+    return Run(g);
+  };
+  EXPECT_OK(pool(true, true, false));
+  EXPECT_ERROR(pool(false, true, false), "node 0 (XNNArgMaxPooling2d): nothing uses result 1");
+  EXPECT_ERROR(pool(true, false, false), "nothing uses result 2");
+  // What reads it is not used either.
+  EXPECT_ERROR(pool(false, true, true), "nothing uses result 1");
+}
+
 }  // namespace xir::testing

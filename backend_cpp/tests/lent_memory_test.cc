@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/memory_limit.h"
-#include "golden.h"
+#include "graphs.h"
 #include "testing.h"
 
 namespace xir::testing {
@@ -282,6 +282,50 @@ XIR_TEST(writes_reach_inputs_at_the_end_of_a_page) {
   EXPECT_OK(method.value()->Execute());
   EXPECT(input[0] == 0);
   munmap(pages, page);
+}
+
+// A result may be an input, in memory that is smaller than the bound. The delegate gives that
+// result its shape before it finds the memory too small, and the copy of the input is no larger.
+XIR_TEST(failed_results_write_no_more_than_was_lent) {
+  GraphMaker g;
+  graph::XNNNode1x1T node;
+  node.input_id = g.Input(graph::XNNDatatype::FP32, {8});
+  node.output_id = g.Output(graph::XNNDatatype::FP32, {8});
+  g.Node(graph::XNodeUnion::XNNAbs, node);
+  const auto program = program::UnPackProgram(g.Program().data());
+  program->execution_plan[0]->inputs = {0, 1};
+  flatbuffers::FlatBufferBuilder builder;
+  program::FinishProgramBuffer(builder, program::CreateProgram(builder, program.get()));
+  auto method =
+      LoadForward(Blob(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()));
+  if (!method.ok()) return Report(__FILE__, __LINE__, std::move(method).status().message());
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* small = reinterpret_cast<float*>(static_cast<uint8_t*>(pages) + page) - 2;
+  small[0] = 5;
+  const std::vector<float> large(8, -1.0f);
+  Shape shape;
+  shape.rank = 1;
+  shape[0] = 8;
+  EXPECT_OK(method.value()->SetInput(0, const_cast<float*>(large.data()), 32, shape));
+  shape[0] = 2;
+  EXPECT_OK(method.value()->SetInput(1, small, 8, shape));
+  EXPECT_ERROR(method.value()->Execute(), "has no memory for shape [8]");
+  EXPECT(small[0] == 5);
+  munmap(pages, page);
+}
+
+// An input that is returned and has no memory in the program is kept in some of its own.
+XIR_TEST(returned_inputs_say_how_much_memory_they_have) {
+  const Blob file = Moving([](ExecutionPlanT* p) {
+    p->values[0] = TensorValue({kSize}, kNowhere);
+    p->outputs = {0};
+  });
+  auto method = LoadForward(file);
+  if (!method.ok()) return Report(__FILE__, __LINE__, std::move(method).status().message());
+  EXPECT_OK(RunOn(method.value().get(), 1));
+  const Tensor& output = *method.value()->output(0).get<Tensor>();
+  EXPECT(output.nbytes() == kSize * sizeof(float) && output.capacity >= output.nbytes());
 }
 
 XIR_TEST(arenas_are_committed_when_touched) {

@@ -4,7 +4,7 @@
 
 #include "xir/library.h"
 
-#include "golden.h"
+#include "graphs.h"
 #include "testing.h"
 
 namespace xir::testing {
@@ -94,6 +94,14 @@ XIR_TEST(tensors_refused) {
       [](ExecutionPlanT* p) {
         TensorT* tensor = Planned(p);
         tensor->sizes.assign(4, INT32_MAX);
+      },
+      "overflows");
+  // Also where there is nothing: strides are products of some sizes.
+  ExpectPlanRefused(
+      [](ExecutionPlanT* p) {
+        TensorT* tensor = Planned(p);
+        tensor->sizes.assign(4, INT32_MAX);
+        tensor->sizes[0] = 0;
       },
       "overflows");
   ExpectPlanRefused(
@@ -242,6 +250,197 @@ XIR_TEST(results_are_no_operands) {
                                                call->args[6] = call->args[5];
                                            })),
                "a result is another argument as well");
+}
+
+namespace {
+
+using program::ScalarType;
+using Type = graph::XNNDatatype;
+
+// A program whose delegate computes the absolute value of a vector, changed; value 0 is its input,
+// value 1 its result. `more` adds to the graph.
+Blob Absolute(
+    const std::function<void(ProgramT*)>& edit,
+    const std::function<void(GraphMaker*)>& more = [](GraphMaker*) {}) {
+  GraphMaker g;
+  graph::XNNNode1x1T node;
+  node.input_id = g.Input(Type::FP32, {4});
+  node.output_id = g.Output(Type::FP32, {4});
+  g.Node(graph::XNodeUnion::XNNAbs, node);
+  more(&g);
+  const auto program = program::UnPackProgram(g.Program().data());
+  edit(program.get());
+  flatbuffers::FlatBufferBuilder builder;
+  program::FinishProgramBuffer(builder, program::CreateProgram(builder, program.get()));
+  return Blob(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+}
+
+void ExpectAbsoluteRefused(const std::function<void(ExecutionPlanT*)>& edit, const char* text) {
+  EXPECT_ERROR(LoadForward(Absolute([&](ProgramT* p) { edit(p->execution_plan[0].get()); })), text);
+}
+
+TensorT* TensorAt(ExecutionPlanT* plan, size_t index) {
+  return plan->values[index]->val.AsTensor();
+}
+
+template <typename T>
+void AddInstruction(ExecutionPlanT* plan, T content) {
+  auto instruction = std::make_unique<program::InstructionT>();
+  instruction->instr_args.Set(std::move(content));
+  plan->chains[0]->instructions.push_back(std::move(instruction));
+}
+
+template <typename T>
+int32_t AddValue(ExecutionPlanT* plan, T content) {
+  auto value = std::make_unique<program::EValueT>();
+  value->val.Set(std::move(content));
+  plan->values.push_back(std::move(value));
+  return static_cast<int32_t>(plan->values.size()) - 1;
+}
+
+void AddMove(ExecutionPlanT* plan, int32_t from, int32_t to) {
+  program::MoveCallT move;
+  move.move_from = from;
+  move.move_to = to;
+  AddInstruction(plan, move);
+}
+
+}  // namespace
+
+XIR_TEST(delegates_refused) {
+  EXPECT_OK(LoadForward(Absolute([](ProgramT*) {})));
+  EXPECT_OK(LoadForward(
+      Absolute([](ProgramT* p) { p->execution_plan[0]->delegates[0]->id = "XirXnnpackBackend"; })));
+  ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->delegates[0]->id.clear(); }, "no id or no data");
+  ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->delegates[0]->processed.reset(); },
+                        "no id or no data");
+  ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->name.clear(); }, "a method has no name");
+  EXPECT_ERROR(LoadForward(Absolute([](ProgramT* p) { p->backend_delegate_data.clear(); })),
+               "its data is missing");
+  EXPECT_ERROR(
+      LoadForward(Absolute([](ProgramT* p) { p->backend_delegate_data[0]->data.clear(); })),
+      "its data is missing");
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        p->chains[0]->instructions[0]->instr_args.AsDelegateCall()->args.clear();
+      },
+      "it has no arguments");
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        TensorAt(p, 0)->sizes = {2, 2};
+        TensorAt(p, 0)->dim_order = {0, 1};
+      },
+      "argument 0 has another shape in the graph");
+}
+
+XIR_TEST(tensors_in_other_places_refused) {
+  const auto extra = [](const std::function<void(program::ExtraTensorInfoT*)>& edit,
+                        const char* text) {
+    ExpectAbsoluteRefused(
+        [&](ExecutionPlanT* p) {
+          TensorAt(p, 0)->extra_tensor_info = std::make_unique<program::ExtraTensorInfoT>();
+          edit(TensorAt(p, 0)->extra_tensor_info.get());
+        },
+        text);
+  };
+  using Info = program::ExtraTensorInfoT;
+  extra([](Info* i) { i->location = program::TensorDataLocation::External; }, "has no name");
+  extra([](Info* i) { i->device_type = program::DeviceType::CUDA; }, "another device");
+  extra([](Info* i) { i->mutable_data_segments_idx = 1; }, "a second mutable data segment");
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        // 3 · 2^62 bytes
+        TensorAt(p, 0)->scalar_type = ScalarType::Byte;
+        TensorAt(p, 0)->sizes = {INT32_MAX, INT32_MAX, 3};
+        TensorAt(p, 0)->dim_order = {0, 1, 2};
+      },
+      "overflows");
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        // What a tensor of an arena begins with is copied: more than the file is large.
+        p->non_const_buffer_sizes[1] = 1 << 28;
+        TensorAt(p, 1)->sizes = {1 << 26};
+        TensorAt(p, 1)->data_buffer_idx = 1;
+      },
+      "so much of the file is shared");
+  ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->values.clear(); }, "value 0 does not exist");
+}
+
+XIR_TEST(arenas_elsewhere_refused) {
+  ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->non_const_buffer_sizes.assign(4, INT64_MAX); },
+                        "the limit is");
+  const auto on = [](program::DeviceType type) {
+    return Absolute([=](ProgramT* p) {
+      auto device = std::make_unique<program::NonConstBufferDeviceT>();
+      device->device_type = type;
+      p->execution_plan[0]->non_const_buffer_device.push_back(std::move(device));
+    });
+  };
+  EXPECT_OK(LoadForward(on(program::DeviceType::CPU)));
+  EXPECT_ERROR(LoadForward(on(program::DeviceType::CUDA)), "an arena is on another device");
+}
+
+XIR_TEST(moves_and_frees_of_other_values) {
+  EXPECT_OK(LoadForward(Absolute([](ProgramT* p) {
+    ExecutionPlanT* plan = p->execution_plan[0].get();
+    const int32_t nothing = AddValue(plan, program::NullT());
+    AddMove(plan, nothing, AddValue(plan, program::NullT()));
+    const int32_t flag = AddValue(plan, program::BoolT());
+    AddMove(plan, flag, AddValue(plan, program::BoolT()));
+    // A result that has no memory until the caller gives it some.
+    TensorT result = *TensorAt(plan, 0);
+    const int32_t given = AddValue(plan, std::move(result));
+    plan->outputs.push_back(given);
+    AddMove(plan, 1, given);
+  })));
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        program::FreeCallT free;
+        free.value_index = 99;
+        AddInstruction(p, free);
+      },
+      "it frees a value that does not exist");
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) { p->operators.push_back(std::make_unique<program::OperatorT>()); },
+      "operator 0 has no name");
+}
+
+// Dtypes that hold what a graph reads and writes, and those that do not.
+XIR_TEST(arguments_of_delegates_hold_their_datatypes) {
+  const auto load = [](Type datatype, ScalarType dtype) {
+    return LoadForward(
+        Absolute([&](ProgramT* p) { TensorAt(p->execution_plan[0].get(), 2)->scalar_type = dtype; },
+                 [&](GraphMaker* g) { g->Input(datatype, {4}); }));
+  };
+  EXPECT_OK(load(Type::QInt8, ScalarType::Char));
+  EXPECT_OK(load(Type::QInt8, ScalarType::QInt8));
+  EXPECT_OK(load(Type::QUInt8, ScalarType::Byte));
+  EXPECT_OK(load(Type::QUInt8, ScalarType::QUInt8));
+  EXPECT_OK(load(Type::Int32, ScalarType::Int));
+  EXPECT_OK(load(Type::QInt32, ScalarType::Int));
+  EXPECT_OK(load(Type::QInt32, ScalarType::QInt32));
+  for (const Type type : {Type::QInt8, Type::QUInt8, Type::Int32, Type::QInt32}) {
+    EXPECT_ERROR(load(type, ScalarType::Float), "is a float32 tensor, but the graph has it as");
+  }
+  EXPECT_ERROR(load(Type::Int32, ScalarType::Long), "but the graph has it as Int32");
+
+  const auto positions = [](ScalarType dtype) {
+    GraphMaker g;
+    graph::XNNArgMaxPooling2dT pool;
+    pool.pooling_height = pool.pooling_width = 2;
+    pool.input_id = g.Input(Type::FP32, {1, 2, 2, 1});
+    pool.output_value_id = g.Output(Type::FP32, {1, 1, 1, 1});
+    pool.output_index_id = g.Output(Type::Int32, {1, 1, 1, 1});
+    g.Node(graph::XNodeUnion::XNNArgMaxPooling2d, pool);
+    const auto program = program::UnPackProgram(g.Program().data());
+    TensorAt(program->execution_plan[0].get(), 2)->scalar_type = dtype;
+    flatbuffers::FlatBufferBuilder builder;
+    program::FinishProgramBuffer(builder, program::CreateProgram(builder, program.get()));
+    return LoadForward(
+        Blob(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()));
+  };
+  EXPECT_OK(positions(ScalarType::Long));
+  EXPECT_ERROR(positions(ScalarType::Float), "but the graph has it as Int32");
 }
 
 }  // namespace xir::testing

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "data_generated.h"
 #include "graphs.h"
 #include "testing.h"
 #include "xir/program.h"
+#include "xir/source.h"
 
 namespace xir::testing {
 namespace {
@@ -31,6 +33,9 @@ struct Plan {
 };
 
 struct Parts {
+  // Of methods beside "forward", which have nothing but these.
+  std::vector<Offset<flatbuffers::String>> more_methods;
+  Offset<flatbuffers::Vector<int64_t>> arenas;
   std::vector<Offset<program::NamedData>> named_data;
   std::vector<Offset<program::BackendDelegateInlineData>> delegate_data;
 };
@@ -49,7 +54,8 @@ Blob Write(const Build& build) {
   const auto values = b.CreateVector(plan.values);
   const auto operators = b.CreateVector(plan.operators);
   const auto delegates = b.CreateVector(plan.delegates);
-  const auto sizes = b.CreateVector(std::vector<int64_t>{0, 64});
+  const auto sizes =
+      parts.arenas.IsNull() ? b.CreateVector(std::vector<int64_t>{0, 64}) : parts.arenas;
   program::ExecutionPlanBuilder method(b);
   method.add_name(name);
   method.add_values(values);
@@ -57,7 +63,14 @@ Blob Write(const Build& build) {
   method.add_operators(operators);
   method.add_delegates(delegates);
   method.add_non_const_buffer_sizes(sizes);
-  const auto plans = b.CreateVector(std::vector{method.Finish()});
+  std::vector methods{method.Finish()};
+  for (const auto& each : parts.more_methods) {
+    program::ExecutionPlanBuilder more(b);
+    more.add_name(each);
+    more.add_non_const_buffer_sizes(sizes);
+    methods.push_back(more.Finish());
+  }
+  const auto plans = b.CreateVector(methods);
   const auto named = b.CreateVector(parts.named_data);
   const auto data = b.CreateVector(parts.delegate_data);
   const auto segments = b.CreateVector(std::vector{program::CreateDataSegment(b)});
@@ -116,6 +129,33 @@ void AddInstructions(FlatBufferBuilder* b, Plan* plan, program::InstructionArgum
 
 }  // namespace
 
+// Writers align a list's elements, and an empty one has none.
+XIR_TEST(empty_lists_lie_anywhere) {
+  const auto empty = [](FlatBufferBuilder* b) {
+    b->StartVector(0, sizeof(uint32_t));
+    return b->EndVector(0);
+  };
+  const Blob file = Write([&](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    // Each is four bytes, so one of two lies where no int64 and no double could.
+    const flatbuffers::uoffset_t lists[] = {empty(b), empty(b)};
+    for (const flatbuffers::uoffset_t list : lists) {
+      const auto ints = program::CreateIntList(*b, Offset<flatbuffers::Vector<int64_t>>(list));
+      const auto reals = program::CreateDoubleList(*b, Offset<flatbuffers::Vector<double>>(list));
+      plan->values.push_back(
+          program::CreateEValue(*b, program::KernelTypes::IntList, ints.Union()));
+      plan->values.push_back(
+          program::CreateEValue(*b, program::KernelTypes::DoubleList, reals.Union()));
+    }
+  });
+  size_t misaligned = 0;
+  for (const auto* value : *program::GetProgram(file.data())->execution_plan()->Get(0)->values()) {
+    const auto* list = value->val_as_IntList();
+    if (list != nullptr) misaligned += reinterpret_cast<uintptr_t>(list->items()->Data()) % 8 != 0;
+  }
+  EXPECT(misaligned == 1);
+  EXPECT_OK(LoadForward(file));
+}
+
 XIR_TEST(lists_are_not_shared_without_end) {
   using program::KernelTypes;
   ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
@@ -138,6 +178,23 @@ XIR_TEST(lists_are_not_shared_without_end) {
     AddValues(b, plan, KernelTypes::String,
               program::CreateString(*b, b->CreateString(std::string(kMany, 'x'))).Union());
   });
+}
+
+// Whoever compared each name with those before it would take the square of the file's size.
+XIR_TEST(many_missing_kernels_are_named_in_little_time) {
+  constexpr size_t kNames = 9'000;
+  const Blob file = Write([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    for (uint32_t i = 0; i < kNames; ++i) {
+      const auto name = b->CreateString("none::" + std::to_string(100'000 + i));
+      plan->operators.push_back(program::CreateOperator(*b, name));
+      plan->instructions.push_back(
+          program::CreateInstruction(*b, program::InstructionArguments::KernelCall,
+                                     program::CreateKernelCall(*b, static_cast<int>(i)).Union()));
+    }
+  });
+  const double start = ProcessorSeconds();
+  EXPECT_ERROR(LoadForward(file), "'none::108999'; compile the model");
+  EXPECT(ProcessorSeconds() - start < 1);
 }
 
 XIR_TEST(calls_are_not_shared_without_end) {
@@ -219,6 +276,131 @@ XIR_TEST(keys_are_not_shared_without_end) {
         program::CreateBackendDelegateDataReference(*b, program::DataLocation::Inline, /*index=*/0);
     plan->delegates.push_back(program::CreateBackendDelegate(*b, id, where));
   });
+}
+
+XIR_TEST(names_are_not_nested_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan*, Parts* parts) {
+    for (const auto& key : NestedStrings(b, 3000)) {
+      parts->named_data.push_back(program::CreateNamedData(*b, key, /*segment_index=*/0));
+    }
+  });
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan*, Parts* parts) {
+    parts->more_methods = NestedStrings(b, 3000);
+  });
+}
+
+XIR_TEST(arenas_are_not_shared_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan*, Parts* parts) {
+    parts->arenas = Long<int64_t>(b, 0);
+    for (int i = 0; i < 30; ++i) parts->more_methods.push_back(b->CreateString(std::to_string(i)));
+  });
+}
+
+XIR_TEST(lists_of_arenas_are_aligned) {
+  size_t refused = 0;
+  for (const bool shifted : {false, true}) {
+    const Blob file = Write([&](FlatBufferBuilder* b, Plan*, Parts* parts) {
+      // Something to align the file by.
+      b->CreateVector(std::vector<int64_t>{0});
+      if (shifted) b->CreateVector(std::vector<uint32_t>());
+      b->StartVector(2, sizeof(uint32_t));
+      b->PushElement(uint32_t{0});
+      b->PushElement(uint32_t{0});
+      parts->arenas = b->EndVector(1);
+    });
+    const Status status = ToStatus(LoadForward(file));
+    refused += FailsWith(status, "a list is not aligned in the file") ? 1 : 0;
+  }
+  EXPECT(refused == 1);
+}
+
+XIR_TEST(overloads_are_not_shared_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    const auto name = b->CreateString("aten::add");
+    plan->operators.push_back(
+        program::CreateOperator(*b, name, b->CreateString(std::string(kMany, 'x'))));
+    AddInstructions(b, plan, program::InstructionArguments::KernelCall,
+                    program::CreateKernelCall(*b, 0).Union());
+  });
+}
+
+XIR_TEST(names_of_external_data_are_not_shared_without_end) {
+  const std::string name(kMany, 'x');
+  const Blob file = Write([&](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    const auto extra = program::CreateExtraTensorInfo(*b, 0, b->CreateString(name),
+                                                      program::TensorDataLocation::External);
+    program::TensorBuilder tensor(*b);
+    tensor.add_scalar_type(program::ScalarType::Float);
+    tensor.add_extra_tensor_info(extra);
+    AddValues(b, plan, program::KernelTypes::Tensor, tensor.Finish().Union());
+  });
+  FlatBufferBuilder b;
+  // A tensor without dimensions, as those of the program are.
+  const auto layout = data::CreateTensorLayout(b, /*scalar_type=*/6);
+  const auto entry = data::CreateNamedData(b, b.CreateString(name), 0, layout);
+  const auto segments = b.CreateVector(std::vector{data::CreateDataSegment(b, 0, 4)});
+  data::FinishFlatTensorBuffer(
+      b, data::CreateFlatTensor(b, /*version=*/0, segments, b.CreateVector(std::vector{entry})));
+  LoadOptions options;
+  const Blob data = WriteDataFile(b, Blob(4));
+  options.data = {Source::Copied(data)};
+  EXPECT_ERROR(Program::FromBytes(file, options), kShared);
+}
+
+namespace {
+
+// A graph of many constants of the same bytes, whose scales are the same ones as well.
+Blob SharedScales(bool in_buffer) {
+  constexpr uint32_t kChannels = 20'000, kValues = 2'000;
+  FlatBufferBuilder b;
+  const auto scale = b.CreateVector(std::vector<float>(in_buffer ? 1 : kChannels, 1));
+  const auto quantisation =
+      in_buffer ? graph::CreatePerChannelQuant(b, 0, 0, /*scale_buffer_idx=*/2, kChannels)
+                : graph::CreatePerChannelQuant(b, scale, 0, 0, kChannels);
+  const auto dims = b.CreateVector(std::vector<uint32_t>{kChannels, 1});
+  std::vector<Offset<graph::XValue>> values;
+  for (uint32_t id = 0; id < kValues; ++id) {
+    graph::XNNTensorValueBuilder tensor(b);
+    tensor.add_datatype(graph::XNNDatatype::QCInt8);
+    tensor.add_num_dims(2);
+    tensor.add_dims(dims);
+    tensor.add_constant_buffer_idx(1);
+    tensor.add_external_id(UINT32_MAX);
+    tensor.add_id_out(id);
+    const auto value = graph::CreateXNNQuantizedTensorValue(
+        b, tensor.Finish(), graph::XNNQuantParams::PerChannelQuant, quantisation.Union());
+    values.push_back(
+        graph::CreateXValue(b, graph::XValueUnion::XNNQuantizedTensorValue, value.Union()));
+  }
+  b.ForceVectorAlignment(4 * kChannels, 1, 16);
+  const auto bytes = b.CreateVector(Blob(4 * kChannels));
+  const auto buffer = graph::CreateBuffer(b, bytes);
+  const auto buffers = b.CreateVector(std::vector{buffer, buffer, buffer});
+  const auto nodes = b.CreateVector(std::vector<Offset<graph::XNode>>());
+  const auto all = b.CreateVector(values);
+  graph::XNNGraphBuilder graph(b);
+  graph.add_xvalues(all);
+  graph.add_xnodes(nodes);
+  graph.add_constant_buffer(buffers);
+  graph::FinishXNNGraphBuffer(b, graph.Finish());
+  return Blob(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
+}
+
+}  // namespace
+
+XIR_TEST(scales_are_not_shared_without_end) {
+  for (const bool in_buffer : {false, true}) {
+    ExpectQuickRefusal([&](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+      const Blob graph = SharedScales(in_buffer);
+      b->ForceVectorAlignment(graph.size(), 1, 16);
+      parts->delegate_data.push_back(
+          program::CreateBackendDelegateInlineData(*b, b->CreateVector(graph)));
+      const auto id = b->CreateString("XnnpackBackend");
+      const auto where = program::CreateBackendDelegateDataReference(
+          *b, program::DataLocation::Inline, /*index=*/0);
+      plan->delegates.push_back(program::CreateBackendDelegate(*b, id, where));
+    });
+  }
 }
 
 }  // namespace xir::testing

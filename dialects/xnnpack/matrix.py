@@ -60,7 +60,9 @@ class FullyConnectedOp(WeightedOp):
         (bf16, bf16, bf16),
         (bf16, bf16, f32, bf16),
     )
-    FILTER: ClassVar[Filter | None] = Filter(axis=0, row_rank=1, widths=(4, 8), dynamic=("FP32", "FP16"))
+    FILTER: ClassVar[Filter | None] = Filter(
+        axis=0, row_rank=1, widths=(4, 8), dynamic=("FP32", "FP16"), whole_bytes=True
+    )
 
     traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=boxes.of_fully_connected))
 

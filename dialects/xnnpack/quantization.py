@@ -163,19 +163,19 @@ def verify_weighted(
 ) -> None:
     """Check the element types of a convolution or fully connected node, whose weight is such a `filter`."""
     assert filter is not None
-    axis, row_rank, widths = filter.axis, filter.row_rank, filter.widths
     activation, kernel = element_of(value), element_of(weight)
     if isinstance(activation, DynamicType):
-        verify_filter(kernel, weight, axis, widths)
+        verify_filter(kernel, weight, filter)
         expect_by_channel(kernel, "an input quantised at run time")
-        if activation.row_rank.data != row_rank:
+        given = activation.row_rank.data
+        if given != filter.row_rank:
             raise VerifyException(
-                f"the input is quantised over {activation.row_rank.data} dimensions, the node reads rows of {row_rank}"
+                f"the input is quantised over {given} dimensions, the node reads rows of {filter.row_rank}"
             )
         expect_float_sum(bias, output)
         return
     if not isinstance(activation, UniformType):
-        verify_filter(kernel, weight, axis, widths)
+        verify_filter(kernel, weight, filter)
         expect_by_channel(kernel, "a floating-point input")
         if isinstance(kernel, UniformType) and kernel.is_blockwise:
             raise VerifyException("a filter quantised by block wants an input quantised at run time")
@@ -192,7 +192,7 @@ def verify_weighted(
         quantised_by_tensor(weight, "filter")
         expect_same_storage(source, kernel)
     else:
-        verify_filter(kernel, weight, axis, widths)
+        verify_filter(kernel, weight, filter)
         if kernel.is_blockwise:
             raise VerifyException("a filter quantised by block wants an input quantised at run time")
         if kernel.storage == i4:
@@ -222,15 +222,16 @@ def expect_float_sum(bias: SSAValue | None, output: SSAValue) -> None:
         raise VerifyException(f"the result of an input that is not quantised by tensor is {element_of(output)}")
 
 
-def verify_filter(kernel: Attribute, weight: SSAValue, axis: int, widths: tuple[int, ...]) -> None:
+def verify_filter(kernel: Attribute, weight: SSAValue, filter: Filter) -> None:
     """Check a filter of signed integers, symmetric, its scales along the output channels."""
+    axis, widths = filter.axis, filter.widths
     if not isinstance(kernel, UniformType) or not kernel.is_signed or kernel.storage.width.data not in widths:
         raise VerifyException(f"the filter must be quantised in {' or '.join(map(str, widths))} bits, it is {kernel}")
     expect_normal(kernel)
     if kernel.zero_point_array().any():
         raise VerifyException("the filter's zero points must be 0")
     assert isinstance(weight.type, TensorType)
-    if kernel.storage == i4 and weight.type.get_shape()[-1] % 2:
+    if filter.whole_bytes and kernel.storage == i4 and weight.type.get_shape()[-1] % 2:
         raise VerifyException("a filter in 4 bits wants an even number of input channels, XNNPACK miscounts rows else")
     if kernel.is_per_axis and kernel.axis != axis:
         raise VerifyException(f"the filter's scales are along dimension {kernel.axis}, its output channels are {axis}")

@@ -45,12 +45,16 @@ class Filter:
 
     `axis` is its dimension of output channels, along which scales are; `widths` the bits that signed integers may have.
     Of an input quantised at run time the last `row_rank` dimensions have one scale, and the result is one of `dynamic`.
+    With `whole_bytes` rows in 4 bits have an even number of elements: XNNPACK rounds the input channels up to bytes and
+    divides the input by them to count rows (src/operators/fully-connected-nc.c, src/subgraph/fully-connected.c), so it
+    would leave the last rows out.
     """
 
     axis: int
     row_rank: int
     widths: tuple[int, ...]
     dynamic: tuple[str, ...]
+    whole_bytes: bool = False
 
     def forms(self) -> Iterator[Form]:
         """Input, filter, bias and result, where one of them is quantised."""

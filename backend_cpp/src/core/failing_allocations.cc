@@ -11,6 +11,8 @@ thread_local uint64_t g_until_failure = kNoFailure;
 
 void FailAllocationAfter(uint64_t count) { g_until_failure = count; }
 
+bool FailureIsPending() { return g_until_failure != kNoFailure; }
+
 bool AllocationFails() {
   if (g_until_failure == kNoFailure) return false;
   if (g_until_failure > 0) {

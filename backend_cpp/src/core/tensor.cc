@@ -6,9 +6,13 @@
 
 namespace xir {
 
+// INT64_MAX where it is larger than that, which no tensor of a program is.
 int64_t Shape::numel() const {
   int64_t count = 1;
-  for (size_t i = 0; i < rank; ++i) count *= dims[i];
+  for (size_t i = 0; i < rank; ++i) {
+    if (dims[i] == 0) return 0;
+    if (__builtin_mul_overflow(count, dims[i], &count)) count = INT64_MAX;
+  }
   return count;
 }
 

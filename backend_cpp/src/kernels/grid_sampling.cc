@@ -126,6 +126,7 @@ Status GridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolat
   const int64_t points = grid.shape[1] * grid.shape[2];
   XIR_RETURN_IF_ERROR(
       ResizeResult(out, MakeShape({input.shape[0], channels, grid.shape[1], grid.shape[2]})));
+  if (out.numel() == 0) return {};
   return DispatchFloating(out.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
     InputArray<T> in, places;

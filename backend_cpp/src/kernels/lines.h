@@ -20,6 +20,8 @@ struct Lines {
   // Calls visit(offset of the line's first element, number of the line).
   template <typename Visit>
   void ForEach(const Visit& visit) const {
+    // Others may be many where there are none of these.
+    if (inner == 0) return;
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t n = 0; n < inner; ++n) visit(o * size * inner + n, o * inner + n);
     }

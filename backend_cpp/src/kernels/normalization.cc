@@ -15,6 +15,7 @@ Status Softmax(const Tensor& self, int64_t dim, bool half_to_float, Tensor& out)
   }
   XIR_ASSIGN_OR_RETURN(const size_t index, WrapDim(dim, self.rank()));
   XIR_RETURN_IF_ERROR(ResizeResult(out, self.shape));
+  if (out.numel() == 0) return {};
   const Lines lines(self.shape, index);
   return DispatchFloating(self.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);

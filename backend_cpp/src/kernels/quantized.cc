@@ -318,7 +318,8 @@ Status ChooseParameters(const Tensor& input, int64_t min, int64_t max, double ep
   } else {
     step = std::max((extent.max - extent.min) / steps, static_cast<float>(eps));
     const float shift = std::nearbyint(extent.min / step);
-    zero = std::clamp(min - Convert<int64_t>(std::clamp(shift, -0x1p40f, 0x1p40f)), min, max);
+    // An infinite extent makes a NaN of the shift, which becomes the least integer.
+    zero = std::clamp(Minus(min, Convert<int64_t>(std::clamp(shift, -0x1p40f, 0x1p40f))), min, max);
   }
   StoreAll(&step, Compute::kFloat, scale);
   StoreAll(&zero, Compute::kInt, zero_point);

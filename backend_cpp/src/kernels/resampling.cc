@@ -82,6 +82,7 @@ Status FindNeighbours(const Axis& axis, bool align_corners, Scratch<Neighbours<T
 }
 
 Status Bilinear(const Tensor& input, const Resize& resize, bool align_corners, const Tensor& out) {
+  if (out.numel() == 0) return {};
   return DispatchFloating(input.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
     InputArray<T> in;
@@ -122,6 +123,7 @@ Status FindNearest(const Axis& axis, Scratch<int64_t>* table) {
 }
 
 Status Nearest(const Tensor& input, const Resize& resize, const Tensor& out) {
+  if (out.numel() == 0) return {};
   return DispatchFloating(input.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
     InputArray<T> in;

@@ -80,6 +80,7 @@ Status Order(const Tensor& self, size_t dim, int64_t count, bool descending, Ten
   if (shape.rank > 0) shape[dim] = count;
   XIR_RETURN_IF_ERROR(ResizeResult(values, shape));
   XIR_RETURN_IF_ERROR(ResizeResult(indices, shape));
+  if (values.numel() == 0) return {};
   const Lines to(shape, dim);
   return DispatchNumeric(self.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);

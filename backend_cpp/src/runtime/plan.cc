@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "kernels/registry.h"
@@ -31,9 +32,18 @@ uint64_t StateBytes(const LoadedProgram& program) {
   return (uint64_t{1} << 20) + 4 * bytes;
 }
 
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+// Names in the order in which they came, each once.
+class NameList {
+ public:
+  void Add(std::string name) {
+    if (known_.insert(name).second) names_.push_back(std::move(name));
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_set<std::string> known_;
+};
 
 const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* InstructionsOf(
     const program::ExecutionPlan& plan) {
@@ -78,11 +88,13 @@ class Binder {
 
   // Fails if some operator had no kernel, and names them all.
   Status CheckMissing() const {
-    if (missing_.empty()) return {};
+    if (missing_.names().empty()) return {};
     std::string names;
-    for (const std::string& name : missing_) names += (names.empty() ? "'" : ", '") + name + "'";
+    for (const std::string& name : missing_.names())
+      names += (names.empty() ? "'" : ", '") + name + "'";
     return Fail(Code::kUnsupported, "there is no kernel for ", names,
-                "; compile the model so that XNNPACK takes ", missing_.size() == 1 ? "it" : "them",
+                "; compile the model so that XNNPACK takes ",
+                missing_.names().size() == 1 ? "it" : "them",
                 ", or run it from Python, which has torch's kernels");
   }
 
@@ -96,7 +108,7 @@ class Binder {
     const std::optional<RegisteredKernel> kernel = FindKernel(call.name);
     if (!kernel.has_value()) {
       if (options_.fallback) call.kernel = options_.fallback(call.name);
-      if (!call.kernel && !Contains(missing_, call.name)) missing_.push_back(call.name);
+      if (!call.kernel) missing_.Add(call.name);
       return MethodPlan::Instruction(std::move(call));
     }
     const std::string context = "operator '" + call.name + "'";
@@ -171,7 +183,7 @@ class Binder {
   const LoadOptions& options_;
   // Many calls may name one constant, so it is not the file that bounds what they make of it.
   uint64_t state_bytes_left_;
-  std::vector<std::string> missing_;
+  NameList missing_;
 };
 
 ValueInfo InfoOf(const Value& value) {
@@ -233,13 +245,13 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
   }
   const auto* instructions = InstructionsOf(*view.plan);
   if (instructions == nullptr) return metadata;
+  NameList names;
   for (const program::Instruction* instruction : *instructions) {
     const auto* call = instruction->instr_args_as_KernelCall();
     if (call == nullptr) continue;
-    std::string name =
-        OperatorName(*view.plan->operators()->Get(static_cast<uoffset_t>(call->op_index())));
-    if (!Contains(metadata.kernel_names, name)) metadata.kernel_names.push_back(std::move(name));
+    names.Add(OperatorName(*view.plan->operators()->Get(static_cast<uoffset_t>(call->op_index()))));
   }
+  metadata.kernel_names = names.names();
   return metadata;
 }
 

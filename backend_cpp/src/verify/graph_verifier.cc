@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "core/checked.h"
 #include "verify/verify_node.h"
@@ -95,6 +96,7 @@ Status GraphVerifier::Run(WorkBudget* budget) {
       return Bad("no node writes output value ", id);
     }
   }
+  XIR_RETURN_IF_ERROR(VerifyPairs());
   budget_ = nullptr;
   return {};
 }
@@ -166,6 +168,24 @@ Status GraphVerifier::VerifyNode(const graph::XNode& node) {
   return VerifyXnode(node, this);
 }
 
+Status GraphVerifier::VerifyPairs() const {
+  std::unordered_set<uint32_t> used;
+  for (const auto& [id, value] : values_) {
+    if ((value.tensor->flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0) used.insert(id);
+  }
+  const auto& nodes = *view_.graph->xnodes();
+  for (flatbuffers::uoffset_t i = nodes.size(); i-- > 0;) {
+    const NodeOperands ids = OperandsOf(*nodes.Get(i));
+    const bool is_pair = ids.results[1] != XNN_INVALID_VALUE_ID;
+    const bool first = used.count(ids.results[0]) > 0;
+    if (is_pair && !(first && used.count(ids.results[1]) > 0)) {
+      return Bad("nothing uses result ", ids.results[first ? 1 : 0]).In(NodeName(i, *nodes.Get(i)));
+    }
+    if (first) used.insert(ids.operands.begin(), ids.operands.end());
+  }
+  return {};
+}
+
 Status GraphVerifier::VerifyOperands(const NodeRules& rules, const NodeOperands& ids) const {
   Signature given{};
   for (size_t i = 0; i < kMaxNodeOperands; ++i) {
@@ -216,14 +236,18 @@ Status GraphVerifier::VerifyFilter(const NodeRules& rules, const NodeOperands& i
   }
   const auto* filter = quantization(ids.operands[1]);
   if (filter == nullptr) return {};
+  const GraphValue& value = Operand(ids.operands[1]);
+  if (rules.whole_bytes && DatatypeBits(value.datatype) == 4 && value.dims.last() % 2 != 0) {
+    return Fail(Code::kUnsupported, "a filter in 4 bits with an odd number of input channels (",
+                value.dims.last(), "), for which XNNPACK computes too few rows");
+  }
   const auto* channels = filter->quant_params_as_PerChannelQuant();
   if (channels != nullptr && channels->channel_dim() != rules.filter_axis) {
     return Bad("the filter's scales are along dimension ", channels->channel_dim(), ", not ",
                rules.filter_axis);
   }
   const auto* whole = filter->quant_params_as_PerTensorQuant();
-  const bool is_signed = Operand(ids.operands[1]).datatype == xnn_datatype_qint8;
-  if (whole != nullptr && is_signed && whole->zero_point() != 0) {
+  if (whole != nullptr && value.datatype == xnn_datatype_qint8 && whole->zero_point() != 0) {
     return Bad("the filter has the zero point ", whole->zero_point());
   }
   return {};
@@ -275,7 +299,7 @@ Status GraphVerifier::VerifyExternal(const graph::XNNTensorValue& tensor) {
     return Bad("external id ", id, " does not agree with flags ", tensor.flags());
   }
   if (tensor.flags() == 0) return {};
-  if (id >= view_.graph->num_externs() || id >= external_used_.size()) {
+  if (id >= view_.graph->num_externs()) {
     return Bad("external id ", id, " of ", view_.graph->num_externs());
   }
   if (external_used_[id]) return Bad("external id ", id, " is used twice");
@@ -352,7 +376,7 @@ Status GraphVerifier::VerifyQuantization(const graph::XValue& value,
     case XNNQuantParams::PerTokenDynamicQuant: {
       const int32_t row_rank =
           quantized->quant_params_as_PerTokenDynamicQuant()->num_nonbatch_dims();
-      if (!IsRowQuantized(entry.datatype) || entry.constant || entry.tensor->flags() != 0) {
+      if (!IsRowQuantized(entry.datatype) || entry.tensor->flags() != 0) {
         return Bad("only an internal qdint8 value is quantised at run time");
       }
       return row_rank >= 1 && static_cast<uint64_t>(row_rank) <= entry.dims.rank

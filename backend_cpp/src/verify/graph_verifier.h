@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "verify/graph_view.h"
 #include "verify/node_rules.h"
@@ -50,7 +51,7 @@ struct GraphValue {
 class GraphVerifier {
  public:
   GraphVerifier(const GraphView& view, uint64_t max_memory)
-      : view_(view), max_memory_(max_memory) {}
+      : view_(view), max_memory_(max_memory), external_used_(view.graph->num_externs()) {}
 
   // Checks the graph, at its declared shapes.
   Status Run(WorkBudget* budget);
@@ -82,6 +83,9 @@ class GraphVerifier {
                       uint64_t buffer_element_size) const;
   Status VerifyNode(const graph::XNode& node);
   Status VerifyOperands(const NodeRules& rules, const NodeOperands& ids) const;
+  // Checks that each result of a node with two of them is used, up to an output: XNNPACK removes
+  // values that are not (xnn_subgraph_clean_up), and what writes them only where it is all of it.
+  Status VerifyPairs() const;
   Status VerifyFilter(const NodeRules& rules, const NodeOperands& ids) const;
 
   const GraphView& view_;
@@ -90,7 +94,7 @@ class GraphVerifier {
   bool following_ = false;
   uint64_t total_ = 0;  // bytes of all values that are not constants, and of the nodes' scratch
   std::unordered_map<uint32_t, GraphValue> values_;
-  std::array<bool, 4096> external_used_{};
+  std::vector<bool> external_used_;  // by external id
 };
 
 }  // namespace xir

@@ -44,6 +44,7 @@ struct NodeRules {
   BoundsRule bounds;
   int32_t filter_axis;  // operand 1's dimension of output channels, where it is a filter; else -1
   int32_t row_rank;     // of operand 0, where it is quantised at run time
+  bool whole_bytes;     // whether a filter's rows in 4 bits end with a byte
 };
 
 // The rules of a kind of node; null for one that the dialect does not have.

@@ -42,12 +42,6 @@ Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier*
   if (input.dims.rank == 0 || input.dims.last() != inner) {
     return Bad("operand ", input.dims.ToString(), " for a filter of ", inner, " input channels");
   }
-  if (filter.datatype == xnn_datatype_qcint4 && inner % 2 != 0) {
-    // XNNPACK rounds the channels up to whole bytes and divides the input by them to count rows
-    // (fully-connected-nc.c, subgraph/fully-connected.c): it would leave the last rows out.
-    return Fail(Code::kUnsupported, "a filter in 4 bits with an odd number of input channels (",
-                inner, "), for which XNNPACK computes too few rows");
-  }
   XIR_RETURN_IF_ERROR(CheckBias(node.bias_id(), channels, *g));
   XIR_RETURN_IF_ERROR(PackedWeights(1, inner, channels, filter, g));
   Dims dims = input.dims;

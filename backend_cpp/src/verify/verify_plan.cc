@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "core/checked.h"
 #include "xir/tensor.h"
@@ -28,7 +29,9 @@ Status CheckAligned(const flatbuffers::Vector<T>* vector) {
   return IsAligned(vector) ? Status() : Bad("a list is not aligned in the file");
 }
 
-// Sizes, dimension order, element type; `nbytes` is the size at the (largest) shape.
+// Sizes, dimension order, element type; `nbytes` is the size at the (largest) shape. Of an empty
+// tensor the other dimensions' product has to be a number too: strides and numbers of rows are such
+// products.
 Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
   const size_t rank = SizeOf(tensor.sizes());
   if (rank > kMaxRank) return Bad("rank ", rank, " exceeds ", kMaxRank);
@@ -40,10 +43,12 @@ Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
   if (*nbytes == 0) {
     return Bad("element type ", static_cast<int>(tensor.scalar_type()), " is unknown");
   }
+  bool empty = false;
   for (uoffset_t i = 0; i < rank; ++i) {
     const int32_t size = tensor.sizes()->Get(i);
     if (size < 0) return Bad("size ", size, " is negative");
-    if (!CheckedMul(*nbytes, static_cast<uint64_t>(size), nbytes)) {
+    empty = empty || size == 0;
+    if (!CheckedMul(*nbytes, static_cast<uint64_t>(std::max(size, 1)), nbytes)) {
       return Bad("its size in bytes overflows");
     }
     const uint8_t dim = tensor.dim_order()->Get(i);
@@ -51,6 +56,7 @@ Status VerifyTensorShape(const program::Tensor& tensor, uint64_t* nbytes) {
     seen |= 1u << dim;
   }
   if (*nbytes > INT64_MAX) return Bad("its size in bytes overflows");
+  if (empty) *nbytes = 0;
   if (tensor.storage_offset() != 0) return Bad("a storage offset of ", tensor.storage_offset());
   if (tensor.layout() != 0) return Bad("its layout is not strided");
   if (tensor.shape_dynamism() != program::TensorShapeDynamism::Static &&
@@ -239,13 +245,28 @@ Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_
   return {};
 }
 
-bool Contains(const flatbuffers::Vector<int32_t>* indices, int32_t index) {
-  return indices != nullptr && std::find(indices->begin(), indices->end(), index) != indices->end();
-}
+// Which values are inputs and outputs. Moves ask, and there may be as many of them as of those.
+struct Ports {
+  std::vector<bool> inputs, outputs;
+
+  explicit Ports(const ExecutionPlan& plan)
+      : inputs(Mark(plan, plan.inputs())), outputs(Mark(plan, plan.outputs())) {}
+
+ private:
+  static std::vector<bool> Mark(const ExecutionPlan& plan,
+                                const flatbuffers::Vector<int32_t>* indices) {
+    std::vector<bool> marked(SizeOf(plan.values()));
+    for (uoffset_t i = 0; i < SizeOf(indices); ++i) {
+      marked[static_cast<size_t>(indices->Get(i))] = true;
+    }
+    return marked;
+  }
+};
 
 // ExecuTorch makes one tensor of both slots. Here the bytes are copied, as the memory plan has it:
 // a slot's memory may be another's once it was last read, and an input's is lent.
-Status VerifyTensorMove(const ExecutionPlan& plan, int32_t from_index, int32_t to_index) {
+Status VerifyTensorMove(const ExecutionPlan& plan, const Ports& ports, int32_t from_index,
+                        int32_t to_index) {
   const auto tensor = [&](int32_t index) {
     return plan.values()->Get(static_cast<uoffset_t>(index))->val_as_Tensor();
   };
@@ -267,7 +288,8 @@ Status VerifyTensorMove(const ExecutionPlan& plan, int32_t from_index, int32_t t
   if (to.allocation_info() != nullptr) return {};
   if (HasContent(to)) return bad(", which is a constant");
   // A result may be given memory; nothing else is.
-  if (Contains(plan.inputs(), to_index) || !Contains(plan.outputs(), to_index)) {
+  const auto at = static_cast<size_t>(to_index);
+  if (ports.inputs[at] || !ports.outputs[at]) {
     return bad(", which has no memory of its own");
   }
   return {};
@@ -275,7 +297,7 @@ Status VerifyTensorMove(const ExecutionPlan& plan, int32_t from_index, int32_t t
 
 // A move may not change what a slot holds: kernels and delegates were bound to its kind, and to the
 // items of a list.
-Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
+Status VerifyMove(const ExecutionPlan& plan, const Ports& ports, const program::MoveCall& move) {
   const KernelTypes kind = KindAt(plan, move.move_from());
   const auto bad = [&](const char* why) {
     return Bad("it moves value ", move.move_from(), " to ", move.move_to(), why);
@@ -291,16 +313,18 @@ Status VerifyMove(const ExecutionPlan& plan, const program::MoveCall& move) {
     case KernelTypes::Bool:
     case KernelTypes::Double:
       // What was fixed when the model was exported.
-      return Contains(plan.inputs(), move.move_to()) ? bad(", which is an input") : Status();
+      return ports.inputs[static_cast<size_t>(move.move_to())] ? bad(", which is an input")
+                                                               : Status();
     case KernelTypes::Tensor:
-      return VerifyTensorMove(plan, move.move_from(), move.move_to());
+      return VerifyTensorMove(plan, ports, move.move_from(), move.move_to());
     default:
       return bad(", which is no number and no tensor");
   }
 }
 
-Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& instruction,
-                         size_t num_instructions, WorkBudget* budget) {
+Status VerifyInstruction(const ExecutionPlan& plan, const Ports& ports,
+                         const program::Instruction& instruction, size_t num_instructions,
+                         WorkBudget* budget) {
   using program::InstructionArguments;
   if (instruction.instr_args() == nullptr) return Bad("it is empty");
   switch (instruction.instr_args_type()) {
@@ -326,7 +350,7 @@ Status VerifyInstruction(const ExecutionPlan& plan, const program::Instruction& 
       return VerifyIndices(plan, call->args(), budget);
     }
     case InstructionArguments::MoveCall:
-      return VerifyMove(plan, *instruction.instr_args_as_MoveCall());
+      return VerifyMove(plan, ports, *instruction.instr_args_as_MoveCall());
     case InstructionArguments::JumpFalseCall: {
       const auto* jump = instruction.instr_args_as_JumpFalseCall();
       const KernelTypes condition = KindAt(plan, jump->cond_value_index());
@@ -366,10 +390,12 @@ Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const Veri
   }
   if (SizeOf(plan.chains()) > 1) return Fail(Code::kUnsupported, "it has more than one chain");
   if (SizeOf(plan.chains()) == 0) return {};
+  const Ports ports(plan);
   const auto* instructions = plan.chains()->Get(0)->instructions();
   for (uoffset_t i = 0; i < SizeOf(instructions); ++i) {
-    XIR_RETURN_IF_ERROR(VerifyInstruction(plan, *instructions->Get(i), instructions->size(), budget)
-                            .In("instruction " + std::to_string(i)));
+    XIR_RETURN_IF_ERROR(
+        VerifyInstruction(plan, ports, *instructions->Get(i), instructions->size(), budget)
+            .In("instruction " + std::to_string(i)));
   }
   return {};
 }

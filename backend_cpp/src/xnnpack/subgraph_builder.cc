@@ -44,6 +44,7 @@ Status SubgraphBuilder::Build() {
   }
   for (flatbuffers::uoffset_t i = 0; i < view_.graph->xnodes()->size(); ++i) {
     const graph::XNode& node = *view_.graph->xnodes()->Get(i);
+    if (TakeAsAlias(node)) continue;
     const xnn_status status = DefineNode(node, *this);
     if (status == xnn_status_success) continue;
     refused_node_ = i;
@@ -51,6 +52,13 @@ Status SubgraphBuilder::Build() {
                     std::string("define ") + graph::EnumNameXNodeUnion(node.xnode_union_type()));
   }
   return {};
+}
+
+bool SubgraphBuilder::TakeAsAlias(const graph::XNode& node) {
+  const auto* copy = node.xnode_union_as_XNNCopy();
+  if (copy == nullptr || TensorOf(*view_.values.at(copy->output_id()))->flags() != 0) return false;
+  ids_[copy->output_id()] = Id(copy->input_id());
+  return true;
 }
 
 xnn_status SubgraphBuilder::CreateRuntime(xnn_weights_cache_t weights, xnn_workspace_t workspace,

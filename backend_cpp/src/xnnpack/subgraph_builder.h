@@ -40,6 +40,10 @@ class SubgraphBuilder {
 
  private:
   Status DefineValue(const graph::XValue& value);
+  // Whether the node is a copy inside of the graph, whose readers read what it copies. XNNPACK does
+  // that too, but at one of a reader's operands alone (xnn_subgraph_fusion): where both operands
+  // are the copy, the other one would have no memory.
+  bool TakeAsAlias(const graph::XNode& node);
   xnn_status DefineQuantized(const graph::XNNQuantizedTensorValue& value, uint32_t* id);
 
   const GraphView& view_;
