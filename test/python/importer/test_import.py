@@ -266,7 +266,7 @@ def test_opaque_op_names_its_kernel() -> None:
 def test_out_variant_is_none_that_changes_an_operand() -> None:
     """`_native_batch_norm_legit` takes what `.no_stats` takes, and running statistics, which it changes."""
     program = imported(
-        lambda x: torch._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5), (torch.randn(1, 2, 3),)
+        lambda x: torch.ops.aten._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5), (torch.randn(1, 2, 3),)
     )
     (op,) = [op for op in program.walk() if isinstance(op, edge.OpaqueOp)]
     assert op.out_kernel == "aten::_native_batch_norm_legit.no_stats_out"
