@@ -104,15 +104,17 @@ SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SA
 
 FUZZED := $(SANITIZED) -DCMAKE_CXX_COMPILER=clang++ -DXIR_BUILD_RUNNER=ON -DXIR_BUILD_SHARED=OFF
 
-ARM_RUNNER = env XIR_XNNPACK_LIBRARY=build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so \
+ARM_LIBRARY = XIR_XNNPACK_LIBRARY=$(CURDIR)/build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so
+ARM_RUNNER = env $(ARM_LIBRARY) \
     qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner
 ARM_TESTS = test/python/ops test/python/transforms/test_legalizations.py test/python/properties
 
 .PHONY: test-arm
 test-arm: build ## Tests of numbers on an emulated Arm processor; installs what that takes; not part of test
 	scripts/setup_arm.sh $(BIN)/python build/arm-wheel
-	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake
+	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
 	cmake --build build/arm
+	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
 	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' $(ARM_TESTS) $(ARGS)
 
 .PHONY: test-cpp
