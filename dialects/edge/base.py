@@ -276,6 +276,10 @@ def _flatten_tensors(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAV
     for argument in schema.tensors.values():
         value = args.get(argument.name)
         elements: list[Any] = list(value) if argument.type.is_list and value is not None else [value]
+        if mistyped := [e for e in elements if e is not None and not isinstance(e, SSAValue | Operation)]:
+            raise ValueError(
+                f"{schema.qualified_name}: argument '{argument.name}' is {mistyped[0]!r}, expected a tensor"
+            )
         there = [SSAValue.get(e) for e in elements if e is not None]
         if len(there) < len(elements):
             if argument.type.is_list and argument.type.optional_element and value is not None:

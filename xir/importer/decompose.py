@@ -114,7 +114,7 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
 
         return call
 
-    in_python = decomposition_table.get(target)
+    in_python = OWN.get(target, decomposition_table.get(target))
     graph = None
     if in_python is None or not _any_dynamic(inputs):
         graph = _traced(calling(_table().get(target, target)), inputs)

@@ -291,3 +291,14 @@ def embedding_bag(
     return aten._embedding_bag_forward_only(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
     )
+
+
+@decomposes(aten.where.Scalar, aten.where.ScalarSelf, aten.where.ScalarOther)
+def where(condition: torch.Tensor, self: torch.Tensor | float, other: torch.Tensor | float) -> torch.Tensor:
+    """A choice between tensors, a number being one without dimensions."""
+    dtype = torch.result_type(self, other)
+    chosen = (
+        value.to(dtype) if isinstance(value, torch.Tensor) else aten.scalar_tensor(value, dtype=dtype)
+        for value in (self, other)
+    )
+    return aten.where.self(condition, *chosen)

@@ -69,3 +69,8 @@ def test_verifier_survives_anything(name: str) -> None:
             op.verify_()
         except VerifyException:
             continue
+
+
+def test_a_number_is_no_tensor() -> None:
+    with pytest.raises(ValueError, match=r"aten::relu: argument 'self' is 1\.0, expected a tensor"):
+        edge.op("relu").build_from({"self": 1.0})

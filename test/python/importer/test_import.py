@@ -263,10 +263,21 @@ def test_opaque_op_names_its_kernel() -> None:
     assert op.out_kernel == "aten::erfinv.out"
 
 
+def test_choices_between_numbers() -> None:
+    """torch's decomposition keeps the numbers in an operator of its own where sizes are dynamic."""
+
+    def mask(ids: Tensor) -> Tensor:
+        return torch.where((ids != 1)[:, None] & (ids > 0), 0.0, -1e4) + torch.where(ids > 2, ids, 2)
+
+    module = check(mask, torch.arange(7), dynamic_shapes=((({0: Dim("n", max=64)},),)))
+    assert "opaque" not in names(module)
+
+
 def test_out_variant_is_none_that_changes_an_operand() -> None:
     """`_native_batch_norm_legit` takes what `.no_stats` takes, and running statistics, which it changes."""
     program = imported(
-        lambda x: torch.ops.aten._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5), (torch.randn(1, 2, 3),)
+        lambda x: torch.ops.aten._native_batch_norm_legit.no_stats(x, None, None, True, 0.5, 1e-5),
+        (torch.randn(1, 2, 3),),
     )
     (op,) = [op for op in program.walk() if isinstance(op, edge.OpaqueOp)]
     assert op.out_kernel == "aten::_native_batch_norm_legit.no_stats_out"
