@@ -29,7 +29,7 @@ _PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    """Run with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
     try:
         load_installed_plugins()
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
@@ -45,6 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
         )
         return 1
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-aot", sys.stderr)
 
 
 def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None) -> int:

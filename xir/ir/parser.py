@@ -43,13 +43,14 @@ from xdsl.ir import Attribute, AttributeInvT, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import AttrParser, ForwardDeclaredValue, Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRTokenKind, PunctuationSpelling
 
 from xir.ir.constants import dense_elements
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError, note, op_name
+from xir.ir.internal_errors import InternalError
 from xir.ir.lexer import XirLexer
 from xir.ir.location import file_location
 
@@ -66,7 +67,8 @@ def parse_module(ctx: XirContext, text: str, name: str = "<input>", line_offset:
     """Parse a module from MLIR text; ops outside a `module` are put into one.
 
     `name` is the file name in locations and errors, `line_offset` the number of lines before `text` in that file.
-    Constant data in `{-# dialect_resources #-}` goes to `ctx.blobs`. DiagnosticError if the text is no module.
+    Constant data in `{-# dialect_resources #-}` goes to `ctx.blobs`. DiagnosticError if the text is no module;
+    InternalError for a bug of a dialect or the parser.
     The module is not verified: that is `xir.ir.verifier.verify`.
     """
     parser: XirParser | None = None
@@ -81,10 +83,16 @@ def parse_module(ctx: XirContext, text: str, name: str = "<input>", line_offset:
         raise DiagnosticError(file_location(name, line_offset + 1), "the text is nested too deeply") from error
     except (DiagnosticError, MemoryError):
         raise
+    except (VerifyException, ValueError, OverflowError, NotImplementedError) as error:
+        # Constructors of attributes and ops verify what they are given; xDSL's parser leaves out some of the language.
+        raise DiagnosticError(_reached(parser, name, line_offset), _one_line(str(error))) from error
     except Exception as error:
-        # Attribute and op constructors verify what they are given, each with exceptions of its own.
-        where = file_location(name, line_offset + 1) if parser is None else parser.location_at(parser.pos)
-        raise DiagnosticError(where, _one_line(str(error)) or type(error).__name__) from error
+        raise InternalError("the parser", _reached(parser, name, line_offset), error) from error
+
+
+def _reached(parser: XirParser | None, name: str, line_offset: int) -> LocationAttr:
+    """How far the parser came."""
+    return file_location(name, line_offset + 1) if parser is None else parser.location_at(parser.pos)
 
 
 def _locate(span: Span[Any], line_offset: int) -> LocationAttr:

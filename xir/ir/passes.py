@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -23,6 +22,7 @@ from xdsl.utils.exceptions import PassFailedException
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
+from xir.ir.internal_errors import InternalError
 from xir.ir.location import Locatable
 from xir.ir.provenance import drop_origins
 from xir.ir.verifier import verify
@@ -49,7 +49,7 @@ class XirPass(ModulePass):
 
     @abstractmethod
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Transform the module in place. DiagnosticError if the user's program is at fault."""
+        """Transform the module in place. DiagnosticError if the user's program is at fault; any other is a bug."""
 
     def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
         """Mark ops of a module that the pass has not seen yet, so that a backend does not get them; False if it marks
@@ -198,12 +198,13 @@ class PassManager:
         before the pass that delegated it, which then leaves the ops alone that the refused node was made of. Each time
         it is one op more, or an error. What passes said in between is said once.
 
-        DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned.
+        DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned;
+        InternalError if a pass or the verifier raised anything else.
         """
         passes = list(self.passes)
         self.ctx.tracks_origins = any(each.uses_origins for each in passes)
         if self.verify_each:
-            self._timed("verifier", verify, module)
+            self._verify(module)
         checkpoint: _Checkpoint | None = None
         index = 0
         try:
@@ -238,7 +239,7 @@ class PassManager:
             hook(each, module)
         errors_before = self.ctx.diagnostics.error_count
         try:
-            self._timed(each.name, each.apply, self.ctx, module)
+            self._timed(each.name, f"pass '{each.name}'", module, lambda: each.apply(self.ctx, module))
         except PassFailedException as error:
             raise DiagnosticError(module, f"{each.name}: {error}") from error
         if self.ctx.diagnostics.error_count > errors_before:
@@ -250,16 +251,24 @@ class PassManager:
 
     def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
         try:
-            self._timed("verifier", verify, module)
+            self._verify(module)
         except DiagnosticError as error:
             found = error.diagnostic
             notes = (*found.notes, note(found.location, f"the module does not verify after {each.name}"))
             raise DiagnosticError(found.location, found.message, notes) from error
 
-    def _timed(self, name: str, function: Callable[..., None], *arguments: Context | ModuleOp) -> None:
+    def _verify(self, module: ModuleOp) -> None:
+        self._timed("verifier", "the verifier", module, lambda: verify(module))
+
+    def _timed(self, name: str, step: str, module: ModuleOp, work: Callable[[], None]) -> None:
+        """Do a step's work on the module."""
         start = time.perf_counter()
         try:
             with paused_collection():
-                function(*arguments)
+                work()
+        except (DiagnosticError, AlreadyReportedError, PassFailedException):
+            raise
+        except Exception as error:
+            raise InternalError.in_step(step, error, module) from error
         finally:
             self.timings.append((name, time.perf_counter() - start))

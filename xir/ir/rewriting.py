@@ -1,40 +1,46 @@
-"""The pattern driver: xDSL's rewrite patterns, tried by the type of op that they match.
+"""The pattern driver: xDSL's rewrite patterns on a work list, as its `PatternRewriteWalker` applies them.
 
-Against xDSL's own walker: patterns are looked up by `type(op)` instead of tried in turn, an op built by a pattern gets
-the location and origins of the op that was matched, what becomes dead is erased at once, and the work list is seeded
-once and followed to its end.
+Against that one: a rewrite puts back on the list all that define operands of what it erased, not only those with one
+use left, so that what moves up a long chain needs no sweep for each step; ops that a pattern builds get the location
+and origins of the op that was matched; and patterns that do not converge end in an error. Figures for both are in
+docs/rationale.md.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
-from types import UnionType
-from typing import Union, get_args, get_origin
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
+from xdsl.utils.worklist import Worklist
 
 from xir.ir.provenance import inherit_missing
 
-MAX_SWEEPS = 10
+MAX_SWEEPS = 100
 """How often the whole IR is looked at again, for patterns that match further than an op and its neighbours."""
+
+MAX_REWRITES = 100
+"""How often patterns may rewrite in a sweep, for each op that there is and as if there were a hundred more."""
+
+
+class NotConvergingError(Exception):
+    """Patterns that undo each other, or whose results they match again, for ever: a bug in them."""
 
 
 def rewrite_patterns(root: Operation, patterns: Iterable[RewritePattern], *, erase_dead: bool = True) -> bool:
     """Apply `patterns` to the ops nested in `root` until none matches; True if anything changed.
 
     Ops are visited in program order and patterns are tried in the order given, so the result is the same every time.
-    A pattern is tried on the op types that it declares (`matched_types`). With `erase_dead`, ops without effect whose
-    results are unused are erased on the way.
+    With `erase_dead`, ops without effect whose results are unused are erased on the way. NotConvergingError if the
+    patterns go on for ever.
     """
     driver = _Driver(root, patterns, erase_dead)
-    sweeps = 0
-    while sweeps < MAX_SWEEPS and driver.sweep():
-        sweeps += 1
-    return sweeps > 0
+    for sweep in range(MAX_SWEEPS):
+        if not driver.sweep():
+            return sweep > 0
+    raise NotConvergingError(f"the IR still changes after {MAX_SWEEPS} sweeps over it")
 
 
 def rewrite_once(block: Block, pattern: RewritePattern) -> None:
@@ -55,99 +61,64 @@ def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
             op.erase()
 
 
-def matched_types(pattern: RewritePattern) -> tuple[type[Operation], ...]:
-    """The op types that a pattern can match: what its `match_and_rewrite` declares for the op, else every op.
-
-    Understands xDSL's `@op_type_rewrite_pattern`, which keeps the declared types in its closure, and a plain method
-    with an annotation.
-    """
-    method = type(pattern).match_and_rewrite
-    declared = inspect.getclosurevars(method).nonlocals.get("expected_type")
-    if declared is None:
-        parameters = list(inspect.signature(method, eval_str=True).parameters.values())
-        declared = parameters[1].annotation
-    types = get_args(declared) if get_origin(declared) in (Union, UnionType) else (declared,)
-    return tuple(t if isinstance(t, type) and issubclass(t, Operation) else Operation for t in types)
-
-
-class _Worklist:
-    """A stack of ops without repetitions."""
-
-    def __init__(self) -> None:
-        self._stack: list[Operation | None] = []
-        self._index: dict[int, int] = {}
-
-    def push(self, op: Operation) -> None:
-        if id(op) not in self._index:
-            self._index[id(op)] = len(self._stack)
-            self._stack.append(op)
-
-    def remove(self, op: Operation) -> None:
-        index = self._index.pop(id(op), None)
-        if index is not None:
-            self._stack[index] = None
-
-    def pop(self) -> Operation | None:
-        while self._stack:
-            op = self._stack.pop()
-            if op is not None:
-                del self._index[id(op)]
-                return op
-        return None
-
-
 class _Driver:
     def __init__(self, root: Operation, patterns: Iterable[RewritePattern], erase_dead: bool):
         self._root = root
-        self._patterns = [(matched_types(pattern), pattern) for pattern in patterns]
-        self._by_type: dict[type[Operation], list[RewritePattern]] = {}
+        self._patterns = list(patterns)
         self._erase_dead = erase_dead
-        self._worklist = _Worklist()
-        self._matched: Operation = root
+        self._worklist = Worklist()
+        self._matched = root
+        self._rewriter: PatternRewriter | None = None
+        self._rewrites_left = 0
 
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
+        self._rewrites_left = 100 * MAX_REWRITES
         for op in self._root.walk(reverse=True, region_first=True):
             if op is not self._root:
                 self._worklist.push(op)
-        listener = PatternRewriterListener(
-            operation_insertion_handler=[self._inserted],
-            operation_removal_handler=[self._removed],
-            operation_modification_handler=[self._worklist.push],
-            operation_replacement_handler=[self._replaced],
-        )
-        rewriter: PatternRewriter | None = None
+                self._rewrites_left += MAX_REWRITES
         changed = False
-        while (op := self._worklist.pop()) is not None:
+        while self._worklist:
+            op = self._worklist.pop()
             if self._erase_dead and is_trivially_dead(op):
                 self._removed(op)
                 op.detach()
                 op.erase()
                 changed = True
-                continue
-            patterns = self._patterns_for(type(op))
-            if not patterns:
-                continue
-            if rewriter is None:
-                rewriter = PatternRewriter(op)
-                rewriter.extend_from_listener(listener)
-            rewriter.insertion_point = InsertPoint.before(op)
-            rewriter.name_hint = None
-            rewriter.has_done_action = False
-            self._matched = op
-            for pattern in patterns:
-                pattern.match_and_rewrite(op, rewriter)
-                if rewriter.has_done_action:
-                    changed = True
-                    break
+            elif self._patterns:
+                changed |= self._rewrite(op)
         return changed
 
-    def _patterns_for(self, op_type: type[Operation]) -> list[RewritePattern]:
-        patterns = self._by_type.get(op_type)
-        if patterns is None:
-            patterns = [pattern for types, pattern in self._patterns if issubclass(op_type, types)]
-            self._by_type[op_type] = patterns
-        return patterns
+    def _rewrite(self, op: Operation) -> bool:
+        """Let the first pattern that matches rewrite an op; False if none does."""
+        rewriter = self._rewriter_before(op)
+        self._matched = op
+        for pattern in self._patterns:
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                if self._rewrites_left == 0:
+                    raise NotConvergingError(f"{type(pattern).__name__} and the patterns with it rewrite for ever")
+                self._rewrites_left -= 1
+                return True
+        return False
+
+    def _rewriter_before(self, op: Operation) -> PatternRewriter:
+        """The rewriter, in the state that a pattern finds it in."""
+        if self._rewriter is None:
+            self._rewriter = PatternRewriter(op)
+            self._rewriter.extend_from_listener(
+                PatternRewriterListener(
+                    operation_insertion_handler=[self._inserted],
+                    operation_removal_handler=[self._removed],
+                    operation_modification_handler=[self._worklist.push],
+                    operation_replacement_handler=[self._replaced],
+                )
+            )
+        self._rewriter.insertion_point = InsertPoint.before(op)
+        self._rewriter.name_hint = None
+        self._rewriter.has_done_action = False
+        return self._rewriter
 
     def _inserted(self, op: Operation) -> None:
         inherit_missing(op, self._matched)

@@ -38,7 +38,7 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `xir-opt` with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    """Run `xir-opt` with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         load_installed_plugins()
@@ -66,6 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-opt", sys.stderr)
 
 
 def _fail(message: str) -> int:

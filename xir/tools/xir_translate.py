@@ -30,7 +30,7 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `xir-translate` with the arguments (default: the process's). Returns the exit code; 1 after any error."""
+    """Run `xir-translate` with arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
     try:
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
         options = _argument_parser().parse_args(arguments)
@@ -55,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-translate", sys.stderr)
     return 0
 
 

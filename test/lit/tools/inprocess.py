@@ -22,6 +22,8 @@ from lit.ShCommands import Command, Pipeline
 from lit.ShUtil import ShParser
 
 TIMEOUT_SECONDS = 120
+INTERNAL_ERROR = 70
+"""What the tools exit with after a bug."""
 
 Tool = Callable[[list[str]], int]
 
@@ -200,4 +202,6 @@ def _call(tool: Tool, arguments: list[str], stdin: bytes) -> Outcome:
         sys.stdin, sys.stdout, sys.stderr = saved
     for stream in streams[1:]:
         stream.flush()
+    if exit_code == INTERNAL_ERROR:
+        raise Crash(f"{' '.join(arguments)}\n{streams[2].buffer.getvalue().decode(errors='replace')}")
     return Outcome(exit_code, streams[1].buffer.getvalue(), streams[2].buffer.getvalue())

@@ -81,7 +81,7 @@ def _run_flags(text: str) -> Iterator[tuple[str, ...]]:
     from xir.transforms.pipelines import PIPELINES
     from xir.transforms.registry import PASSES
 
-    for line in re.findall(r"(?m)^// RUN: (.*)$", text):
+    for line in re.findall(r"(?m)^// RUN: (.*)$", re.sub(r"\\\n// RUN:", "", text)):
         for command in line.split("|"):
             words = shlex.split(command)
             names = [word.lstrip("-").partition("=")[0] for word in words]
@@ -345,7 +345,7 @@ def check(case: Case) -> bool:
             raise Failure(f"exit code 1 without a diagnostic: {ended.stderr!r}")
         return False
     if ended.exit_code != 0:
-        raise Failure(f"exit code {ended.exit_code}")
+        raise Failure(f"exit code {ended.exit_code}: {ended.stderr}")
     unregistered = [flag for flag in case.flags if flag == "--allow-unregistered-dialect"]
     try:
         with limits():

@@ -5,13 +5,18 @@ from typing import Literal
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.exceptions import PassFailedException
 
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+from xir.ir.internal_errors import InternalError
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass, pass_name
 from xir.ir.pipeline import parse_pipeline
+from xir.ir.rewriting import rewrite_patterns
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,40 @@ class FailsXdslsWayPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Raise."""
         raise PassFailedException("cannot")
+
+
+@dataclass(frozen=True)
+class HasBugPass(XirPass):
+    """Has a bug, which an op meets."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Ask for an attribute that is not there."""
+        for each in op.walk():
+            if each.name == "func.return":
+                self.rewrite(each)
+
+    def rewrite(self, op: Operation) -> None:
+        """Fail."""
+        value = op.attributes["missing"]
+        assert value
+
+
+@dataclass(frozen=True)
+class GoesOnForEverPass(XirPass):
+    """Has a pattern that matches what it makes."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite."""
+        rewrite_patterns(op, [MakesAnother()])
+
+
+class MakesAnother(RewritePattern):
+    """Replaces a return by another."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ReturnOp, rewriter: PatternRewriter, /) -> None:
+        """Rewrite one."""
+        rewriter.replace(op, ReturnOp())
 
 
 PASSES = {cls.name: (lambda cls=cls: cls) for cls in (TakesOptionsPass, NeedsOptionPass, BreaksModulePass)}
@@ -191,3 +230,19 @@ def test_reported_errors_end_the_pipeline() -> None:
 def test_xdsls_way_to_fail_becomes_a_diagnostic() -> None:
     with pytest.raises(DiagnosticError, match="fails-xdsls-way: cannot"):
         PassManager(XirContext(), [FailsXdslsWayPass()]).run(module())
+
+
+def test_a_bug_is_no_mistake_of_the_user_and_has_its_place() -> None:
+    with pytest.raises(InternalError) as raised:
+        PassManager(XirContext(), [TakesOptionsPass(), HasBugPass()]).run(module())
+    expected = "m.mlir:3:3: error: internal error in pass 'has-bug' at op 'func.return': KeyError: 'missing'"
+    assert str(raised.value) == expected
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_patterns_that_go_on_for_ever_are_a_bug_of_their_pass() -> None:
+    with pytest.raises(InternalError) as raised:
+        PassManager(XirContext(), [GoesOnForEverPass()]).run(module())
+    message = "NotConvergingError: MakesAnother and the patterns with it rewrite for ever"
+    expected = f"m.mlir:3:3: error: internal error in pass 'goes-on-for-ever' at op 'func.return': {message}"
+    assert str(raised.value) == expected

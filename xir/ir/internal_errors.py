@@ -1,0 +1,63 @@
+"""Bugs of the compiler or of a plugin: where they happened, and how a tool tells of them.
+
+Whatever ends a pass and is no diagnostic is a bug, whatever its type: a `ValueError` of a pass says nothing about the
+user's program. The op is found without the help of passes, most of which are plain loops: it is what the innermost
+function on the traceback was working on.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import TextIO
+
+from xdsl.ir import Operation
+
+from xir.ir.diagnostics import Diagnostic, Severity, op_name
+from xir.ir.location import Locatable, location_of
+
+EXIT_CODE = 70
+"""Of a tool that ends in a bug: `EX_SOFTWARE` of BSD's `sysexits.h`. A user's mistake is 1."""
+
+
+class InternalError(Exception):
+    """A bug, at its place in the user's program; `__cause__` is the exception that showed it."""
+
+    def __init__(self, what: str, where: Locatable, error: Exception):
+        message = f"internal error in {what}: {describe(error)}"
+        self.diagnostic = Diagnostic(Severity.ERROR, location_of(where), message)
+        super().__init__(str(self.diagnostic))
+
+    @classmethod
+    def in_step(cls, step: str, error: Exception, root: Operation) -> InternalError:
+        """The bug of a step on `root` that raised `error`."""
+        op = op_in_work(error, root)
+        return cls(f"{step} at op '{op_name(op)}'", op, error)
+
+
+def describe(error: Exception) -> str:
+    """The type and message of an exception on one line."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def op_in_work(error: BaseException, root: Operation) -> Operation:
+    """The op that the innermost function with one had at hand when `error` was raised; `root` if there is none."""
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        values = frame.f_locals
+        for value in (values.get("op"), *values.values()):
+            if isinstance(value, Operation) and value is not root:
+                return value
+    return root
+
+
+def report_bug(error: Exception, tool: str, stream: TextIO) -> int:
+    """Tell of an exception that no tool should end in, with its traceback; the exit code."""
+    cause = error
+    if isinstance(error, InternalError):
+        stream.write(f"{error.diagnostic}\n")
+        cause = error.__cause__ or error
+    else:
+        stream.write(f"{tool}: internal error: {describe(error)}\n")
+    stream.write("This is a bug in xir or in a plugin, whatever the input. The traceback belongs in its report:\n")
+    traceback.print_exception(cause, file=stream)
+    return EXIT_CODE
