@@ -217,6 +217,8 @@ def main() -> int:
     check = arguments.parse_args().check
     if names := forgotten():
         raise SystemExit(f"dialects/xnnpack/__init__.py: NODE_OPS lacks {', '.join(names)}")
+    if names := [op.__qualname__ for op in NODE_OPS if not hasattr(op, "WIRE")]:
+        raise SystemExit(f"dialects/xnnpack: without a form in the file, WIRE: {', '.join(names)}")
     stale = [path for path, text in outputs().items() if not path.exists() or path.read_text() != text]
     for path in stale:
         if check:

@@ -371,33 +371,31 @@ class GraphBuilder {
       case XNodeUnion::XNNELU:
       case XNodeUnion::XNNLeakyReLU:
         return AddWithSlope(kind);
-      case XNodeUnion::XNNReduceMax:
-      case XNodeUnion::XNNReduceMean:
-      case XNodeUnion::XNNReduceMeanSquared:
-      case XNodeUnion::XNNReduceMin:
-      case XNodeUnion::XNNReduceSum:
-      case XNodeUnion::XNNReduceSumSquared:
-        return AddReduce(kind);
-      case XNodeUnion::XNNAdd:
-      case XNodeUnion::XNNDiv:
-      case XNodeUnion::XNNMinimum:
-      case XNodeUnion::XNNMultiply:
-      case XNodeUnion::XNNSubtract:
-      case XNodeUnion::XNNMaximum:
-      case XNodeUnion::XNNPReLU:
-      case XNodeUnion::XNNSquaredDifference:
-      case XNodeUnion::XNNPow:
-      case XNodeUnion::XNNAtan2:
-      case XNodeUnion::XNNModulus:
-      case XNodeUnion::XNNBitwiseAnd:
-      case XNodeUnion::XNNBitwiseOr:
-      case XNodeUnion::XNNBitwiseXor:
-        return AddBinary(kind);
+      case XNodeUnion::XNNClamp:
+      case XNodeUnion::XNNCopy:
+      case XNodeUnion::XNNSoftmax:
+        return AddUnary(kind);
+#define XIR_UNARY(name, op)   \
+  case XNodeUnion::XNN##name: \
+    return AddUnary(kind);
+#define XIR_BINARY(name, op)  \
+  case XNodeUnion::XNN##name: \
+    return AddBinary(kind);
+#define XIR_REDUCE(name, op)  \
+  case XNodeUnion::XNN##name: \
+    return AddReduce(kind);
+#define XIR_NODE(name)
+#include "xnnpack/node_dispatch.inc"
+#undef XIR_UNARY
+#undef XIR_BINARY
+#undef XIR_REDUCE
+#undef XIR_NODE
       case XNodeUnion::XNNScaledDotProductAttention:
         if (odd_) Push(kind, graph::XNNScaledDotProductAttentionT());
         return;
-      default:
-        return AddUnary(kind);
+      // No default: a node that has no case here does not compile.
+      case XNodeUnion::NONE:
+        return;
     }
   }
 

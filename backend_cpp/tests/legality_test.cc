@@ -119,27 +119,44 @@ class Sample {
         return With(Join(4));
       case XNodeUnion::XNNConcatenate5:
         return With(Join(5));
-      case XNodeUnion::XNNReduceMax:
-      case XNodeUnion::XNNReduceMean:
-      case XNodeUnion::XNNReduceMeanSquared:
-      case XNodeUnion::XNNReduceMin:
-      case XNodeUnion::XNNReduceSum:
-      case XNodeUnion::XNNReduceSumSquared: {
-        graph::XNNStaticReduceT n;
-        n.reduction_axes = {0, 2};
-        n.num_reduction_axes = 2;
-        return With(InOut(n, {2, 3, 4}, {3}));
-      }
-      default:
-        // Elementwise, by whether there is a second operand.
-        if (row_.operands[1] != Type::Invalid) {
-          return With(Binary(In(0, {2, 5}), In(1, {5}), Out(0, {2, 5})));
-        }
-        return With(InOut(graph::XNNNode1x1T(), {2, 5}, {2, 5}));
+      case XNodeUnion::XNNClamp:
+      case XNodeUnion::XNNConvert:
+      case XNodeUnion::XNNCopy:
+      case XNodeUnion::XNNSoftmax:
+        return Unary();
+#define XIR_UNARY(name, op)   \
+  case XNodeUnion::XNN##name: \
+    return Unary();
+#define XIR_BINARY(name, op)  \
+  case XNodeUnion::XNN##name: \
+    return With(Binary(In(0, {2, 5}), In(1, {5}), Out(0, {2, 5})));
+#define XIR_REDUCE(name, op)  \
+  case XNodeUnion::XNN##name: \
+    return Reduction();
+#define XIR_NODE(name)
+#include "xnnpack/node_dispatch.inc"
+#undef XIR_UNARY
+#undef XIR_BINARY
+#undef XIR_REDUCE
+#undef XIR_NODE
+      // No default: a node that has no case here does not compile.
+      case XNodeUnion::XNNScaledDotProductAttention:
+      case XNodeUnion::NONE:
+        break;
     }
+    return std::move(graph_);
   }
 
  private:
+  GraphMaker Unary() { return With(InOut(graph::XNNNode1x1T(), {2, 5}, {2, 5})); }
+
+  GraphMaker Reduction() {
+    graph::XNNStaticReduceT n;
+    n.reduction_axes = {0, 2};
+    n.num_reduction_axes = 2;
+    return With(InOut(n, {2, 3, 4}, {3}));
+  }
+
   using Sizes = GraphMaker::Sizes;
 
   template <typename Node>

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from xir.dialects import xnnpack
 from xir.dialects.xnnpack import NODE_OPS, ArgMaxPooling2dOp, NodeOp
 
 ROOT = Path(__file__).parents[3]
@@ -42,6 +43,18 @@ def test_a_forgotten_node_is_named(generator: ModuleType, monkeypatch: pytest.Mo
         generator.main()
 
 
+def test_a_node_without_a_form_in_the_file_is_named(generator: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generator, "forgotten", list)
+    monkeypatch.setattr(generator, "NODE_OPS", (*NODE_OPS, type("FormlessOp", (NodeOp,), {})))
+    monkeypatch.setattr("sys.argv", ["generate_wire.py"])
+    with pytest.raises(SystemExit, match="without a form in the file, WIRE: FormlessOp"):
+        generator.main()
+
+
+def test_nodes_are_public() -> None:
+    assert [op.__name__ for op in NODE_OPS if op.__name__ not in xnnpack.__all__] == []
+
+
 @pytest.mark.parametrize("op", NODE_OPS, ids=lambda op: op.name)
 @pytest.mark.parametrize("file", ["ops", "invalid"])
 def test_lit_shows_its_syntax_and_errors(op: type[NodeOp], file: str) -> None:
@@ -61,4 +74,5 @@ def test_something_builds_it(op: type[NodeOp]) -> None:
 @pytest.mark.parametrize("op", NODE_OPS, ids=lambda op: op.name)
 def test_the_reference_computes_it(op: type[NodeOp]) -> None:
     """The oracle of the rules' tests."""
-    assert f"xnnpack.{op.__name__}" in text_of("test/python/reference/xnnpack.py")
+    path = "test/python/reference/xnnpack.py"
+    assert f"xnnpack.{op.__name__}" in text_of(path), f"{path} does not compute {op.name}"

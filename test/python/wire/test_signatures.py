@@ -12,6 +12,7 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i32
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute
+from xdsl.irdl import OptPropertyDef
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
@@ -106,6 +107,12 @@ def element(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple
     return DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1)
 
 
+def required(op: type[xnnpack.NodeOp]) -> set[str]:
+    """The properties that the op cannot be built without."""
+    properties = op.get_irdl_definition().properties.items()
+    return {name for name, each in properties if not isinstance(each, OptPropertyDef) and each.default_value is None}
+
+
 def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
     """The op on operands and results of the datatypes."""
     count = key if isinstance(key, int) else len(op.get_irdl_definition().operands)
@@ -121,6 +128,8 @@ def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
     properties = dict(PROPERTIES.get(op, {}))
     if isinstance(key, str):
         properties["kind"] = KINDS[op](KINDS[op].enum_type(key))
+    missing = required(op) - properties.keys()
+    assert not missing, f"PROPERTIES of test_signatures.py gives {op.name} no {', '.join(sorted(missing))}"
     operands = [[value for value in values if value is not None]] if isinstance(key, int) else values
     return op(operands=operands, result_types=[t for t in types[-results:] if t], properties=properties)
 
