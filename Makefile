@@ -108,14 +108,17 @@ ARM_LIBRARY = XIR_XNNPACK_LIBRARY=$(CURDIR)/build/arm-wheel/executorch/lib/libex
 ARM_RUNNER = env $(ARM_LIBRARY) \
     qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner
 ARM_TESTS = test/python/ops test/python/transforms/test_legalizations.py test/python/properties
+ARM_MODELS = add or linear or mv3 or lstm or emformer or llama2 or mobilebert
 
 .PHONY: test-arm
-test-arm: build ## Tests of numbers on an emulated Arm processor; installs what that takes; not part of test
+test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm processor; installs what that takes; not part of test
 	scripts/setup_arm.sh $(BIN)/python build/arm-wheel
 	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
 	cmake --build build/arm
 	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
 	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' $(ARM_TESTS) $(ARGS)
+	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
+	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' test/python/models/test_zoo_static_int8.py -k 'near and mv3'
 
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers

@@ -114,9 +114,9 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
 
         return call
 
-    in_python = OWN.get(target, decomposition_table.get(target))
+    in_python = decomposition_table.get(target)
     graph = None
-    if in_python is None or not _any_dynamic(inputs):
+    if in_python is None or target in OWN or not _any_dynamic(inputs):
         graph = _traced(calling(_table().get(target, target)), inputs)
     if in_python is not None and (graph is None or _has_mutation(graph)):
         # The C++ of recurrent layers writes in place, and takes dynamic sizes for those of the example; their Python
