@@ -15,8 +15,8 @@ from xir.emitter.errors import FormatError
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.passes import XirPass
-from xir.ir.provenance import inherit
+from xir.ir.passes import LateRefusalError, XirPass
+from xir.ir.provenance import inherit, origins_of
 from xir.ir.rewriting import rewrite_patterns
 from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
@@ -37,6 +37,7 @@ __all__ = [
     "FormatError",
     "GraphOp",
     "InfersShapes",
+    "LateRefusalError",
     "NodeBuilder",
     "Quantized",
     "ReadBlob",
@@ -58,6 +59,7 @@ __all__ = [
     "make_dense",
     "numbers",
     "operand",
+    "origins_of",
     "passes_of",
     "register_backend",
     "register_dialect",

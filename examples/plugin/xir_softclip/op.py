@@ -11,12 +11,14 @@ from xir.plugin import (
     EdgeBuilder,
     EdgeOp,
     NodeBuilder,
-    RefusalError,
+    Refusal,
+    call,
     decomposition,
     operand,
     register_row,
     row,
     rule,
+    tensor,
 )
 
 
@@ -52,12 +54,19 @@ CLIPPED = register_row(
 )
 
 
-@rule("edge.softclip.softclip")
+NO_LIMIT = Refusal(
+    "its limit is {limit:g}",
+    "give a limit above zero",
+    example=call("edge.softclip.softclip", self=tensor(4), limit=-1),
+)
+
+
+@rule("edge.softclip.softclip", refuses=(NO_LIMIT,))
 def nodes(op: EdgeOp, b: NodeBuilder) -> SSAValue:
     """Three XNNPACK nodes; one whose limit is no limit stays outside, with the reason."""
     limit = op.value("limit")
     if not limit > 0:
-        raise RefusalError(f"its limit is {limit:g}", "give a limit above zero")
+        raise NO_LIMIT(limit=limit)
     value = operand(op, "self")
     bent = b.unary("tanh", b.binary("multiply", value, b.scalar(1 / limit, value)))
     return b.binary("multiply", bent, b.scalar(limit, value))
