@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     RankedStructure,
     StringAttr,
-    UnitAttr,
     UnknownLoc,
     UnregisteredOp,
 )
@@ -515,10 +514,6 @@ class XirParser(Parser):
             interface.parse_resource(key, token.text[1:-1])
         except ValueError as error:
             self.raise_error(str(error), token.span)
-
-    def parse_optional_unit_attr(self) -> Attribute | None:
-        """Parse `unit`, if present."""
-        return None if self.parse_optional_keyword("unit") is None else UnitAttr()
 
 
 def _float_from_bits(parser: AttrParser, bits: int, type: AnyFloat, span: Span) -> float:

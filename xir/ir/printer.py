@@ -17,7 +17,6 @@ from typing import IO
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
-from xdsl.utils.mlir_lexer import MLIRLexer
 
 from xir.ir.builtin import blob_header
 from xir.ir.context import XirContext
@@ -92,10 +91,6 @@ class XirPrinter(Printer):
             return
         depth = (self._indent if indent is None else indent) * self.indent_num_spaces
         self._write(text.replace("\n", "\n" + " " * depth))
-
-    def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
-        depth = (self._indent if indent is None else indent) * self.indent_num_spaces
-        self._write("\n" + " " * depth)
 
     # --- Values ----------------------------------------------------------------------------------------------------
 
@@ -218,10 +213,3 @@ class XirPrinter(Printer):
                     self._write(chunk[start : start + (1 << 20)].hex().upper())
             self._write('"')
         self._write("\n    }\n  }\n#-}\n")
-
-    def print_identifier_or_string_literal(self, string: str) -> None:
-        """Print `string` bare if it is an identifier, else quoted."""
-        if MLIRLexer.bare_identifier_regex.fullmatch(string) is not None:
-            self._write(string)
-        else:
-            self.print_string_literal(string)
