@@ -215,7 +215,14 @@ class ProgramBuilder {
     if (dynamic) tensor.shape_dynamism = program::TensorShapeDynamism::DynamicBound;
     const uint64_t size = ByteSize(type, sizes);
     if (place == Place::kPlanned || place == Place::kState) tensor.allocation_info = Plan(size);
-    if (place == Place::kConstant) tensor.data_buffer_idx = AddData(&constants_, size);
+    if (place == Place::kConstant) {
+      tensor.data_buffer_idx = AddData(&constants_, size);
+      // Runtimes read a bool that is neither 0 nor 1 as they like.
+      if (!odd_ && type == ScalarType::Bool) {
+        for (uint64_t i = 0; i < size; ++i)
+          constants_.bytes.end()[-1 - static_cast<int64_t>(i)] &= 1;
+      }
+    }
     if (place == Place::kState) {
       if (state_.offsets.empty()) AddData(&state_, 0);
       tensor.data_buffer_idx = AddData(&state_, size);
@@ -246,7 +253,7 @@ class ProgramBuilder {
 
   // A result with room for whatever is computed. It is an output once its call is complete.
   int32_t PlainResult() {
-    const Sizes room(OneIn(3) ? draws_.Below(5) : sizes_.size(), 8);
+    const Sizes room(OneIn(4) ? draws_.Below(5) : sizes_.size(), 8);
     const ScalarType type = OneIn(3) ? draws_.Of(kPlainTypes) : type_;
     results_.push_back(AddTensor(type, room, Place::kPlanned, /*dynamic=*/true));
     return results_.back();
@@ -527,12 +534,8 @@ Blob BuildProgram(Draws* draws, Manner manner) {
   return ProgramBuilder(draws, manner, std::move(kernels)).Build();
 }
 
-Blob BuildKernelProgram(Draws* draws, const std::vector<std::string>& kernels) {
-  std::vector<std::string_view> known;
-  for (const std::string& name : kernels) {
-    if (FindPortableKernel(name) != nullptr) known.push_back(name);
-  }
-  return ProgramBuilder(draws, Manner::kValid, std::move(known)).Build();
+Blob BuildKernelProgram(Draws* draws, const std::string& kernel) {
+  return ProgramBuilder(draws, Manner::kValid, {kernel}).Build();
 }
 
 }  // namespace xir::fuzz

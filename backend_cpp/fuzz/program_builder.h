@@ -17,8 +17,8 @@ enum class Manner {
 
 Blob BuildProgram(Draws* draws, Manner manner);
 
-// A program of a few calls of kernels with these names, on tensors and numbers that they may well
-// take. Every result is an output. Names that the runtime has no kernel for are left out.
-Blob BuildKernelProgram(Draws* draws, const std::vector<std::string>& kernels);
+// A program that calls one of the runtime's kernels, or calls it twice, on tensors and numbers that
+// it may well take. Every result is an output.
+Blob BuildKernelProgram(Draws* draws, const std::string& kernel);
 
 }  // namespace xir::fuzz

@@ -6,8 +6,9 @@
 // xir_fuzz_replay --write PREFIX --recipes N [--seed S] [--valid | --kernels FILE]
 //
 // Writes N programs as PREFIX<seed>.pte instead of running them; with --kernels, programs that call
-// the kernels whose names are the file's lines. With FILEs, the program that each of them is goes
-// to PREFIX<name>.pte.
+// the kernels whose names are the file's lines, each in turn: of many the first that succeeds,
+// since few arguments drawn at random fit a kernel. With FILEs, the program that each of them is
+// goes to PREFIX<name>.pte.
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +21,9 @@
 
 #include "draws.h"
 #include "fuzz_one.h"
+#include "kernels/registry.h"
 #include "program_builder.h"
+#include "run_program.h"
 
 namespace {
 
@@ -63,7 +66,11 @@ bool Parse(int argc, char** argv, Options* options) {
     } else if (name == "--write") {
       options->write = argv[++i];
     } else if (name == "--kernels") {
-      options->kernels = Lines(argv[++i]);
+      for (std::string& kernel : Lines(argv[++i])) {
+        if (xir::FindPortableKernel(kernel) != nullptr)
+          options->kernels.push_back(std::move(kernel));
+      }
+      if (options->kernels.empty()) return false;
     } else if (name[0] == '-') {
       return false;
     } else {
@@ -73,12 +80,13 @@ bool Parse(int argc, char** argv, Options* options) {
   return true;
 }
 
-Blob Recipe(uint64_t seed) {
-  std::mt19937_64 random(seed);
+Blob Recipe(std::mt19937_64 random) {
   Blob bytes(64 + random() % 2048);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random() >> 56);
   return bytes;
 }
+
+Blob Recipe(uint64_t seed) { return Recipe(std::mt19937_64(seed)); }
 
 xir::Bytes View(const Blob& blob) { return xir::Bytes(blob.data(), blob.size()); }
 
@@ -119,6 +127,20 @@ bool WriteFile(const std::string& path, xir::Bytes bytes) {
   return file.good();
 }
 
+// A call of `kernel` that succeeds, or one that does not where none is found.
+Blob KernelProgram(const std::string& kernel, uint64_t seed) {
+  constexpr int kTrials = 400;
+  Blob program;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::seed_seq numbers{seed, static_cast<uint64_t>(trial)};
+    const Blob recipe = Recipe(std::mt19937_64(numbers));
+    xir::fuzz::Draws draws(View(recipe));
+    program = xir::fuzz::BuildKernelProgram(&draws, kernel);
+    if (xir::fuzz::Succeeds(View(program))) break;
+  }
+  return program;
+}
+
 int Write(const Options& options) {
   using xir::fuzz::Manner;
   for (const std::string& path : options.inputs) {
@@ -134,7 +156,7 @@ int Write(const Options& options) {
     xir::fuzz::Draws draws(View(recipe));
     const Blob program =
         !options.kernels.empty()
-            ? xir::fuzz::BuildKernelProgram(&draws, options.kernels)
+            ? KernelProgram(options.kernels[seed % options.kernels.size()], seed)
             : xir::fuzz::BuildProgram(&draws, options.valid ? Manner::kValid : Manner::kOdd);
     if (!WriteFile(options.write + std::to_string(seed) + ".pte", View(program))) return 1;
   }

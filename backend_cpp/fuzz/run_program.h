@@ -16,4 +16,7 @@ struct Outcome {
 // process where the runtime breaks its word.
 Outcome RunProgram(Bytes file, Draws* draws);
 
+// Whether the program's one method takes small numbers for its inputs and succeeds.
+bool Succeeds(Bytes file);
+
 }  // namespace xir::fuzz

@@ -128,6 +128,25 @@ GraphMaker Absolute(uint32_t size, Type type = Type::FP32) {
 
 }  // namespace
 
+XIR_TEST(nodes_that_need_dimensions_refuse_operands_without) {
+  ExpectNodeRefused<graph::XNNStaticTransposeT>(
+      XNodeUnion::XNNStaticTranspose, {}, {}, [](auto*) {},
+      "its permutation does not fit its operand");
+  ExpectNodeRefused<graph::XNNNode1x1T>(
+      XNodeUnion::XNNGlobalAvgPooling2d, {4, 4}, {4, 4}, [](auto*) {}, "its operand has rank 2");
+}
+
+XIR_TEST(either_operand_may_have_fewer_dimensions) {
+  const Sizes shapes[] = {{3}, {2, 3}};
+  for (const size_t shorter : {0, 1}) {
+    GraphMaker g;
+    const uint32_t a = g.Input(Type::FP32, shapes[shorter]);
+    const uint32_t b = g.Input(Type::FP32, shapes[1 - shorter]);
+    g.Node(XNodeUnion::XNNAdd, Binary(a, b, g.Output(Type::FP32, {2, 3})));
+    EXPECT_OK(LoadForward(g.Program()));
+  }
+}
+
 XIR_TEST(convolutions_of_other_shapes_are_refused) {
   const XNodeUnion kinds[] = {XNodeUnion::XNNConv2d, XNodeUnion::XNNConvTranspose2d};
   for (const XNodeUnion kind : kinds) {

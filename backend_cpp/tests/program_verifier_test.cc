@@ -166,6 +166,33 @@ XIR_TEST(instructions_refused) {
   ExpectPlanRefused([&](ExecutionPlanT* p) { p->outputs[0] = -1; }, "outputs: value -1");
 }
 
+XIR_TEST(jumps_backwards_out_of_the_chain_are_refused) {
+  ExpectPlanRefused(
+      [](ExecutionPlanT* p) {
+        auto condition = std::make_unique<program::EValueT>();
+        condition->val.Set(program::BoolT());
+        p->values.push_back(std::move(condition));
+        program::JumpFalseCallT jump;
+        jump.cond_value_index = static_cast<int32_t>(p->values.size()) - 1;
+        jump.destination_instruction = -1;
+        p->chains[0]->instructions[0]->instr_args.Set(jump);
+      },
+      "it jumps to instruction -1");
+}
+
+XIR_TEST(options_of_delegates_need_a_name_and_no_value) {
+  const auto with_option = [](const char* name) {
+    return [name](ExecutionPlanT* p) {
+      p->delegates[0]->compile_specs.push_back(std::make_unique<program::CompileSpecT>());
+      p->delegates[0]->compile_specs.back()->key = name;
+    };
+  };
+  ExpectPlanRefused(with_option(""), "an option has no name");
+  EXPECT_OK(LoadForward(EditProgram(ReadGolden("stock_small.pte"), [&](ProgramT* p) {
+    with_option("workspace")(p->execution_plan[0].get());
+  })));
+}
+
 XIR_TEST(loops_end) {
   const Blob looping = EditProgram(ReadGolden("stock_small.pte"), [](ProgramT* p) {
     ExecutionPlanT& plan = *p->execution_plan[0];

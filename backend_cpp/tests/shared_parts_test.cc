@@ -217,7 +217,19 @@ XIR_TEST(calls_are_not_shared_without_end) {
 
 namespace {
 
-// Delegates that are one table, of a graph of one node and of many bytes.
+// Delegates that are one table.
+void AddDelegates(size_t count, const Blob& graph, const std::string& backend, FlatBufferBuilder* b,
+                  Plan* plan, Parts* parts) {
+  b->ForceVectorAlignment(graph.size(), 1, 16);
+  parts->delegate_data.push_back(
+      program::CreateBackendDelegateInlineData(*b, b->CreateVector(graph)));
+  const auto id = b->CreateString(backend);
+  const auto where =
+      program::CreateBackendDelegateDataReference(*b, program::DataLocation::Inline, /*index=*/0);
+  plan->delegates.resize(count, program::CreateBackendDelegate(*b, id, where));
+}
+
+// The same of a graph of one node and of many bytes.
 void AddDelegates(size_t count, FlatBufferBuilder* b, Plan* plan, Parts* parts) {
   GraphMaker g;
   graph::XNNNode1x1T node;
@@ -225,14 +237,7 @@ void AddDelegates(size_t count, FlatBufferBuilder* b, Plan* plan, Parts* parts) 
   node.output_id = g.Output(graph::XNNDatatype::FP32, {1});
   g.Node(graph::XNodeUnion::XNNAbs, node);
   g.graph()->input_ids.resize(kMany);
-  const Blob graph = g.Flatbuffer();
-  b->ForceVectorAlignment(graph.size(), 1, 16);
-  parts->delegate_data.push_back(
-      program::CreateBackendDelegateInlineData(*b, b->CreateVector(graph)));
-  const auto id = b->CreateString("XnnpackBackend");
-  const auto where =
-      program::CreateBackendDelegateDataReference(*b, program::DataLocation::Inline, /*index=*/0);
-  plan->delegates.resize(count, program::CreateBackendDelegate(*b, id, where));
+  AddDelegates(count, g.Flatbuffer(), "XnnpackBackend", b, plan, parts);
 }
 
 }  // namespace
@@ -246,6 +251,12 @@ XIR_TEST(delegates_are_not_shared_without_end) {
     plan->values.push_back(IntValue(b));
     AddInstructions(b, plan, program::InstructionArguments::DelegateCall,
                     program::CreateDelegateCall(*b, 0, Long<int32_t>(b, 0)).Union());
+  });
+}
+
+XIR_TEST(ids_of_delegates_are_not_shared_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+    AddDelegates(kSharers, Blob(1), std::string(kMany, 'x'), b, plan, parts);
   });
 }
 
@@ -268,13 +279,7 @@ XIR_TEST(keys_are_not_shared_without_end) {
     graph.add_constant_data(data);
     graph::FinishXNNGraphBuffer(inner, graph.Finish());
     const Blob bytes(inner.GetBufferPointer(), inner.GetBufferPointer() + inner.GetSize());
-    b->ForceVectorAlignment(bytes.size(), 1, 16);
-    parts->delegate_data.push_back(
-        program::CreateBackendDelegateInlineData(*b, b->CreateVector(bytes)));
-    const auto id = b->CreateString("XnnpackBackend");
-    const auto where =
-        program::CreateBackendDelegateDataReference(*b, program::DataLocation::Inline, /*index=*/0);
-    plan->delegates.push_back(program::CreateBackendDelegate(*b, id, where));
+    AddDelegates(1, bytes, "XnnpackBackend", b, plan, parts);
   });
 }
 
@@ -353,7 +358,8 @@ namespace {
 Blob SharedScales(bool in_buffer) {
   constexpr uint32_t kChannels = 20'000, kValues = 2'000;
   FlatBufferBuilder b;
-  const auto scale = b.CreateVector(std::vector<float>(in_buffer ? 1 : kChannels, 1));
+  // A list may have more than the channels take.
+  const auto scale = b.CreateVector(std::vector<float>(in_buffer ? 1 : 9 * kChannels, 1));
   const auto quantisation =
       in_buffer ? graph::CreatePerChannelQuant(b, 0, 0, /*scale_buffer_idx=*/2, kChannels)
                 : graph::CreatePerChannelQuant(b, scale, 0, 0, kChannels);
@@ -391,14 +397,7 @@ Blob SharedScales(bool in_buffer) {
 XIR_TEST(scales_are_not_shared_without_end) {
   for (const bool in_buffer : {false, true}) {
     ExpectQuickRefusal([&](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
-      const Blob graph = SharedScales(in_buffer);
-      b->ForceVectorAlignment(graph.size(), 1, 16);
-      parts->delegate_data.push_back(
-          program::CreateBackendDelegateInlineData(*b, b->CreateVector(graph)));
-      const auto id = b->CreateString("XnnpackBackend");
-      const auto where = program::CreateBackendDelegateDataReference(
-          *b, program::DataLocation::Inline, /*index=*/0);
-      plan->delegates.push_back(program::CreateBackendDelegate(*b, id, where));
+      AddDelegates(1, SharedScales(in_buffer), "XnnpackBackend", b, plan, parts);
     });
   }
 }
