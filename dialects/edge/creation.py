@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
-from .types import element_of, known, scalar_type, shape_of, tensor_type
+from .types import element_of, known, scalar_type, shape_of, tensor_type, wrap_dim
 
 _OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -54,7 +54,12 @@ def _randperm(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(op.value("dtype"), (known(op.value("n")),)),)
 
 
+def _number(op: EdgeOp) -> Sequence[Attribute]:
+    return (i64,)
+
+
 def _size(op: EdgeOp) -> Sequence[Attribute]:
+    wrap_dim(op.value("dim"), len(shape_of(op.required("self"))))
     return (i64,)
 
 
@@ -78,10 +83,10 @@ ROWS = [
         pure=False),
     row("aten::sym_size.int(Tensor self, int dim) -> SymInt", "A dimension's size as number.",
         out="sym_size.int", infer=_size),
-    row("aten::sym_numel(Tensor self) -> SymInt", "The element count as number.", out="sym_numel", infer=_size),
+    row("aten::sym_numel(Tensor self) -> SymInt", "The element count as number.", out="sym_numel", infer=_number),
     *(
         row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> SymInt", doc,
-            out=f"executorch_prim::{name}.Scalar", infer=_size)
+            out=f"executorch_prim::{name}.Scalar", infer=_number)
         for name, doc in (("add", "a + b, of sizes."), ("sub", "a - b, of sizes."), ("mul", "a * b, of sizes."),
                           ("floordiv", "a // b, of sizes."), ("mod", "a % b, of sizes."),
                           ("sym_max", "The larger of two sizes."), ("sym_min", "The smaller of two sizes."))

@@ -284,6 +284,13 @@ def _copy(op: EdgeOp) -> Sequence[Attribute]:
     return same(op)
 
 
+def _triangle(op: EdgeOp) -> Sequence[Attribute]:
+    value = op.required("self")
+    if len(shape_of(value)) < 2:
+        raise VerifyException(f"takes matrices, not a tensor of shape {shape_text(shape_of(value))}")
+    return same(op)
+
+
 COPIES = [
     row("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", "The same value.",
         out="clone.out", infer=same),
@@ -362,9 +369,9 @@ REARRANGEMENTS = [
         "SymInt step=1) -> Tensor", "self with self[start:end:step] of one dimension replaced.",
         out="slice_scatter.out", infer=same),
     row("aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", "Zero above the diagonal.", out="tril.out",
-        infer=same),
+        infer=_triangle),
     row("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", "Zero below the diagonal.", out="triu.out",
-        infer=same),
+        infer=_triangle),
 ]  # fmt: skip
 
 ROWS = [*COPIES, *VIEWS, *REARRANGEMENTS]

@@ -346,3 +346,19 @@ func.func @opaque_without_schema(%x: tensor<4xf32>) {
   %0 = "edge.opaque"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+func.func @triangle_of_a_vector(%x: tensor<5xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{takes matrices, not a tensor of shape 5}}
+  %0 = edge.triu(%x) : (tensor<5xf32>) -> tensor<5xf32>
+  func.return %0 : tensor<5xf32>
+}
+
+// -----
+
+func.func @size_of_no_dimension(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  // expected-error @+1 {{dim 2 is out of range for a tensor of rank 2}}
+  %0 = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x3xf32>) -> i64
+  func.return %x : tensor<?x3xf32>
+}
