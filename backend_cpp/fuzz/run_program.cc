@@ -157,8 +157,8 @@ LoadOptions Options() {
   options.threads = 1;
   options.max_memory = kMaxMemory;
   options.max_instructions = kMaxInstructions;
-  static const std::vector<std::string> library_paths = PythonLibraryPaths();
-  options.library_paths = library_paths;
+  static const std::vector<std::string> xnnpack_paths = PythonLibraryPaths();
+  options.xnnpack_paths = xnnpack_paths;
   return options;
 }
 

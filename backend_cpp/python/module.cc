@@ -442,7 +442,7 @@ class PyProgram {
 };
 
 xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
-                             std::vector<std::string> library_paths,
+                             std::vector<std::string> xnnpack_paths,
                              const std::vector<std::string>& libraries,
                              const std::vector<std::string>& data, std::string packed_weights,
                              const py::object& fallback) {
@@ -453,29 +453,29 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
   for (const std::string& path : data) options.data.push_back(xir::Source::Path(path));
   options.threads = threads;
   options.max_memory = max_memory;
-  options.library_paths = std::move(library_paths);
+  options.xnnpack_paths = std::move(xnnpack_paths);
   options.packed_weights = std::move(packed_weights);
   if (!fallback.is_none()) options.fallback = MakeProvider(fallback);
   return options;
 }
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
-                                std::vector<std::string> library_paths,
+                                std::vector<std::string> xnnpack_paths,
                                 const std::vector<std::string>& libraries,
                                 const std::vector<std::string>& data, std::string packed_weights,
                                 const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), libraries, data,
+  auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
                              std::move(packed_weights), fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
-                                     std::vector<std::string> library_paths,
+                                     std::vector<std::string> xnnpack_paths,
                                      const std::vector<std::string>& libraries,
                                      const std::vector<std::string>& data,
                                      std::string packed_weights, const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(library_paths), libraries, data,
+  auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
                              std::move(packed_weights), fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
@@ -495,13 +495,13 @@ Bytes ToBytes(const py::bytes& bytes) {
 // None, or (index of the node or None, reason).
 py::object CheckGraph(const py::bytes& flatbuffer, size_t constant_bytes,
                       const std::unordered_map<std::string, py::bytes>& named_data,
-                      const std::vector<std::string>& library_paths) {
+                      const std::vector<std::string>& xnnpack_paths) {
   xir::UnweightedGraph graph{ToBytes(flatbuffer), constant_bytes, {}};
   for (const auto& [name, data] : named_data) graph.named_data.emplace(name, ToBytes(data));
   std::optional<xir::GraphRefusal> refusal;
   {
     const py::gil_scoped_release released;
-    refusal = Take(xir::CheckGraph(graph, library_paths));
+    refusal = Take(xir::CheckGraph(graph, xnnpack_paths));
   }
   if (!refusal.has_value()) return py::none();
   return py::make_tuple(refusal->node, refusal->reason);
@@ -541,11 +541,11 @@ PYBIND11_MODULE(_native, m) {
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("library_paths"), py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
+        py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
         py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("library_paths"), py::arg("libraries"), py::arg("data"),
+        py::arg("max_memory"), py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"),
         py::arg("packed_weights"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
-        py::arg("named_data"), py::arg("library_paths"));
+        py::arg("named_data"), py::arg("xnnpack_paths"));
 }

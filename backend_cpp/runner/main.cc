@@ -257,7 +257,7 @@ void PrintPackedFile(const PackedFileState& state) {
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.packed_weights = arguments.packed_weights;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
   auto registry = std::make_shared<KernelRegistry>();

@@ -111,7 +111,7 @@ Blob With(size_t delegate, const std::string& id, const std::string& value) {
 Result<std::shared_ptr<const Program>> Load(const Blob& file,
                                             std::shared_ptr<KernelRegistry> registry) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   options.kernels = std::move(registry);
   return Program::FromBytes(file, options);

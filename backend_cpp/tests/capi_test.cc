@@ -27,8 +27,8 @@ xir_code LoadGolden(const std::string& name, const xir_options* given, xir_progr
   const std::vector<std::string> paths = PythonLibraryPaths();
   std::vector<const char*> pointers;
   for (const std::string& each : paths) pointers.push_back(each.c_str());
-  options.library_paths = pointers.data();
-  options.num_library_paths = pointers.size();
+  options.xnnpack_paths = pointers.data();
+  options.num_xnnpack_paths = pointers.size();
   return xir_program_load(&source, &options, program);
 }
 

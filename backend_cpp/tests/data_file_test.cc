@@ -20,7 +20,7 @@ namespace {
 
 Result<std::unique_ptr<Method>> LoadWith(const Source& program, std::vector<Source> data) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_memory = uint64_t{1} << 30;
   options.data = std::move(data);

@@ -49,7 +49,7 @@ Status RunOnOnes(Method* method, bool profile) {
 
 Status Exercise(Bytes bytes, uint64_t max_memory) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_memory = max_memory;
   options.max_instructions = 100'000;

@@ -186,7 +186,7 @@ Blob WriteDataFile(const flatbuffers::FlatBufferBuilder& builder, const Blob& se
 
 Result<std::unique_ptr<Method>> LoadForward(const Blob& file) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_memory = uint64_t{1} << 30;
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));

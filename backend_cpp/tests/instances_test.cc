@@ -15,7 +15,7 @@ using program::ProgramT;
 
 std::shared_ptr<const Program> Open(const Blob& file) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   auto program = Program::FromBytes(file, options);
   EXPECT_OK(program.ok() ? Status() : std::move(program).status());

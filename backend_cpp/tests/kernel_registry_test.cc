@@ -50,7 +50,7 @@ Blob Renamed(const std::string& name) {
 
 Result<std::unique_ptr<Method>> Load(const Blob& file, std::shared_ptr<KernelRegistry> kernels) {
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 2;
   options.kernels = std::move(kernels);
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));

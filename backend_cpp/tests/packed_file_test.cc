@@ -94,7 +94,7 @@ Result<Outcome> LoadAndRun(const Source& file, const runner::Array& input,
   LoadOptions options;
   options.threads = 1;
   options.packed_weights = packed;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   XIR_ASSIGN_OR_RETURN(const auto program, Program::Load(file, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
   XIR_RETURN_IF_ERROR(
@@ -412,7 +412,7 @@ XIR_TEST(methods_share_what_the_file_has) {
   const std::string path = folder / "weights";
   LoadOptions options;
   options.threads = 1;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.packed_weights = path;
   const Blob file = WithSecondMethod(ReadGolden("stock_q8.pte"));
   const runner::Array input = ReadGoldenArray("stock_q8.input_0.npy");

@@ -205,7 +205,7 @@ XIR_TEST(loops_end) {
     plan.chains[0]->instructions[0]->instr_args.Set(jump);
   });
   LoadOptions options;
-  options.library_paths = PythonLibraryPaths();
+  options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
   options.max_instructions = 1000;
   auto program = Program::FromBytes(looping, options);

@@ -59,7 +59,7 @@ def open(
     *,
     threads: int,
     max_memory: int,
-    library_paths: list[str],
+    xnnpack_paths: list[str],
     libraries: list[str],
     data: list[str],
     packed_weights: str,
@@ -70,7 +70,7 @@ def from_bytes(
     *,
     threads: int,
     max_memory: int,
-    library_paths: list[str],
+    xnnpack_paths: list[str],
     libraries: list[str],
     data: list[str],
     packed_weights: str,
@@ -79,5 +79,5 @@ def from_bytes(
 
 # None where XNNPACK runs the graph, else (the index of the node at fault if known, why not).
 def check_graph(
-    flatbuffer: bytes, *, constant_bytes: int, named_data: dict[str, bytes], library_paths: list[str]
+    flatbuffer: bytes, *, constant_bytes: int, named_data: dict[str, bytes], xnnpack_paths: list[str]
 ) -> tuple[int | None, str] | None: ...

@@ -10,7 +10,7 @@ from xir.dialects.xnnpack import NodeOp, SubgraphOp, YieldOp
 from xir.emitter.xnnpack.writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.runtime import _native
-from xir.runtime.library import library_paths
+from xir.runtime.library import xnnpack_paths
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def _check(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
         graph.flatbuffer,
         constant_bytes=graph.constant_bytes,
         named_data={key: b"".join(map(bytes, data.chunks())) for key, data in graph.named_data.items()},
-        library_paths=library_paths(),
+        xnnpack_paths=xnnpack_paths(),
     )
     if refusal is None:
         return None

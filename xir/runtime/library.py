@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @cache
-def library_paths() -> list[str]:
+def xnnpack_paths() -> list[str]:
     """Directories in which the installed `executorch` wheel keeps its libraries; empty where it is not installed.
 
     The package itself is not imported: only its XNNPACK is used.

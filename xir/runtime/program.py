@@ -14,7 +14,7 @@ from xir.runtime import _native
 from xir.runtime.convert import bound_output, inverse, tensor_input, torch_from_physical
 from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
-from xir.runtime.library import library_paths
+from xir.runtime.library import xnnpack_paths
 from xir.runtime.plugin_libraries import with_registered
 from xir.runtime.profile import Profile
 
@@ -216,7 +216,7 @@ class Runtime:
         options: dict[str, Any] = {
             "threads": threads or 0,
             "max_memory": max_memory or 0,
-            "library_paths": library_paths(),
+            "xnnpack_paths": xnnpack_paths(),
             "libraries": with_registered([*libraries, *kernels]),
             "data": [os.fspath(path) for path in data],
             "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),

@@ -10,7 +10,7 @@ namespace {
 
 xir::Status Classify(const char* path, const char* xnnpack) {
   xir::LoadOptions options;
-  options.library_paths = {xnnpack};
+  options.xnnpack_paths = {xnnpack};
   XIR_ASSIGN_OR_RETURN(const auto program, xir::Program::Open(path, options));
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
   const auto* declared = method->input(0).get<xir::Tensor>();

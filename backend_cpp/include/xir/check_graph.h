@@ -28,8 +28,8 @@ struct GraphRefusal {
 
 // Does what loading a delegate does, up to planning memory for the largest shapes: defines every
 // node, creates the operators and reshapes them. No weight is read or packed, so it takes
-// microseconds a node. Fails where there is no XNNPACK to ask; `library_paths` as in LoadOptions.
+// microseconds a node. Fails where there is no XNNPACK to ask; `xnnpack_paths` as in LoadOptions.
 Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
-                                               Span<const std::string> library_paths);
+                                               Span<const std::string> xnnpack_paths);
 
 }  // namespace xir

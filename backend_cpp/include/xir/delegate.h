@@ -68,7 +68,7 @@ struct BackendOptions {
   std::shared_ptr<ThreadPool> thread_pool;
   Allocator* allocator = nullptr;  // of methods' memory; null is the system's (AllocateBuffer)
   uint64_t max_memory = 0;         // that one delegate may take, in bytes
-  std::vector<std::string> library_paths;
+  std::vector<std::string> xnnpack_paths;
   // LoadOptions::packed_weights. The file of that name is XNNPACK's; other backends append to it.
   std::string packed_weights;
   // Names the program's files as they were when they were opened; 0, which is no name, where some

@@ -43,7 +43,7 @@ struct LoadOptions {
   uint64_t max_instructions = 10'000'000;
   // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories. Nothing else is
   // looked at; tools that belong to a Python take what PythonLibraryPaths (xir/library.h) finds.
-  std::vector<std::string> library_paths;
+  std::vector<std::string> xnnpack_paths;
   // .ptd files with what the program names and does not hold. A name must be in one of them alone.
   std::vector<Source> data;
   // The application's own kernels and backends, asked before the runtime's.

@@ -31,13 +31,13 @@ class ThreadPool {
   // it, and the last one ends it. 0 is one for each core that this process may use. Threads start
   // with the first work.
   static Result<std::shared_ptr<ThreadPool>> Shared(size_t threads,
-                                                    Span<const std::string> library_paths = {});
+                                                    Span<const std::string> xnnpack_paths = {});
   // On the caller's threads.
   static Result<std::shared_ptr<ThreadPool>> On(std::shared_ptr<Executor> executor,
-                                                Span<const std::string> library_paths = {});
+                                                Span<const std::string> xnnpack_paths = {});
   // A pool of the pthreadpool library that XNNPACK itself uses. It must outlive what is made here.
   static Result<std::shared_ptr<ThreadPool>> Borrow(pthreadpool* pool,
-                                                    Span<const std::string> library_paths = {});
+                                                    Span<const std::string> xnnpack_paths = {});
 
   virtual ~ThreadPool() = default;
   virtual size_t num_threads() const = 0;

@@ -148,8 +148,8 @@ typedef struct xir_options {
   const xir_kernels* kernels;   /* asked before the library's own */
   const xir_source* data;       /* .ptd files */
   size_t num_data;
-  const char* const* library_paths; /* where to look for XNNPACK after XIR_XNNPACK_LIBRARY */
-  size_t num_library_paths;
+  const char* const* xnnpack_paths; /* where to look for XNNPACK after XIR_XNNPACK_LIBRARY */
+  size_t num_xnnpack_paths;
   xir_allocator allocator; /* without functions: the library's */
   xir_logger logger;       /* without function: none */
 } xir_options;

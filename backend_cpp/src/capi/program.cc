@@ -85,8 +85,8 @@ Result<LoadOptions> MakeOptions(const xir_options* given) {
     XIR_ASSIGN_OR_RETURN(Source source, MakeSource(from.data[i]));
     options.data.push_back(std::move(source));
   }
-  for (size_t i = 0; i < from.num_library_paths; ++i) {
-    options.library_paths.emplace_back(from.library_paths[i]);
+  for (size_t i = 0; i < from.num_xnnpack_paths; ++i) {
+    options.xnnpack_paths.emplace_back(from.xnnpack_paths[i]);
   }
   if ((from.allocator.allocate == nullptr) != (from.allocator.release == nullptr)) {
     return Fail(Code::kInvalidArgument, "an allocator has one of its two functions");

@@ -29,7 +29,7 @@ BackendOptions OptionsOf(const LoadedProgram& program) {
   options.thread_pool = program.pool;
   options.allocator = program.options.allocator.get();
   options.max_memory = program.options.max_memory;
-  options.library_paths = program.options.library_paths;
+  options.xnnpack_paths = program.options.xnnpack_paths;
   options.packed_weights = program.options.packed_weights;
   std::vector<const FileBytes*> files = {&program.file};
   for (const FileBytes& each : program.data) files.push_back(&each);

@@ -14,7 +14,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
   std::shared_ptr<ThreadPool> pool = options.thread_pool;
   if (pool == nullptr) {
-    XIR_ASSIGN_OR_RETURN(pool, ThreadPool::Shared(options.threads, options.library_paths));
+    XIR_ASSIGN_OR_RETURN(pool, ThreadPool::Shared(options.threads, options.xnnpack_paths));
   }
   auto loaded = std::shared_ptr<LoadedProgram>(
       new LoadedProgram{std::move(file), {}, std::move(options), std::move(pool), {}, {}, {}, {}});

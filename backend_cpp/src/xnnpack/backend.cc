@@ -14,7 +14,7 @@ namespace xir {
 Result<std::unique_ptr<const DelegatePlan>> XnnBackend::Prepare(const DelegateData& data) {
   XIR_ASSIGN_OR_RETURN(GraphView view,
                        VerifyGraph(data.bytes, *data.named, {options_.max_memory}, data.budget));
-  XIR_RETURN_IF_ERROR(LoadXnnpack(options_.library_paths));
+  XIR_RETURN_IF_ERROR(LoadXnnpack(options_.xnnpack_paths));
   auto plan = std::make_unique<XnnPlan>(std::move(view), options_.release, &shared_);
   packed_.Add(&plan->view());
   return std::unique_ptr<const DelegatePlan>(std::move(plan));

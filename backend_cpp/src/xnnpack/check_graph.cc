@@ -93,8 +93,8 @@ GraphRefusal RefusalOf(const Status& status, std::optional<size_t> node = {}) {
 }  // namespace
 
 Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
-                                               Span<const std::string> library_paths) {
-  XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths));
+                                               Span<const std::string> xnnpack_paths) {
+  XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths));
   XIR_ASSIGN_OR_RETURN(const FileBytes flatbuffer, FileBytes::Copy(graph.flatbuffer));
   const Zeros zeros(graph.constant_bytes);
   if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);

@@ -44,7 +44,7 @@ constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
 constexpr char kThreadPoolName[] = "libexecutorch_threadpool.so";
 constexpr char kAdvice[] =
     "install it with `pip install --no-deps executorch==1.5.1`, or set XIR_XNNPACK_LIBRARY (in "
-    "C++, LoadOptions::library_paths) to libexecutorch_backend_xnnpack.so of that package";
+    "C++, LoadOptions::xnnpack_paths) to libexecutorch_backend_xnnpack.so of that package";
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;

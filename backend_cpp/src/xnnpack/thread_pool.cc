@@ -50,8 +50,8 @@ void RunPart(void* context, size_t i) {
 
 class Pthreadpool : public ThreadPool {
  public:
-  Pthreadpool(size_t threads, Span<const std::string> library_paths)
-      : threads_(threads), library_paths_(library_paths.begin(), library_paths.end()) {}
+  Pthreadpool(size_t threads, Span<const std::string> xnnpack_paths)
+      : threads_(threads), xnnpack_paths_(xnnpack_paths.begin(), xnnpack_paths.end()) {}
 
   size_t num_threads() const override { return threads_; }
 
@@ -59,7 +59,7 @@ class Pthreadpool : public ThreadPool {
     if (threads_ == 1) return nullptr;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (handle_ != nullptr) return handle_;
-    XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths_));
+    XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths_));
     handle_ = Create();
     if (handle_ != nullptr) return handle_;
     return Fail(Code::kResource, "cannot start ", threads_, " threads");
@@ -88,15 +88,15 @@ class Pthreadpool : public ThreadPool {
   OwnedPthreadpool owned_;
 
  private:
-  std::vector<std::string> library_paths_;
+  std::vector<std::string> xnnpack_paths_;
   std::mutex mutex_;
   pthreadpool* handle_ = nullptr;
 };
 
 class ExecutorPool final : public Pthreadpool {
  public:
-  ExecutorPool(std::shared_ptr<Executor> executor, Span<const std::string> library_paths)
-      : Pthreadpool(std::min(executor->num_threads(), kMaxThreads - 1) + 1, library_paths),
+  ExecutorPool(std::shared_ptr<Executor> executor, Span<const std::string> xnnpack_paths)
+      : Pthreadpool(std::min(executor->num_threads(), kMaxThreads - 1) + 1, xnnpack_paths),
         executor_(std::move(executor)) {}
   // Its tasks refer to the executor.
   ~ExecutorPool() override { owned_.reset(); }
@@ -131,7 +131,7 @@ class BorrowedPool final : public Pthreadpool {
 }  // namespace
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::Shared(size_t threads,
-                                                       Span<const std::string> library_paths) {
+                                                       Span<const std::string> xnnpack_paths) {
   if (threads > kMaxThreads) {
     return Fail(Code::kInvalidArgument, threads, " threads; the most is ", kMaxThreads);
   }
@@ -141,21 +141,21 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::Shared(size_t threads,
   const std::lock_guard<std::mutex> lock(mutex);
   std::weak_ptr<ThreadPool>& known = (*pools)[threads];
   std::shared_ptr<ThreadPool> pool = known.lock();
-  if (pool == nullptr) known = pool = std::make_shared<Pthreadpool>(threads, library_paths);
+  if (pool == nullptr) known = pool = std::make_shared<Pthreadpool>(threads, xnnpack_paths);
   return pool;
 }
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::On(std::shared_ptr<Executor> executor,
-                                                   Span<const std::string> library_paths) {
+                                                   Span<const std::string> xnnpack_paths) {
   if (executor == nullptr) return Fail(Code::kInvalidArgument, "a thread pool without executor");
   return std::shared_ptr<ThreadPool>(
-      std::make_shared<ExecutorPool>(std::move(executor), library_paths));
+      std::make_shared<ExecutorPool>(std::move(executor), xnnpack_paths));
 }
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::Borrow(pthreadpool* pool,
-                                                       Span<const std::string> library_paths) {
+                                                       Span<const std::string> xnnpack_paths) {
   if (pool == nullptr) return Fail(Code::kInvalidArgument, "no thread pool to borrow");
-  XIR_RETURN_IF_ERROR(LoadXnnpack(library_paths));
+  XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths));
   const size_t threads = pthreadpool_get_threads_count(pool);
   return std::shared_ptr<ThreadPool>(std::make_shared<BorrowedPool>(pool, threads));
 }

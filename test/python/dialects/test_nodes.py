@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -20,16 +19,6 @@ ONLY_READ = {ArgMaxPooling2dOp}
 
 def text_of(*patterns: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for each in patterns for path in sorted(ROOT.glob(each)))
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_wire", ROOT / "scripts/generate_wire.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_no_node_is_forgotten(generator: ModuleType) -> None:

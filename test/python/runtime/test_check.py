@@ -17,7 +17,7 @@ from xir.ir.provenance import set_origins
 from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.check import check_subgraph
-from xir.runtime.library import library_paths
+from xir.runtime.library import xnnpack_paths
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
 from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass
 
@@ -121,7 +121,7 @@ def test_damaged_graphs_are_refused() -> None:
     good = write_unweighted(*subgraph(f"%r = xnnpack.unary abs %a : {IMAGE} -> {IMAGE}", IMAGE, IMAGE)).flatbuffer
 
     def check(flatbuffer: bytes) -> tuple[int | None, str] | None:
-        return _native.check_graph(flatbuffer, constant_bytes=0, named_data={}, library_paths=library_paths())
+        return _native.check_graph(flatbuffer, constant_bytes=0, named_data={}, xnnpack_paths=xnnpack_paths())
 
     assert check(good) is None
     for flatbuffer in (b"", good[:40], bytes(64), good[:-8]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections.abc import Mapping
@@ -39,16 +38,6 @@ Fields = list[tuple[str, str, bool, int]]
 def stock() -> Schema:
     """ExecuTorch's schema, from the installed wheel."""
     return parse_schema(Path(str(distribution("executorch").locate_file(STOCK))).read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_wire", ROOT / "scripts/generate_wire.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def fields(table: Table) -> Fields:
