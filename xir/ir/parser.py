@@ -62,8 +62,10 @@ _FLAT_DICTIONARY = re.compile(r'\{(?:[^{}"/]++|"[^"\\\n]*+")*+\}')
 _ALIAS_DEFINITION = re.compile(r"^[ \t]*(#[a-zA-Z0-9$._-]+)[ \t]*=", re.MULTILINE)
 
 
-def parse_module(ctx: XirContext, text: str, name: str = "<input>", line_offset: int = 0) -> ModuleOp:
-    """Parse a module from MLIR text; ops outside a `module` are put into one.
+def parse_module(
+    ctx: XirContext, text: str, name: str = "<input>", line_offset: int = 0, *, implicit_module: bool = True
+) -> ModuleOp:
+    """Parse a module from MLIR text; ops outside a `module` are put into one, unless `implicit_module` is False.
 
     `name` is the file name in locations and errors, `line_offset` the number of lines before `text` in that file.
     Constant data in `{-# dialect_resources #-}` goes to `ctx.blobs`. DiagnosticError if the text is no module;
@@ -73,7 +75,7 @@ def parse_module(ctx: XirContext, text: str, name: str = "<input>", line_offset:
     parser: XirParser | None = None
     try:
         parser = XirParser(ctx, text, name, line_offset)
-        return parser.parse_module()
+        return parser.parse_module(implicit_module)
     except ParseError as error:
         references = error.refs if isinstance(error, MultipleSpansParseError) else []
         notes = [note(_locate(span, line_offset), message or "it is here") for span, message in references]

@@ -188,6 +188,8 @@ class PassManager:
     """Verify before the first pass and after each one. A pass that breaks the module is found at once."""
     before_pass: list[PassHook] = field(default_factory=list[PassHook])
     after_pass: list[PassHook] = field(default_factory=list[PassHook])
+    failed_pass: list[PassHook] = field(default_factory=list[PassHook])
+    """Called with the module as a pass left it that failed, or after which the module does not verify."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
@@ -224,14 +226,22 @@ class PassManager:
                     if checkpoint is None or not passes[checkpoint.index].take_back(
                         checkpoint.module, error.refused, error.backend
                     ):
+                        self._failed(each, module)
                         raise
                     index = checkpoint.restore(module)
+                except Exception:
+                    self._failed(each, module)
+                    raise
         finally:
             if checkpoint is not None:
                 checkpoint.close()
             if self.ctx.tracks_origins:
                 self.ctx.tracks_origins = False
                 drop_origins(module)
+
+    def _failed(self, each: XirPass, module: ModuleOp) -> None:
+        for hook in self.failed_pass:
+            hook(each, module)
 
     def _run_one(self, each: XirPass, module: ModuleOp) -> None:
         """Run one pass, its hooks and the verifier."""

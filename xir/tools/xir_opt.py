@@ -9,32 +9,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from xir.files import atomic_file
-from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
+from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.xir_opt_arguments import UsageError, argument_parser, lift_pass_flags, pass_listing
 from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES, describe
+from xir.transforms.registry import PASSES
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
     from xir.ir.context import XirContext
     from xir.ir.diagnostics import Diagnostic
-    from xir.ir.passes import PassManager, XirPass
+    from xir.ir.ir_printing import IrPrinting
+    from xir.ir.passes import XirPass
     from xir.ir.printer import PrintOptions
-
-SPLIT_MARKER = "// -----"
-
-
-_BARE_FLAGS = {"verify-each": "true", "split-input-file": SPLIT_MARKER, "verify-diagnostics": "all"}
-"""Flags whose value may be left out, and what they then mean. argparse would take the input file for the value."""
-
-
-class UsageError(Exception):
-    """The command line or a file it names is wrong; the message is for the user."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,14 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         load_installed_plugins()
         arguments = load_named_plugins(arguments)
-        pass_flags, rest = _lift_pass_flags(arguments)
-        options = _argument_parser().parse_args(rest)
+        pass_flags, rest = lift_pass_flags(arguments)
+        options = argument_parser().parse_args(rest)
     except (UsageError, PluginError) as error:
         return _fail(str(error))
     except SystemExit as error:
         return int(error.code or 0)
     if options.list_passes:
-        sys.stdout.write(_pass_listing())
+        sys.stdout.write(pass_listing())
         return 0
     if options.show_dialects:
         from xir.dialects.registry import DIALECTS
@@ -77,118 +68,6 @@ def _fail(message: str) -> int:
     return 1
 
 
-# --- The command line --------------------------------------------------------------------------------------------
-
-
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-    def format_help(self) -> str:
-        return f"{super().format_help()}\n{_pass_listing()}"
-
-
-def _argument_parser() -> argparse.ArgumentParser:
-    parser = _ArgumentParser(
-        prog="xir-opt",
-        description="Run passes over a module of MLIR text. Each pass and each named pipeline below is a flag; "
-        "flags run in the order given.",
-        usage="xir-opt [options] [--<pass>[='option=value ...']]... [input]",
-        allow_abbrev=False,
-    )
-    parser.add_argument("input", nargs="?", default="-", help="the file to read; - is standard input (default)")
-    parser.add_argument(
-        "-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output (default)"
-    )
-
-    passes = parser.add_argument_group("passes")
-    passes.add_argument(
-        "--pass-pipeline", metavar="TEXT", help="the passes as builtin.module(a{x=1},b) instead of as flags"
-    )
-    passes.add_argument(
-        "--verify-each", default=True, type=_boolean, metavar="BOOL",
-        help="verify the module before the first and after each pass (default: true)",
-    )  # fmt: skip
-    passes.add_argument("--list-passes", action="store_true", help="list passes and pipelines, and exit")
-    passes.add_argument("--show-dialects", action="store_true", help="list the dialects, and exit")
-
-    passes.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
-
-    text = parser.add_argument_group("input and output")
-    text.add_argument(
-        "--split-input-file", metavar="MARKER",
-        help=f"process the parts between marker lines (default: '{SPLIT_MARKER}') each on its own",
-    )  # fmt: skip
-    text.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
-    text.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
-    text.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
-    text.add_argument(
-        "--mlir-elide-elementsattrs-if-larger", type=int, metavar="N",
-        help="print dense<...> constants of more than N elements as dense_resource<__elided__>",
-    )  # fmt: skip
-    text.add_argument("--print-resources", action="store_true", help="print the data of resources (default: only keys)")
-    text.add_argument(
-        "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
-        help="print the data of those resources whose text has at most N characters",
-    )  # fmt: skip
-
-    checks = parser.add_argument_group("diagnostics and debugging")
-    checks.add_argument(
-        "--verify-diagnostics", choices=("all", "only-expected"), metavar="MODE",
-        help="match diagnostics against expected-* comments: 'all' of them (default), or 'only-expected'",
-    )  # fmt: skip
-    checks.add_argument("--mlir-print-ir-before-all", action="store_true", help="print the module before each pass")
-    checks.add_argument("--mlir-print-ir-after-all", action="store_true", help="print the module after each pass")
-    checks.add_argument("--mlir-print-ir-before", metavar="PASSES", default="", help="print it before these passes")
-    checks.add_argument("--mlir-print-ir-after", metavar="PASSES", default="", help="print it after these passes")
-    checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
-    return parser
-
-
-def _boolean(text: str) -> bool:
-    value = {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
-    if value is None:
-        raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
-    return value
-
-
-def _lift_pass_flags(arguments: Sequence[str]) -> tuple[list[tuple[str, str | None]], list[str]]:
-    """Split the arguments into (pass, options) pairs, in order, and the rest, in MLIR's `-flag` or `--flag` form."""
-    flags: list[tuple[str, str | None]] = []
-    rest: list[str] = []
-    for argument in arguments:
-        if not argument.startswith("-") or argument in ("-", "--"):
-            rest.append(argument)
-            continue
-        name, equals, value = argument.lstrip("-").partition("=")
-        if name in PASSES or name in PIPELINES:
-            flags.append((name, value if equals else None))
-        elif name in _BARE_FLAGS:
-            rest.append(f"--{name}={value if equals else _BARE_FLAGS[name]}")
-        elif len(name) > 1 and not argument.startswith("--") and not argument.startswith("-o"):
-            rest.append("-" + argument)
-        else:
-            rest.append(argument)
-    return flags, rest
-
-
-def _pass_listing() -> str:
-    lines = ["passes:"]
-    for name in PASSES:
-        info = describe(name)
-        lines.append(f"  --{name}")
-        lines.append(f"      {info.summary}")
-        for option in info.options:
-            default = "" if option.default is None else f" (default: {option.default})"
-            lines.append(f"      {option.name}=<{option.type}>{default}{': ' if option.help else ''}{option.help}")
-    lines.append("")
-    lines.append("pipelines:")
-    for name, text in PIPELINES.items():
-        lines.append(f"  --{name}")
-        lines.append(f"      {text}")
-    return "\n".join(lines) + "\n"
-
-
 # --- Running -----------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +79,8 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
         return 1
+    if options.dump_pass_pipeline:
+        sys.stderr.write(f"Pass Manager with {len(passes)} passes:\nbuiltin.module({','.join(map(str, passes))})\n\n")
     name, text = _read(options.input)
     chunks = _split(text, options.split_input_file) if options.split_input_file else [(text, 0)]
     outputs: list[str] = []
@@ -208,7 +89,8 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
         output, succeeded = _process(chunk, name, line_offset, options, passes)
         failed |= not succeeded
         outputs.append(output)
-    text = f"{options.split_input_file}\n".join(outputs)
+    marker = options.split_input_file if options.output_split_marker is None else options.output_split_marker
+    text = f"{marker}\n".join(outputs)
     if options.output == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -301,13 +183,16 @@ def _compile(
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.ir.printer import module_to_text
+    from xir.ir.roundtrip import check_roundtrip
 
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each)
     print_options = _print_options(options)
-    _install_ir_printing(manager, options, print_options)
+    _ir_printing(options, print_options).install(manager)
     try:
-        module = parse_module(ctx, text, name, line_offset)
+        module = parse_module(ctx, text, name, line_offset, implicit_module=not options.no_implicit_module)
+        if options.verify_roundtrip:
+            check_roundtrip(ctx, module)
         manager.timings.append(("parser", time.perf_counter() - start))
         manager.run(module)
     except DiagnosticError as error:
@@ -335,29 +220,24 @@ def _print_options(options: argparse.Namespace) -> PrintOptions:
     )
 
 
-def _install_ir_printing(manager: PassManager, options: argparse.Namespace, print_options: PrintOptions) -> None:
-    from xir.ir.printer import print_module
+def _ir_printing(options: argparse.Namespace, print_options: PrintOptions) -> IrPrinting:
+    from xir.ir.ir_printing import EVERY_PASS, IrPrinting
 
-    def printing(when: str, names: set[str] | None) -> Callable[[XirPass, ModuleOp], None]:
-        def hook(each: XirPass, module: ModuleOp) -> None:
-            if names is None or each.name in names:
-                class_name = type(each).__name__.removesuffix("Pass")
-                sys.stderr.write(f"// -----// IR Dump {when} {class_name} ({each.name}) //----- //\n")
-                print_module(module, sys.stderr, manager.ctx, print_options)
-                sys.stderr.write("\n")
+    def chosen(every: bool, names: Sequence[str]) -> Container[str]:
+        return EVERY_PASS if every else _known_names(names)
 
-        return hook
-
-    for when, every, names, hooks in (
-        ("Before", options.mlir_print_ir_before_all, options.mlir_print_ir_before, manager.before_pass),
-        ("After", options.mlir_print_ir_after_all, options.mlir_print_ir_after, manager.after_pass),
-    ):
-        if every or names:
-            hooks.append(printing(when, None if every else _known_names(names)))
+    return IrPrinting(
+        before=chosen(options.mlir_print_ir_before_all, options.mlir_print_ir_before),
+        after=chosen(options.mlir_print_ir_after_all, options.mlir_print_ir_after),
+        only_on_change=options.mlir_print_ir_after_change,
+        only_on_failure=options.mlir_print_ir_after_failure,
+        tree=None if options.mlir_print_ir_tree_dir is None else Path(options.mlir_print_ir_tree_dir),
+        text=print_options,
+    )
 
 
-def _known_names(text: str) -> set[str]:
-    names = {name.strip() for name in text.split(",")}
+def _known_names(texts: Sequence[str]) -> set[str]:
+    names = {name.strip() for text in texts for name in text.split(",")}
     if unknown := sorted(names - PASSES.keys()):
         raise UsageError(f"there is no pass '{unknown[0]}' to print the module around")
     return names

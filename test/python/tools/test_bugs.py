@@ -61,6 +61,19 @@ def test_of_a_pass(
     assert not output.exists()
 
 
+def test_the_module_that_it_leaves_is_shown(module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "bug.py"
+    plugin.write_text(PLUGIN, encoding="utf-8")
+    try:
+        flags = ["--canonicalize", "--has-bug", "--mlir-print-ir-after-failure"]
+        assert xir_opt.main([f"--load-plugin={plugin}", *flags, module]) == 70
+    finally:
+        PASSES.pop("has-bug", None)
+    told = capsys.readouterr().err
+    assert told.startswith("// -----// IR Dump After HasBug Failed (has-bug) //----- //\nbuiltin.module {\n")
+    assert told.count("IR Dump") == 1
+
+
 @pytest.mark.parametrize(
     ("main", "name", "arguments"),
     [

@@ -1,0 +1,183 @@
+"""The command line of `xir-opt`: its flags, in the names of `mlir-opt`, and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import NoReturn
+
+from xir import __version__
+from xir.plugin_loading import PLUGIN_HELP
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES, describe
+
+SPLIT_MARKER = "// -----"
+
+_BARE_FLAGS = {"verify-each": "true", "split-input-file": SPLIT_MARKER, "verify-diagnostics": "all"}
+"""Flags whose value may be left out, and what they then mean. argparse would take the input file for the value."""
+
+
+class UsageError(Exception):
+    """The command line or a file it names is wrong; the message is for the user."""
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def parse_args(self, arguments: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Like argparse's, and a flag that is none gets the nearest one as a hint."""
+        options, unknown = self.parse_known_args(arguments)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
+        return options
+
+    def _hint(self, argument: str) -> str:
+        known = [*PASSES, *PIPELINES, *(flag.lstrip("-") for flag in self._option_string_actions)]
+        close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], known, n=1)
+        return f"; did you mean '--{close[0]}'?" if close else ""
+
+    def format_help(self) -> str:
+        return f"{super().format_help()}\n{pass_listing()}"
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The parser of what `lift_pass_flags` leaves."""
+    parser = _ArgumentParser(
+        prog="xir-opt",
+        description="Run passes over a module of MLIR text. Each pass and each named pipeline below is a flag; "
+        "flags run in the order given.",
+        usage="xir-opt [options] [--<pass>[='option=value ...']]... [input]",
+        allow_abbrev=False,
+    )
+    parser.add_argument("input", nargs="?", default="-", help="the file to read; - is standard input (default)")
+    parser.add_argument(
+        "-o", dest="output", default="-", metavar="FILE", help="the file to write; - is standard output (default)"
+    )
+
+    passes = parser.add_argument_group("passes")
+    passes.add_argument(
+        "--pass-pipeline", metavar="TEXT", help="the passes as builtin.module(a{x=1},b) instead of as flags"
+    )
+    passes.add_argument(
+        "--verify-each", default=True, type=_boolean, metavar="BOOL",
+        help="verify the module before the first and after each pass (default: true)",
+    )  # fmt: skip
+    passes.add_argument(
+        "--dump-pass-pipeline", action="store_true",
+        help="print the pipeline to standard error, as --pass-pipeline reads it, before it runs",
+    )  # fmt: skip
+    passes.add_argument("--list-passes", action="store_true", help="list passes and pipelines, and exit")
+    passes.add_argument("--show-dialects", action="store_true", help="list the dialects, and exit")
+
+    passes.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+
+    text = parser.add_argument_group("input and output")
+    text.add_argument(
+        "--split-input-file", metavar="MARKER",
+        help=f"process the parts between marker lines (default: '{SPLIT_MARKER}') each on its own",
+    )  # fmt: skip
+    text.add_argument(
+        "--output-split-marker",
+        metavar="MARKER",
+        help="the line between outputs (default: the input's marker)",
+    )
+    text.add_argument(
+        "--no-implicit-module", action="store_true", help="refuse operations outside a module instead of adding one"
+    )
+    text.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    text.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
+    text.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
+    text.add_argument(
+        "--mlir-elide-elementsattrs-if-larger", type=int, metavar="N",
+        help="print dense<...> constants of more than N elements as dense_resource<__elided__>",
+    )  # fmt: skip
+    text.add_argument("--print-resources", action="store_true", help="print the data of resources (default: only keys)")
+    text.add_argument(
+        "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
+        help="print the data of those resources whose text has at most N characters",
+    )  # fmt: skip
+
+    checks = parser.add_argument_group("diagnostics and debugging")
+    checks.add_argument(
+        "--verify-diagnostics", choices=("all", "only-expected"), metavar="MODE",
+        help="match diagnostics against expected-* comments: 'all' of them (default), or 'only-expected'",
+    )  # fmt: skip
+    checks.add_argument(
+        "--verify-roundtrip",
+        action="store_true",
+        help="require that each module, printed, reads back as it is",
+    )
+    checks.add_argument("--mlir-print-ir-before-all", action="store_true", help="print the module before each pass")
+    checks.add_argument("--mlir-print-ir-after-all", action="store_true", help="print the module after each pass")
+    checks.add_argument(
+        "--mlir-print-ir-before", metavar="PASSES", action="append", default=[], help="print it before these passes"
+    )
+    checks.add_argument(
+        "--mlir-print-ir-after", metavar="PASSES", action="append", default=[], help="print it after these passes"
+    )
+    checks.add_argument(
+        "--mlir-print-ir-after-change", action="store_true", help="after a pass, print it only if the pass changed it"
+    )
+    checks.add_argument(
+        "--mlir-print-ir-after-failure", action="store_true", help="after a pass, print it only if the pass failed"
+    )
+    checks.add_argument(
+        "--mlir-print-ir-tree-dir",
+        metavar="DIR",
+        help="print each of these modules to a file in this folder",
+    )
+    checks.add_argument(
+        "--mlir-print-ir-module-scope", action="store_true", help="accepted: what is printed is always the whole module"
+    )
+    checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
+    parser.add_argument(
+        "--version", action="version", version=f"xir-opt {__version__}", help="print the version, and exit"
+    )
+    return parser
+
+
+def _boolean(text: str) -> bool:
+    value = {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if value is None:
+        raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
+    return value
+
+
+def lift_pass_flags(arguments: Sequence[str]) -> tuple[list[tuple[str, str | None]], list[str]]:
+    """Split the arguments into (pass, options) pairs, in order, and the rest, in MLIR's `-flag` or `--flag` form."""
+    flags: list[tuple[str, str | None]] = []
+    rest: list[str] = []
+    for argument in arguments:
+        if not argument.startswith("-") or argument in ("-", "--"):
+            rest.append(argument)
+            continue
+        name, equals, value = argument.lstrip("-").partition("=")
+        if name in PASSES or name in PIPELINES:
+            flags.append((name, value if equals else None))
+        elif name in _BARE_FLAGS:
+            rest.append(f"--{name}={value if equals else _BARE_FLAGS[name]}")
+        elif len(name) > 1 and not argument.startswith("--") and not argument.startswith("-o"):
+            rest.append("-" + argument)
+        else:
+            rest.append(argument)
+    return flags, rest
+
+
+def pass_listing() -> str:
+    """The passes with their options, and the pipelines."""
+    lines = ["passes:"]
+    for name in PASSES:
+        info = describe(name)
+        lines.append(f"  --{name}")
+        lines.append(f"      {info.summary}")
+        for option in info.options:
+            default = "" if option.default is None else f" (default: {option.default})"
+            lines.append(f"      {option.name}=<{option.type}>{default}{': ' if option.help else ''}{option.help}")
+    lines.append("")
+    lines.append("pipelines:")
+    for name, text in PIPELINES.items():
+        lines.append(f"  --{name}")
+        lines.append(f"      {text}")
+    return "\n".join(lines) + "\n"
