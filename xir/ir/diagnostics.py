@@ -7,16 +7,19 @@ decide what becomes of a diagnostic: tools print it, `--verify-diagnostics` matc
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TextIO
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.ir import Operation
 
-from xir.ir.location import Locatable, format_location, location_of
+from xir.ir.location import Locatable, find_file_location, format_location, location_of
+
+LONGEST_SHOWN = 400
+"""A line of source with more characters is not shown below a diagnostic."""
 
 
 class Severity(Enum):
@@ -37,10 +40,13 @@ class Diagnostic:
     message: str
     notes: tuple[Diagnostic, ...] = ()
 
+    def head(self) -> str:
+        """`file:line:col: error: message`, without the notes."""
+        return f"{format_location(self.location)}: {self.severity.value}: {self.message}"
+
     def __str__(self) -> str:
-        """`file:line:col: error: message`, one line for the diagnostic and one for each note."""
-        head = f"{format_location(self.location)}: {self.severity.value}: {self.message}"
-        return "\n".join((head, *map(str, self.notes)))
+        """One line for the diagnostic and one for each note."""
+        return "\n".join((self.head(), *map(str, self.notes)))
 
 
 def note(where: Locatable, message: str) -> Diagnostic:
@@ -128,11 +134,28 @@ class DiagnosticEngine:
             yield collected
 
 
-def stream_handler(stream: TextIO) -> Handler:
-    """A handler that prints everything to `stream`."""
+def stream_handler(stream: TextIO, sources: Mapping[str, str] | None = None) -> Handler:
+    """A handler that prints everything to `stream`.
+
+    A place in one of `sources` (text by file name) is shown: its line, and a caret.
+    """
+    lines = {name: text.split("\n") for name, text in (sources or {}).items()}
 
     def handle(diagnostic: Diagnostic) -> bool:
-        stream.write(f"{diagnostic}\n")
+        for each in (diagnostic, *diagnostic.notes):
+            place = find_file_location(each.location)
+            shown = "" if place is None else _source_line(lines.get(place.filename.data, ()), place)
+            stream.write(f"{each.head()}\n{shown}")
         return True
 
     return handle
+
+
+def _source_line(lines: Sequence[str], place: FileLineColLoc) -> str:
+    """The line of a place and a caret below its column; nothing where there is none, or too long a one to read."""
+    line, column = place.line.data, place.column.data
+    if not 0 < line <= len(lines) or not 0 < column <= len(lines[line - 1]) + 1 or len(lines[line - 1]) > LONGEST_SHOWN:
+        return ""
+    # Tabs stay tabs, so that the caret stands below its character.
+    blank = "".join("\t" if char == "\t" else " " for char in lines[line - 1][: column - 1])
+    return f"{lines[line - 1]}\n{blank}^\n"

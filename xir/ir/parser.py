@@ -119,6 +119,7 @@ class XirParser(Parser):
         self._line_offset = line_offset
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", input))]
         self._first_use: dict[str, Span] = {}
+        self._definitions: dict[str, Span] = {}
         self._op_types: list[type[Operation]] = []
         self._types: dict[str, TypeAttribute] = {}
         self._dictionaries: dict[str, dict[str, Attribute]] = {}
@@ -160,7 +161,13 @@ class XirParser(Parser):
                 return NameLoc(name, child)
             line = self.parse_integer(False, False)
             self.parse_punctuation(":")
-            return file_location(name, line, self.parse_integer(False, False))
+            start = file_location(name, line, self.parse_integer(False, False))
+            if self.parse_optional_keyword("to") is not None:
+                # xDSL has no attribute for ranges; a place to look at is where the range starts.
+                self.parse_optional_integer(False, False)
+                self.parse_punctuation(":")
+                self.parse_integer(False, False)
+            return start
         if self.parse_optional_keyword("unknown") is not None:
             return UnknownLoc()
         if self.parse_optional_keyword("callsite") is not None:
@@ -327,6 +334,12 @@ class XirParser(Parser):
         return cast(SSAValue[AttributeInvT], resolved)
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        if name in self.ssa_values:
+            first: list[tuple[Span[Any], str | None]] = []
+            if name in self._definitions:
+                first.append((self._definitions[name], "previously defined here"))
+            raise MultipleSpansParseError(span, f"redefinition of SSA value '%{name}'", "", first)
+        self._definitions[name] = span
         super()._register_ssa_definition(name, values, span)
         if SSAValue.is_valid_name(name):
             for value in values:
@@ -356,11 +369,11 @@ class XirParser(Parser):
                 argument.location = argument.location or self.location_at(argument.name.start)
         if not (self._op_types and self._op_types[-1].has_trait(IsolatedFromAbove, value_if_unregistered=False)):
             return super().parse_optional_region(arguments)
-        outside = (self.ssa_values, self.forward_ssa_references, self._first_use)
-        self.ssa_values, self.forward_ssa_references, self._first_use = {}, {}, {}
+        outside = (self.ssa_values, self.forward_ssa_references, self._first_use, self._definitions)
+        self.ssa_values, self.forward_ssa_references, self._first_use, self._definitions = {}, {}, {}, {}
         region = super().parse_optional_region(arguments)
         self._check_no_forward_references()
-        self.ssa_values, self.forward_ssa_references, self._first_use = outside
+        self.ssa_values, self.forward_ssa_references, self._first_use, self._definitions = outside
         return region
 
     def _check_no_forward_references(self) -> None:

@@ -3,6 +3,7 @@
 Differences that show:
 - A finite float never prints as a hex literal, and reads back as the same value.
 - Names keep their `_<digits>`; a name that is taken gets the next free suffix.
+- Attributes and properties are in the order of their names.
 - Constant data in `{-# dialect_resources #-}` is printed only when asked for, and streamed.
 - Locations of block arguments and ops are printed with `debuginfo`.
 """
@@ -10,6 +11,7 @@ Differences that show:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import IO
@@ -172,6 +174,11 @@ class XirPrinter(Printer):
         else:
             values = attribute.get_values()
             attribute._print_dense_list(values, attribute.get_shape(), self)  # pyright: ignore[reportPrivateUsage]
+
+    def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
+        """Print `{name = attribute, ...}` in the order of the names, as MLIR does, so that equal ops print equally."""
+        with self.in_braces():
+            self.print_list(sorted(attr_dict.items(), key=lambda item: item[0]), self._print_attr_string)
 
     def print_float(self, value: float, type: AnyFloat) -> None:
         """Print a float so that it reads back as the same value: short if exact, bits for infinities and NaNs."""

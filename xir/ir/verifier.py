@@ -5,13 +5,14 @@ xDSL's own `verify()` prints the whole module into the exception, names no locat
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.annotations import problems
-from xir.ir.diagnostics import DiagnosticError, op_name
+from xir.ir.diagnostics import DiagnosticError, note, op_name
 from xir.ir.dominance import verify_dominance
 from xir.ir.tensor_types import oversized
 
@@ -25,6 +26,7 @@ def verify(root: Operation) -> None:
         if op.regions:
             _verify_terminators(op)
             _verify_arguments(op)
+            _verify_symbols(op)
         if op.successors:
             _verify_successors(op)
         if (problem := oversized(op.result_types)) is not None:
@@ -48,6 +50,19 @@ def _verify_terminators(op: Operation) -> None:
                 raise DiagnosticError(op, f"'{op_name(op)}' op has an empty block, which needs a terminator")
             if not last.has_trait(IsTerminator):
                 raise DiagnosticError(last, f"'{op_name(last)}' op ends a block but is no terminator")
+
+
+def _verify_symbols(op: Operation) -> None:
+    if not op.has_trait(SymbolTable, value_if_unregistered=False):
+        return
+    seen: dict[str, Operation] = {}
+    for each in op.regions[0].block.ops:
+        name = each.get_attr_or_prop("sym_name")
+        if not isinstance(name, StringAttr):
+            continue
+        if (first := seen.setdefault(name.data, each)) is not each:
+            notes = [note(first, "the symbol is already defined here")]
+            raise DiagnosticError(each, f"redefinition of the symbol '{name.data}'", notes)
 
 
 def _verify_arguments(op: Operation) -> None:

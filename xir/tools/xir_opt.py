@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Container, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -86,7 +87,7 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     outputs: list[str] = []
     failed = False
     for chunk, line_offset in chunks:
-        output, succeeded = _process(chunk, name, line_offset, options, passes)
+        output, succeeded = _process(chunk, name, line_offset, options, passes, text)
         failed |= not succeeded
         outputs.append(output)
     marker = options.split_input_file if options.output_split_marker is None else options.output_split_marker
@@ -150,15 +151,17 @@ def _write(path: str, text: str) -> None:
 
 
 def _process(
-    text: str, name: str, line_offset: int, options: argparse.Namespace, passes: list[XirPass]
+    text: str, name: str, line_offset: int, options: argparse.Namespace, passes: list[XirPass], file_text: str
 ) -> tuple[str, bool]:
-    """Compile one chunk: the text to write, and whether all went well (or, when verifying diagnostics, as expected)."""
+    """Compile one chunk of a file: the text to write, and whether all went well (or, when verifying diagnostics, as
+    expected).
+    """
     from xir.ir.context import XirContext
     from xir.ir.diagnostics import stream_handler
 
     ctx = XirContext(allow_unregistered=options.allow_unregistered_dialect)
     if options.verify_diagnostics is None:
-        with ctx.diagnostics.handler(stream_handler(sys.stderr)):
+        with ctx.diagnostics.handler(stream_handler(sys.stderr, {name: file_text})):
             output = _compile(ctx, text, name, line_offset, options, passes)
         return output or "", output is not None
 
@@ -188,7 +191,7 @@ def _compile(
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each)
     print_options = _print_options(options)
-    _ir_printing(options, print_options).install(manager)
+    _ir_printing(options, replace(print_options, resources=options.print_resources)).install(manager)
     try:
         module = parse_module(ctx, text, name, line_offset, implicit_module=not options.no_implicit_module)
         if options.verify_roundtrip:
@@ -215,7 +218,7 @@ def _print_options(options: argparse.Namespace) -> PrintOptions:
         generic=options.mlir_print_op_generic,
         debuginfo=options.mlir_print_debuginfo,
         elide_elements_above=options.mlir_elide_elementsattrs_if_larger,
-        resources=options.print_resources,
+        resources=options.print_resources or options.output != "-" or not sys.stdout.isatty(),
         resource_digits_limit=options.mlir_elide_resource_strings_if_larger,
     )
 

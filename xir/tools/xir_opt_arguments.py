@@ -93,7 +93,10 @@ def argument_parser() -> argparse.ArgumentParser:
         "--mlir-elide-elementsattrs-if-larger", type=int, metavar="N",
         help="print dense<...> constants of more than N elements as dense_resource<__elided__>",
     )  # fmt: skip
-    text.add_argument("--print-resources", action="store_true", help="print the data of resources (default: only keys)")
+    text.add_argument(
+        "--print-resources", action="store_true",
+        help="print the data of resources on a terminal too, and around passes (default: only to files and pipes)",
+    )  # fmt: skip
     text.add_argument(
         "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
         help="print the data of those resources whose text has at most N characters",

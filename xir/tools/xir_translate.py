@@ -95,8 +95,14 @@ def _argument_parser() -> argparse.ArgumentParser:
         direction.add_argument(f"--{flag}", dest="translation", action="store_const", const=flag, help=text)
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     parser.add_argument(
-        "--print-resources", action="store_true", help="print the data of resources (default: only keys)"
+        "--print-resources",
+        action="store_true",
+        help="print the data of resources on a terminal too (default: only to files and pipes)",
     )
+    parser.add_argument(
+        "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
+        help="print the data of those resources whose text has at most N characters",
+    )  # fmt: skip
     parser.add_argument(
         "--debug-info", action="store_true", help="write into a .pte file what its parts come from, as locations say"
     )
@@ -135,7 +141,7 @@ def _mlir_to_pte(options: argparse.Namespace) -> None:
         raise UsageError(
             f"'{options.input}' is not UTF-8 text: byte {error.start} is no part of a character"
         ) from error
-    with ctx.diagnostics.handler(stream_handler(sys.stderr)):
+    with ctx.diagnostics.handler(stream_handler(sys.stderr, {_shown(options.input): text})):
         module = parse_module(ctx, text, _shown(options.input))
         verify(module)
         with _output(options.output) as stream:
@@ -204,7 +210,8 @@ def _write_text(module: ModuleOp, ctx: XirContext, options: argparse.Namespace) 
     print_options = PrintOptions(
         generic=options.mlir_print_op_generic,
         debuginfo=options.mlir_print_debuginfo,
-        resources=options.print_resources,
+        resources=options.print_resources or options.output != STDIO or not sys.stdout.isatty(),
+        resource_digits_limit=options.mlir_elide_resource_strings_if_larger,
     )
     with _output(options.output) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")

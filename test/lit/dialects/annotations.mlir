@@ -2,7 +2,7 @@
 
 // What passes and the importer note on ops and arguments, in the attributes `xir.*`.
 // CHECK-LABEL: func.func @noted(
-// CHECK-SAME:    %x: tensor<?x4xf32> {xir.max_shape = array<i64: 8, 4>, xir.dim_names = ["batch", ""]}
+// CHECK-SAME:    %x: tensor<?x4xf32> {xir.dim_names = ["batch", ""], xir.max_shape = array<i64: 8, 4>}
 // CHECK:         edge.cumsum(%x) {dim = 0 : i64, xir.reason = "no rule lowers it to XNNPACK"}
 func.func @noted(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 8, 4>, xir.dim_names = ["batch", ""]}) -> tensor<?x4xf32> {
   %0 = edge.cumsum(%x) {dim = 0 : i64, xir.reason = "no rule lowers it to XNNPACK"} : (tensor<?x4xf32>) -> tensor<?x4xf32>

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func.func @bounds(
 // CHECK:         xnnpack.clamp %{{.*}} {output_min = 0.000000e+00 : f32} : tensor<4xf32> -> tensor<4xf32>
-// CHECK-NEXT:    xnnpack.clamp %{{.*}} {output_min = 0.000000e+00 : f32, output_max = 6.000000e+00 : f32}
+// CHECK-NEXT:    xnnpack.clamp %{{.*}} {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.clamp %{{.*}} {output_max = 5.000000e-01 : f32}
 // CHECK-NEXT:    xnnpack.yield
 func.func @bounds(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -31,7 +31,7 @@ func.func @no_interval(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func @nodes(
 // CHECK:         xnnpack.unary hardswish
 // CHECK-NEXT:    xnnpack.constant dense<3.000000e+00> : tensor<f32>
-// CHECK-NEXT:    xnnpack.binary add %{{.*}}, %{{.*}} {output_min = 0.000000e+00 : f32, output_max = 6.000000e+00 : f32} : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+// CHECK-NEXT:    xnnpack.binary add %{{.*}}, %{{.*}} {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32} : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
 // CHECK-NEXT:    xnnpack.constant dense<0.166666672> : tensor<f32>
 // CHECK-NEXT:    xnnpack.binary multiply
 // CHECK-NEXT:    xnnpack.unary sigmoid

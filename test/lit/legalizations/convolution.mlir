@@ -31,7 +31,7 @@ func.func @depthwise(%x: tensor<1x2x2x3xf32>) -> tensor<1x4x2x2xf32> {
 // A transposed convolution's groups lie in blocks along both channel dimensions.
 // CHECK-LABEL: func.func @transposed(
 // CHECK:         xnnpack.constant dense<{{\[\[\[\[}}1.000000e+00]], {{\[\[}}2.000000e+00]]], {{\[\[\[}}3.000000e+00]], {{\[\[}}4.000000e+00]]]]> : tensor<2x2x1x1xf32>
-// CHECK-NEXT:    xnnpack.deconv2d {{.*}} {stride = array<i32: 2, 1>, groups = 2 : i32, adjustment = array<i32: 1, 0>} : (tensor<1x2x2x2xf32>, tensor<2x2x1x1xf32>) -> tensor<1x5x2x2xf32>
+// CHECK-NEXT:    xnnpack.deconv2d {{.*}} {adjustment = array<i32: 1, 0>, groups = 2 : i32, stride = array<i32: 2, 1>} : (tensor<1x2x2x2xf32>, tensor<2x2x1x1xf32>) -> tensor<1x5x2x2xf32>
 func.func @transposed(%x: tensor<1x2x2x2xf32>) -> tensor<1x2x5x2xf32> {
   %w = edge.constant dense<[[[[1.0], [2.0]]], [[[3.0], [4.0]]]]> : tensor<2x1x2x1xf32>
   %0 = edge.conv_transpose2d.input(%x, %w, none) {stride = array<i64: 2, 1>, output_padding = array<i64: 1, 0>, groups = 2 : i64} : (tensor<1x2x2x2xf32>, tensor<2x1x2x1xf32>) -> tensor<1x2x5x2xf32>
@@ -88,8 +88,8 @@ func.func @computed_bias(%x: tensor<1x1x2x2xf32>, %b: tensor<3xf32>) -> tensor<1
 
 // An output padding as large as the stride, which XNNPACK does not take, is a zero behind the image, or less to cut.
 // CHECK-LABEL: func.func @large_output_padding(
-// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 0, 0>, post_paddings = array<i32: 0, 0, 1, 0>
-// CHECK:         xnnpack.deconv2d %{{.*}}, %{{.*}} {padding = array<i32: 0, 0, 0, 1>, dilation = array<i32: 2, 2>} : {{.*}} -> tensor<1x6x4x1xf32>
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 0, 1, 0>, pre_paddings = array<i32: 0, 0, 0, 0>
+// CHECK:         xnnpack.deconv2d %{{.*}}, %{{.*}} {dilation = array<i32: 2, 2>, padding = array<i32: 0, 0, 0, 1>} : {{.*}} -> tensor<1x6x4x1xf32>
 func.func @large_output_padding(%x: tensor<1x1x3x3xf32>) -> tensor<1x1x6x4xf32> {
   %w = edge.constant dense<1.0> : tensor<1x1x2x2xf32>
   %0 = edge.conv_transpose2d.input(%x, %w, none) {padding = array<i64: 0, 1>, output_padding = array<i64: 1, 1>, dilation = array<i64: 2, 2>} : (tensor<1x1x3x3xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x6x4xf32>

@@ -4,9 +4,9 @@
 // CHECK-LABEL: func.func @rows_of_tokens(
 // CHECK:         %[[E:.*]] = edge.embedding
 // CHECK:         xnnpack.subgraph(%[[E]])
-// CHECK:         %[[P:.*]] = xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0>, post_paddings = array<i32: 0, 3>, padding_value = 2.500000e+00 : f32} : tensor<1x1xf32> -> tensor<1x4xf32>
+// CHECK:         %[[P:.*]] = xnnpack.static_constant_pad %{{.*}} {padding_value = 2.500000e+00 : f32, post_paddings = array<i32: 0, 3>, pre_paddings = array<i32: 0, 0>} : tensor<1x1xf32> -> tensor<1x4xf32>
 // CHECK:         %[[ROW:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x4xf32> -> tensor<?x1xf32>
-// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {{.*}}padding_value = 1.000000e+00 : f32}
+// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {padding_value = 1.000000e+00 : f32, post_paddings
 // CHECK-NEXT:    %[[ONES:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>}
 // CHECK-NEXT:    xnnpack.binary multiply %[[P]], %[[ONES]] : tensor<1x4xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
 func.func @rows_of_tokens(%x: tensor<?xi64>) -> tensor<?x4xf32> {
@@ -36,7 +36,7 @@ func.func @too_late(%x: tensor<?xi64>) -> tensor<?x4xf32> {
 // -----
 
 // CHECK-LABEL: func.func @full_like(
-// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0>, post_paddings = array<i32: 2>, padding_value = -1.000000e+00 : f32} : tensor<1xf32> -> tensor<3xf32>
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {padding_value = -1.000000e+00 : f32, post_paddings = array<i32: 2>, pre_paddings = array<i32: 0>} : tensor<1xf32> -> tensor<3xf32>
 func.func @full_like(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = edge.full_like(%x) {fill_value = -1 : i64} : (tensor<3xf32>) -> tensor<3xf32>
   %1 = edge.mul.Tensor(%0, %x) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>

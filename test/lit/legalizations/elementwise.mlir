@@ -65,7 +65,7 @@ func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK:         xnnpack.unary abs
 // CHECK-NEXT:    xnnpack.unary log
 // CHECK:         xnnpack.unary exp
-// CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
 // CHECK:         edge.pow.Tensor_Scalar
 func.func @other_powers(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.pow.Tensor_Scalar(%x) {exponent = 1.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
@@ -128,8 +128,8 @@ func.func @negative_base(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // The second multiplication lifts what the first one leaves below 1.
 // CHECK-LABEL: func.func @sign(
-// CHECK:         xnnpack.binary multiply %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
-// CHECK:         xnnpack.binary multiply %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.yield
 func.func @sign(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.sign(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -2,10 +2,10 @@
 
 // A quotient of polynomials of x², for |x| ≤ 4.
 // CHECK-LABEL: func.func @erf(
-// CHECK:         xnnpack.clamp %{{.*}} {output_min = -4.000000e+00 : f32, output_max = 4.000000e+00 : f32}
+// CHECK:         xnnpack.clamp %{{.*}} {output_max = 4.000000e+00 : f32, output_min = -4.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.unary square
 // CHECK:         xnnpack.binary divide
-// CHECK-NEXT:    xnnpack.clamp %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK-NEXT:    xnnpack.clamp %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
 func.func @erf(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.erf(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>

@@ -2,7 +2,7 @@
 
 // The last window hangs over the border: padding grows where rounding up made it.
 // CHECK-LABEL: func.func @ceil_mode(
-// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, stride = array<i32: 2, 2>, padding = array<i32: 0, 1, 1, 0>} : tensor<1x6x6x1xf32> -> tensor<1x3x3x1xf32>
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, padding = array<i32: 0, 1, 1, 0>, stride = array<i32: 2, 2>} : tensor<1x6x6x1xf32> -> tensor<1x3x3x1xf32>
 func.func @ceil_mode(%x: tensor<1x1x6x6xf32>) -> tensor<1x1x3x3xf32> {
   %0 = edge.max_pool2d(%x) {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, ceil_mode = true} : (tensor<1x1x6x6xf32>) -> tensor<1x1x3x3xf32>
   func.return %0 : tensor<1x1x3x3xf32>
@@ -35,11 +35,11 @@ func.func @one_element(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
 
 // XNNPACK does not count padding, so that what counts is written around the image.
 // CHECK-LABEL: func.func @average(
-// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 1, 1>, post_paddings = array<i32: 0, 0, 1, 1>
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 0, 1, 1>, pre_paddings = array<i32: 0, 0, 1, 1>
 // CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>}
 // CHECK-LABEL: func.func @average_inside(
 // CHECK-NOT:     xnnpack.static_constant_pad
-// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>, padding = array<i32: 1, 1, 1, 1>}
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>}
 func.func @average(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32> {
   %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 2, 2>, padding = array<i64: 1, 1>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32>
   func.return %0 : tensor<1x1x3x3xf32>
@@ -53,7 +53,7 @@ func.func @average_inside(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32> {
 
 // A divisor divides whatever the window meets: zeros stand also where it ends outside.
 // CHECK-LABEL: func.func @divisor(
-// CHECK:         xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0, 0, 0>, post_paddings = array<i32: 0, 0, 1, 1>
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 0, 1, 1>, pre_paddings = array<i32: 0, 0, 0, 0>
 // CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, stride = array<i32: 2, 2>}
 // CHECK:         xnnpack.constant dense<4.500000e+00> : tensor<f32>
 // CHECK-NEXT:    xnnpack.binary multiply

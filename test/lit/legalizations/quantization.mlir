@@ -52,7 +52,7 @@ func.func @weights(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
 // 4-bit weights of a linear op, the filter's transpose done on the integers; an odd number of input channels is padded,
 // for which XNNPACK would compute too few rows.
 // CHECK-LABEL: func.func @nibbles(
-// CHECK:           xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 0>, post_paddings = array<i32: 0, 1>} : tensor<1x3xf32> -> tensor<1x4xf32>
+// CHECK:           xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 1>, pre_paddings = array<i32: 0, 0>} : tensor<1x3xf32> -> tensor<1x4xf32>
 // CHECK:           xnnpack.constant dense<{{.*}}1, -3, 5, 0{{.*}}2, 4, -6, 0{{.*}}> : tensor<2x4xi4> -> tensor<2x4x!quant.uniform<i4:f32:0, {5.000000e-01, 2.500000e-01}>>
 // CHECK:           xnnpack.fully_connected %{{.*}}, %{{.*}} :
 func.func @nibbles(%x: tensor<1x3xf32>) -> tensor<1x2xf32> {

@@ -2,7 +2,7 @@
 
 // XNNPACK's node takes the ratio of the sizes; a factor that is another number becomes a matrix on either side.
 // CHECK-LABEL: func.func @bilinear(
-// CHECK:         xnnpack.static_resize_bilinear2d %{{.*}} {new_height = 8 : i32, new_width = 8 : i32, align_corners}
+// CHECK:         xnnpack.static_resize_bilinear2d %{{.*}} {align_corners, new_height = 8 : i32, new_width = 8 : i32}
 func.func @bilinear(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32> {
   %0 = edge.upsample_bilinear2d(%x) {output_size = array<i64: 8, 8>, align_corners = true} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
   func.return %0 : tensor<1x2x8x8xf32>

@@ -90,7 +90,7 @@ func.func @index_out_of_range(%x: tensor<4xf32>) -> tensor<1xf32> {
 // Negative padding cuts, and ATen counts from the last dimension.
 // CHECK-LABEL: func.func @pad(
 // CHECK:         xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1>, sizes = array<i32: 4, 5>}
-// CHECK-NEXT:    xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 2, 0>, post_paddings = array<i32: 0, 3>} : tensor<4x5xf32> -> tensor<6x8xf32>
+// CHECK-NEXT:    xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 3>, pre_paddings = array<i32: 2, 0>} : tensor<4x5xf32> -> tensor<6x8xf32>
 func.func @pad(%x: tensor<4x6xf32>) -> tensor<6x8xf32> {
   %0 = edge.constant_pad_nd(%x) {pad = array<i64: -1, 3, 2, 0>} : (tensor<4x6xf32>) -> tensor<6x8xf32>
   func.return %0 : tensor<6x8xf32>
@@ -293,7 +293,7 @@ func.func @diagonal(%x: tensor<3x3xf32>) -> tensor<2xf32> {
 // CHECK-NEXT:    edge.constant
 // CHECK-NEXT:    xnnpack.subgraph(%x)
 // CHECK:         %[[ROW:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x4xf32> -> tensor<?x1xf32>
-// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {pre_paddings = array<i32: 0, 1>, post_paddings = array<i32: 0, 0>, padding_value = 1.000000e+00 : f32} : tensor<?x1xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    %[[PADDED:.*]] = xnnpack.static_constant_pad %[[ROW]] {padding_value = 1.000000e+00 : f32, post_paddings = array<i32: 0, 0>, pre_paddings = array<i32: 0, 1>} : tensor<?x1xf32> -> tensor<?x2xf32>
 // CHECK-NEXT:    %[[ONES:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>} : tensor<?x2xf32> -> tensor<?x1xf32>
 // CHECK:         xnnpack.binary multiply %{{.*}}, %[[ONES]] : tensor<1x4xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
 func.func @dynamic_expand(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {

@@ -5,7 +5,7 @@
 // CHECK-LABEL:   func.func @round(
 // CHECK:           xnnpack.subgraph(%x) : (
 // CHECK:             xnnpack.constant dense<8.388608e+06> : tensor<f32>
-// CHECK-NEXT:        xnnpack.binary add %{{.*}} {output_min = 8.388608e+06 : f32, output_max = 16777216.0 : f32}
+// CHECK-NEXT:        xnnpack.binary add %{{.*}} {output_max = 16777216.0 : f32, output_min = 8.388608e+06 : f32}
 // XIR-LABEL:     func.func @round(
 // XIR:             xnnpack.subgraph(%x) {target = "xir"}
 // XIR-NEXT:        ^bb0

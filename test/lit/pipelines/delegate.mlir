@@ -7,7 +7,7 @@
 // CHECK-NEXT:      %[[W:.*]] = xnnpack.constant dense<{{.*}}> : tensor<2x1x1x1xf32>
 // CHECK-NEXT:      %[[B:.*]] = xnnpack.constant dense<{{.*}}> : tensor<2xf32>
 // CHECK-NEXT:      %[[I:.*]] = xnnpack.static_reshape %[[X]] {new_shape = array<i32: 1, 4, 4, 1>}
-// CHECK-NEXT:      %[[C:.*]] = xnnpack.conv2d %[[I]], %[[W]], %[[B]] {output_min = 0.000000e+00 : f32, output_max = 6.000000e+00 : f32}
+// CHECK-NEXT:      %[[C:.*]] = xnnpack.conv2d %[[I]], %[[W]], %[[B]] {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32}
 // CHECK-NEXT:      %[[T:.*]] = xnnpack.static_transpose %[[C]] {perm = array<i32: 0, 3, 1, 2>}
 // CHECK-NEXT:      %[[S:.*]] = xnnpack.unary hardswish %[[T]] : tensor<1x2x4x4xf32>
 // CHECK-NEXT:      xnnpack.yield %[[S]]

@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @behind
 // CHECK-DAG:     [[W:%.+]] = xnnpack.constant dense<2.000000e+00> : tensor<2x3xf32>
 // CHECK-DAG:     [[B:%.+]] = xnnpack.constant dense<[3.000000e+00, 5.000000e+00]> : tensor<2xf32>
-// CHECK:         [[Y:%.+]] = xnnpack.fully_connected {{%.+}}, [[W]], [[B]] {output_min = 1.000000e+00 : f32, output_max = 7.000000e+00 : f32}
+// CHECK:         [[Y:%.+]] = xnnpack.fully_connected {{%.+}}, [[W]], [[B]] {output_max = 7.000000e+00 : f32, output_min = 1.000000e+00 : f32}
 // CHECK-NEXT:    [[T:%.+]] = xnnpack.static_transpose [[Y]]
 // CHECK-NEXT:    xnnpack.yield [[T]]
 func.func @behind(%x: tensor<5x3xf32>) -> tensor<2x5xf32> {

@@ -45,7 +45,7 @@ func.func @bounded(%x: tensor<1x4x4x3xf32>) -> tensor<1x4xf32> {
 
 // Nodes that only move elements are no obstacle.
 // CHECK-LABEL: func.func @through_moves(
-// CHECK:         xnnpack.binary multiply %a, %a {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32}
+// CHECK:         xnnpack.binary multiply %a, %a {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.static_transpose
 // CHECK-NEXT:    xnnpack.static_reshape
 // CHECK-NEXT:    %[[R:.*]] = xnnpack.static_slice
@@ -141,7 +141,7 @@ func.func @no_bounds(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // Of several clamps in a row the intersection is left.
 // CHECK-LABEL: func.func @chain(
-// CHECK:         %[[R:.*]] = xnnpack.binary add %a, %a {output_min = 1.000000e+00 : f32, output_max = 2.000000e+00 : f32}
+// CHECK:         %[[R:.*]] = xnnpack.binary add %a, %a {output_max = 2.000000e+00 : f32, output_min = 1.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.yield %[[R]]
 func.func @chain(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
@@ -158,7 +158,7 @@ func.func @chain(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // A clamp without a node before it takes the next one.
 // CHECK-LABEL: func.func @clamp_of_clamp(
-// CHECK:         %[[R:.*]] = xnnpack.clamp %a {output_min = 0.000000e+00 : f32, output_max = 6.000000e+00 : f32}
+// CHECK:         %[[R:.*]] = xnnpack.clamp %a {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32}
 // CHECK-NEXT:    xnnpack.yield %[[R]]
 func.func @clamp_of_clamp(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {

@@ -53,7 +53,7 @@ func.func @first(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // The filter's dequantisation goes along with the product, whose rule looks through it.
 // CHECK-LABEL: func.func @along(
-// CHECK:         edge.quantized_decomposed.dequantize_per_tensor(%{{.*}}) {{.*}}xir.backend = "xnnpack", xir.looked_through}
+// CHECK:         edge.quantized_decomposed.dequantize_per_tensor(%{{.*}}) {{.*}}xir.backend = "xnnpack", xir.looked_through, zero_point = 0 : i64}
 // CHECK:         edge.linear(%x, %{{.*}}, none) {xir.backend = "xnnpack", xir.nodes = 2 : i64}
 func.func @along(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
   %0 = edge.constant dense<1> : tensor<3x4xi8>
@@ -68,7 +68,7 @@ func.func @along(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
 // What the backend refused once other passes had changed it stays outside; another backend is asked still.
 // CHECK-LABEL: func.func @taken_back(
 // CHECK-NEXT:    edge.abs(%x) {xir.reason = "too large"}
-// CHECK-NEXT:    edge.relu(%{{.*}}) {xir.taken_back = {other = "too large"}, xir.backend = "xnnpack"}
+// CHECK-NEXT:    edge.relu(%{{.*}}) {xir.backend = "xnnpack", xir.taken_back = {other = "too large"}}
 func.func @taken_back(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-remark @+1 {{edge.abs not delegated: too large}}
   %0 = edge.abs(%x) {xir.taken_back = {xnnpack = "too large"}} : (tensor<4xf32>) -> tensor<4xf32>

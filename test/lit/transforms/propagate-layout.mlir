@@ -72,7 +72,7 @@ func.func @residual(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 // CHECK:         ^bb0
 // CHECK-NEXT:      %[[C:.*]] = xnnpack.concatenate %a, %a {axis = 3 : i32} : (tensor<1x6x8x4xf32>, tensor<1x6x8x4xf32>) -> tensor<1x6x8x8xf32>
 // CHECK-NEXT:      %[[S:.*]] = xnnpack.static_slice %[[C]] {offsets = array<i32: 0, 2, 3, 1>, sizes = array<i32: 1, 4, 5, 2>} : tensor<1x6x8x8xf32> -> tensor<1x4x5x2xf32>
-// CHECK-NEXT:      %[[P:.*]] = xnnpack.static_constant_pad %[[S]] {pre_paddings = array<i32: 0, 1, 2, 3>, post_paddings = array<i32: 0, 4, 5, 6>} : tensor<1x4x5x2xf32> -> tensor<1x9x12x11xf32>
+// CHECK-NEXT:      %[[P:.*]] = xnnpack.static_constant_pad %[[S]] {post_paddings = array<i32: 0, 4, 5, 6>, pre_paddings = array<i32: 0, 1, 2, 3>} : tensor<1x4x5x2xf32> -> tensor<1x9x12x11xf32>
 // CHECK-NEXT:      %[[M:.*]] = xnnpack.softmax %[[P]]
 // CHECK-NEXT:      xnnpack.yield %[[M]]
 func.func @by_dimension(%x: tensor<1x6x8x4xf32>) -> tensor<1x9x12x11xf32> {

@@ -28,8 +28,21 @@ func.func @f(%x: i32) {
 
 // -----
 
-// expected-error @+1 {{SSA value %x is already defined}}
-%x = "test.op"() : () -> i32 %x = "test.op"() : () -> i32
+// expected-note @+1 {{previously defined here}}
+%x = "test.op"() : () -> i32
+// expected-error @+1 {{redefinition of SSA value '%x'}}
+%x = "test.op"() : () -> i32
+
+// -----
+
+// expected-note @+1 {{the symbol is already defined here}}
+func.func @twice() {
+  func.return
+}
+// expected-error @+1 {{redefinition of the symbol 'twice'}}
+func.func @twice() {
+  func.return
+}
 
 // -----
 

@@ -6,8 +6,8 @@
 // An op is its schema: tensors are operands, everything else is a property.
 // CHECK-LABEL: func.func @call
 func.func @call(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32> {
-  // CHECK: edge.convolution(%x, %w, none) {stride = array<i64: 2, 2>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, transposed = false, output_padding = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32>
-  // GENERIC: "edge.convolution"(%x, %w) <{stride = array<i64: 2, 2>
+  // CHECK: edge.convolution(%x, %w, none) {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>, transposed = false} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32>
+  // GENERIC: "edge.convolution"(%x, %w) <{dilation = array<i64: 1, 1>, groups = 1 : i64
   %0 = edge.convolution(%x, %w, none) {stride = array<i64: 2, 2>, padding = array<i64: 1, 1>,
          dilation = array<i64: 1, 1>, transposed = false, output_padding = array<i64: 0, 0>, groups = 1 : i64}
        : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32>
@@ -32,7 +32,7 @@ func.func @defaults(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 
 // CHECK-LABEL: func.func @values
 func.func @values(%x: tensor<2x3xf32>) {
-  // CHECK: edge.mean.dim(%x) {dim = array<i64: -1>, keepdim = true, dtype = f64} : (tensor<2x3xf32>) -> tensor<2x1xf64>
+  // CHECK: edge.mean.dim(%x) {dim = array<i64: -1>, dtype = f64, keepdim = true} : (tensor<2x3xf32>) -> tensor<2x1xf64>
   %0 = edge.mean.dim(%x) {dim = array<i64: -1>, keepdim = true, dtype = f64} : (tensor<2x3xf32>) -> tensor<2x1xf64>
   // CHECK: edge.gelu(%x) {approximate = "tanh"}
   %1 = edge.gelu(%x) {approximate = "tanh"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -50,7 +50,7 @@ func.func @lists(%x: tensor<2x3xf32>, %i: tensor<2xi64>) {
   // CHECK: edge.index.Tensor(%x, [none, %i]) : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x2xf32>
   // GENERIC: "edge.index.Tensor"(%x, %i) <{indices_present = array<i1: false, true>}>
   %1 = edge.index.Tensor(%x, [none, %i]) : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x2xf32>
-  // CHECK: edge.split.Tensor(%x) {split_size = 2 : i64, dim = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>)
+  // CHECK: edge.split.Tensor(%x) {dim = 1 : i64, split_size = 2 : i64} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>)
   %2:2 = edge.split.Tensor(%x) {split_size = 2 : i64, dim = 1 : i64}
          : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>)
   func.return
@@ -96,7 +96,7 @@ func.func @constants() {
 // CHECK-LABEL: func.func @opaque
 func.func @opaque(%x: tensor<4xf32>) {
   // CHECK: edge.opaque "aten::erfinv(Tensor self) -> Tensor" -> "aten::erfinv.out" (%x) : (tensor<4xf32>) -> tensor<4xf32>
-  // GENERIC: "edge.opaque"(%x) <{aten_schema = "aten::erfinv(Tensor self) -> Tensor", aten_kernel = "aten::erfinv.out"}>
+  // GENERIC: "edge.opaque"(%x) <{aten_kernel = "aten::erfinv.out", aten_schema = "aten::erfinv(Tensor self) -> Tensor"}>
   %0 = edge.opaque "aten::erfinv(Tensor self) -> Tensor" -> "aten::erfinv.out" (%x) : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK: edge.opaque "my::scale(Tensor? x, float factor=2.0, *, int[] dims) -> Tensor" (%x) {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.opaque "my::scale(Tensor? x, float factor=2.0, *, int[] dims) -> Tensor" (%x) {factor = 2.0 : f64, dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
@@ -114,7 +114,7 @@ func.func @annotations(%x: tensor<4xf32>) {
 
 // CHECK-LABEL: func.func @quantized
 func.func @quantized(%x: tensor<4xf32>) {
-  // CHECK: edge.quantized_decomposed.quantize_per_tensor(%x) {scale = 1.000000e-01 : f64, zero_point = 3 : i64, quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  // CHECK: edge.quantized_decomposed.quantize_per_tensor(%x) {dtype = i8, quant_max = 127 : i64, quant_min = -128 : i64, scale = 1.000000e-01 : f64, zero_point = 3 : i64} : (tensor<4xf32>) -> tensor<4xi8>
   %0 = edge.quantized_decomposed.quantize_per_tensor(%x) {scale = 0.1 : f64, zero_point = 3 : i64,
          quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
   func.return

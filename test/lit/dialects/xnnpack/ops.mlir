@@ -47,7 +47,7 @@ func.func @unary(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // -----
 
 // CHECK-LABEL: func.func @binary(
-// CHECK:         %{{.*}} = xnnpack.binary add %{{.*}}, %{{.*}} {output_min = 0.000000e+00 : f32, output_max = 6.000000e+00 : f32} : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+// CHECK:         %{{.*}} = xnnpack.binary add %{{.*}}, %{{.*}} {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32} : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
 // CHECK-NEXT:    %{{.*}} = xnnpack.binary divide %{{.*}}, %{{.*}} : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
 // CHECK-NEXT:    %{{.*}} = xnnpack.binary maximum
 // CHECK-NEXT:    %{{.*}} = xnnpack.binary minimum
@@ -87,7 +87,7 @@ func.func @broadcast(%x: tensor<4x1xf32>, %y: tensor<?xf32>) -> tensor<4x?xf32> 
 
 // CHECK-LABEL: func.func @elementwise(
 // CHECK:         %{{.*}} = xnnpack.clamp %{{.*}} {output_min = 0.000000e+00 : f32} : tensor<4xf32> -> tensor<4xf32>
-// CHECK-NEXT:    %{{.*}} = xnnpack.clamp %{{.*}} {output_min = -1.000000e+00 : f32, output_max = 1.000000e+00 : f32} : tensor<4xf32> -> tensor<4xf32>
+// CHECK-NEXT:    %{{.*}} = xnnpack.clamp %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32} : tensor<4xf32> -> tensor<4xf32>
 // CHECK-NEXT:    %{{.*}} = xnnpack.elu %{{.*}} {alpha = 5.000000e-01 : f32} : tensor<4xf32> -> tensor<4xf32>
 // CHECK-NEXT:    %{{.*}} = xnnpack.leaky_relu %{{.*}} {negative_slope = 2.500000e-01 : f32} : tensor<4xf32> -> tensor<4xf32>
 // CHECK-NEXT:    %{{.*}} = xnnpack.copy %{{.*}} {debug_handle = 7 : i32} : tensor<4xf32> -> tensor<4xf32>
@@ -111,11 +111,11 @@ func.func @elementwise(%x: tensor<4xf32>) -> tensor<4xf16> {
 // CHECK-LABEL: func.func @convolutions(
 // CHECK:         %[[W:.*]] = xnnpack.constant dense_resource<w> : tensor<8x3x3x3xf32>
 // CHECK-NEXT:    %[[B:.*]] = xnnpack.constant dense<[1.000000e+00, {{.*}}]> : tensor<8xf32>
-// CHECK-NEXT:    %[[C:.*]] = xnnpack.conv2d %{{.*}}, %[[W]], %[[B]] {padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>, output_min = 0.000000e+00 : f32} : (tensor<1x8x8x3xf32>, tensor<8x3x3x3xf32>, tensor<8xf32>) -> tensor<1x4x4x8xf32>
+// CHECK-NEXT:    %[[C:.*]] = xnnpack.conv2d %{{.*}}, %[[W]], %[[B]] {output_min = 0.000000e+00 : f32, padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>} : (tensor<1x8x8x3xf32>, tensor<8x3x3x3xf32>, tensor<8xf32>) -> tensor<1x4x4x8xf32>
 // CHECK-NEXT:    %[[D:.*]] = xnnpack.constant dense_resource<d> : tensor<1x3x3x16xf32>
-// CHECK-NEXT:    %{{.*}} = xnnpack.depthwise_conv2d %[[C]], %[[D]] {groups = 8 : i32, dilation = array<i32: 2, 1>, padding = array<i32: 2, 1, 2, 1>} : (tensor<1x4x4x8xf32>, tensor<1x3x3x16xf32>) -> tensor<1x4x4x16xf32>
+// CHECK-NEXT:    %{{.*}} = xnnpack.depthwise_conv2d %[[C]], %[[D]] {dilation = array<i32: 2, 1>, groups = 8 : i32, padding = array<i32: 2, 1, 2, 1>} : (tensor<1x4x4x8xf32>, tensor<1x3x3x16xf32>) -> tensor<1x4x4x16xf32>
 // CHECK-NEXT:    %[[T:.*]] = xnnpack.constant dense_resource<t> : tensor<6x2x2x8xf32>
-// CHECK-NEXT:    %{{.*}} = xnnpack.deconv2d %{{.*}}, %[[T]] {groups = 2 : i32, stride = array<i32: 2, 2>, adjustment = array<i32: 1, 0>} : (tensor<1x4x4x16xf32>, tensor<6x2x2x8xf32>) -> tensor<1x9x8x6xf32>
+// CHECK-NEXT:    %{{.*}} = xnnpack.deconv2d %{{.*}}, %[[T]] {adjustment = array<i32: 1, 0>, groups = 2 : i32, stride = array<i32: 2, 2>} : (tensor<1x4x4x16xf32>, tensor<6x2x2x8xf32>) -> tensor<1x9x8x6xf32>
 func.func @convolutions(%x: tensor<1x8x8x3xf32>) -> tensor<1x9x8x6xf32> {
   %r = xnnpack.subgraph(%x) : (tensor<1x8x8x3xf32>) -> tensor<1x9x8x6xf32> {
   ^bb0(%a: tensor<1x8x8x3xf32>):
@@ -160,8 +160,8 @@ func.func @matrices(%x: tensor<2x2x4xf32>) -> tensor<2x2x4xf32> {
 // -----
 
 // CHECK-LABEL: func.func @poolings(
-// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, stride = array<i32: 2, 2>, padding = array<i32: 1, 1, 1, 1>, output_min = 0.000000e+00 : f32} : tensor<1x8x8x4xf32> -> tensor<1x4x4x4xf32>
-// CHECK-NEXT:    xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 2, 1>, dilation = array<i32: 2, 1>, keep_dims} : tensor<1x4x4x4xf32> -> tensor<1x2x4x4xf32>
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 3>, output_min = 0.000000e+00 : f32, padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>} : tensor<1x8x8x4xf32> -> tensor<1x4x4x4xf32>
+// CHECK-NEXT:    xnnpack.max_pooling2d %{{.*}} {dilation = array<i32: 2, 1>, keep_dims, kernel = array<i32: 2, 1>} : tensor<1x4x4x4xf32> -> tensor<1x2x4x4xf32>
 // CHECK-NEXT:    xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 2>, stride = array<i32: 2, 2>} : tensor<1x8x8x4xf32> -> tensor<1x4x4x4xf32>
 // CHECK-NEXT:    xnnpack.argmax_pooling2d %{{.*}} {kernel = array<i32: 2, 2>} : (tensor<1x8x8x4xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi32>)
 // CHECK-NEXT:    xnnpack.global_average_pooling2d %{{.*}} : tensor<1x8x8x4xf32> -> tensor<1x4xf32>
@@ -186,9 +186,9 @@ func.func @poolings(%x: tensor<1x8x8x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x4
 
 // CHECK-LABEL: func.func @moves(
 // CHECK:         xnnpack.static_transpose %{{.*}} {perm = array<i32: 0, 2, 3, 1>} : tensor<1x3x8x8xf32> -> tensor<1x8x8x3xf32>
-// CHECK-NEXT:    xnnpack.static_resize_bilinear2d %{{.*}} {new_height = 4 : i32, new_width = 16 : i32, align_corners} : tensor<1x8x8x3xf32> -> tensor<1x4x16x3xf32>
+// CHECK-NEXT:    xnnpack.static_resize_bilinear2d %{{.*}} {align_corners, new_height = 4 : i32, new_width = 16 : i32} : tensor<1x8x8x3xf32> -> tensor<1x4x16x3xf32>
 // CHECK-NEXT:    xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 2, 0>, sizes = array<i32: 1, 2, 4, 3>} : tensor<1x4x16x3xf32> -> tensor<1x2x4x3xf32>
-// CHECK-NEXT:    xnnpack.static_constant_pad %{{.*}} {pre_paddings = array<i32: 0, 1, 0, 0>, post_paddings = array<i32: 0, 0, 1, 0>, padding_value = 5.000000e-01 : f32} : tensor<1x2x4x3xf32> -> tensor<1x3x5x3xf32>
+// CHECK-NEXT:    xnnpack.static_constant_pad %{{.*}} {padding_value = 5.000000e-01 : f32, post_paddings = array<i32: 0, 0, 1, 0>, pre_paddings = array<i32: 0, 1, 0, 0>} : tensor<1x2x4x3xf32> -> tensor<1x3x5x3xf32>
 // CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 0>} : tensor<1x3x5x3xf32> -> tensor<1x45xf32>
 // CHECK-NEXT:    xnnpack.concatenate %{{.*}}, %{{.*}} {axis = 1 : i32} : (tensor<1x45xf32>, tensor<1x45xf32>) -> tensor<1x90xf32>
 // CHECK-NEXT:    xnnpack.concatenate %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {axis = 0 : i32} : (tensor<1x90xf32>, tensor<1x90xf32>, tensor<1x90xf32>, tensor<1x90xf32>, tensor<1x90xf32>) -> tensor<5x90xf32>

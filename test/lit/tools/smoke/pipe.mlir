@@ -4,7 +4,7 @@
 // RUN: filecheck --check-prefix=FILE %s < %t.mlir
 // RUN: not xir-opt %s 2>&1 | filecheck --check-prefix=ERROR %s
 
-// CHECK: "func.func"() <{sym_name = "f", function_type = (i32) -> i32}>
+// CHECK: "func.func"() <{function_type = (i32) -> i32, sym_name = "f"}>
 // CHECK: "some.op"(%a) : (i32) -> i32
 // FILE: func.func @f(%a: i32) -> i32
 // ERROR: pipe.mlir:12:8: error: 'some.op' belongs to no known dialect

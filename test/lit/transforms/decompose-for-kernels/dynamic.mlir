@@ -18,7 +18,7 @@ func.func @matmul(%a: tensor<?x5x2x3xf32>, %b: tensor<?x5x3x4xf32>) -> tensor<?x
 // CHECK-NEXT:     %[[V0:.*]] = edge.sym_size.int(%x) {dim = 0 : i64}
 // CHECK-NEXT:     %[[V1:.*]] = edge.sym_size.int(%x) {dim = 2 : i64}
 // CHECK-NEXT:     %[[V2:.*]] = edge.executorch_prim.mul.Scalar()[%[[V1]]] {a = -9223372036854775808 : i64, b = 5 : i64}
-// CHECK-NEXT:     %[[V3:.*]], %[[V4:.*]], %[[V5:.*]] = edge.native_group_norm(%x, none, none)[%[[V0]], %[[V2]]] {N = -9223372036854775808 : i64, C = 4 : i64, HxW = -9223372036854775808 : i64, group = 2 : i64, eps = 1.000000e-05 : f64}
+// CHECK-NEXT:     %[[V3:.*]], %[[V4:.*]], %[[V5:.*]] = edge.native_group_norm(%x, none, none)[%[[V0]], %[[V2]]] {C = 4 : i64, HxW = -9223372036854775808 : i64, N = -9223372036854775808 : i64, eps = 1.000000e-05 : f64, group = 2 : i64}
 // CHECK-NEXT:     func.return %[[V3]]
 func.func @group_norm(%x: tensor<?x4x?x5xf32>) -> tensor<?x4x?x5xf32> {
   %0 = edge.group_norm(%x, none, none) {num_groups = 2 : i64} : (tensor<?x4x?x5xf32>) -> tensor<?x4x?x5xf32>
@@ -31,7 +31,7 @@ func.func @group_norm(%x: tensor<?x4x?x5xf32>) -> tensor<?x4x?x5xf32> {
 // CHECK-NEXT:     %[[V2:.*]] = edge.bmm(%[[V0]], %[[V1]])
 // CHECK-NEXT:     %[[V3:.*]] = edge.sym_size.int(%q) {dim = 1 : i64}
 // CHECK-NEXT:     %[[V4:.*]] = edge.sym_size.int(%k) {dim = 1 : i64}
-// CHECK-NEXT:     %[[V5:.*]] = edge.full()[%[[V3]], %[[V4]]] {size = array<i64: -9223372036854775808, -9223372036854775808>, fill_value = true}
+// CHECK-NEXT:     %[[V5:.*]] = edge.full()[%[[V3]], %[[V4]]] {fill_value = true, size = array<i64: -9223372036854775808, -9223372036854775808>}
 // CHECK-NEXT:     %[[V6:.*]] = edge.tril(%[[V5]])
 // CHECK-NEXT:     %[[V7:.*]] = edge.logical_not(%[[V6]])
 // CHECK-NEXT:     %[[V8:.*]] = edge.masked_fill.Scalar(%[[V2]], %[[V7]]) {value = 0xFFF0000000000000 : f64}
@@ -64,7 +64,7 @@ func.func @unbind(%x: tensor<2x?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
 
 // How long the pieces are is known, or not.
 // CHECK-LABEL:  func.func @split(
-// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 2>, dim = 1 : i64}
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.split_with_sizes(%x) {dim = 1 : i64, split_sizes = array<i64: 2, 2>}
 // CHECK-NEXT:     %[[V2:.*]], %[[V3:.*]] = edge.split.Tensor(%x) {split_size = 2 : i64}
 // CHECK-NEXT:     func.return %[[V0]], %[[V1]], %[[V2]], %[[V3]]
 func.func @split(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {

@@ -27,7 +27,7 @@ func.func @square(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // CHECK-LABEL:  func.func @hardsigmoid(
 // CHECK-NEXT:     %[[V0:.*]] = edge.add.Scalar(%x) {other = 3 : i64}
-// CHECK-NEXT:     %[[V1:.*]] = edge.hardtanh(%[[V0]]) {min_val = 0 : i64, max_val = 6 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.hardtanh(%[[V0]]) {max_val = 6 : i64, min_val = 0 : i64}
 // CHECK-NEXT:     %[[V2:.*]] = edge.mul.Scalar(%[[V1]]) {other = 0.16666666666666666 : f64}
 // CHECK-NEXT:     func.return %[[V2]]
 func.func @hardsigmoid(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -37,7 +37,7 @@ func.func @hardsigmoid(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // CHECK-LABEL:  func.func @hardswish(
 // CHECK-NEXT:     %[[V0:.*]] = edge.add.Scalar(%x) {other = 3 : i64}
-// CHECK-NEXT:     %[[V1:.*]] = edge.hardtanh(%[[V0]]) {min_val = 0 : i64, max_val = 6 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.hardtanh(%[[V0]]) {max_val = 6 : i64, min_val = 0 : i64}
 // CHECK-NEXT:     %[[V2:.*]] = edge.mul.Tensor(%x, %[[V1]])
 // CHECK-NEXT:     %[[V3:.*]] = edge.mul.Scalar(%[[V2]]) {other = 0.16666666666666666 : f64}
 // CHECK-NEXT:     func.return %[[V3]]
@@ -115,7 +115,7 @@ func.func @masked_fill(%x: tensor<4xf32>, %m: tensor<4xi1>, %v: tensor<f64>) -> 
 }
 
 // CHECK-LABEL:  func.func @triu(
-// CHECK-NEXT:     %[[V0:.*]] = edge.full() {size = array<i64: 3, 4>, fill_value = true}
+// CHECK-NEXT:     %[[V0:.*]] = edge.full() {fill_value = true, size = array<i64: 3, 4>}
 // CHECK-NEXT:     %[[V1:.*]] = edge.tril(%[[V0]])
 // CHECK-NEXT:     %[[V2:.*]] = edge.masked_fill.Scalar(%x, %[[V1]]) {value = 0 : i64}
 // CHECK-NEXT:     func.return %[[V2]]

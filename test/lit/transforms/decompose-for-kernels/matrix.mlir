@@ -99,7 +99,7 @@ func.func @attention(%q: tensor<2x5x16xf32>, %k: tensor<2x7x16xf32>, %v: tensor<
 // CHECK-NEXT:     %[[V0:.*]] = edge.mul.Scalar(%q) {other = 2.500000e-01 : f64}
 // CHECK-NEXT:     %[[V1:.*]] = edge.transpose.int(%k) {dim0 = -2 : i64, dim1 = -1 : i64}
 // CHECK-NEXT:     %[[V2:.*]] = edge.bmm(%[[V0]], %[[V1]])
-// CHECK-NEXT:     %[[V3:.*]] = edge.full() {size = array<i64: 5, 5>, fill_value = true}
+// CHECK-NEXT:     %[[V3:.*]] = edge.full() {fill_value = true, size = array<i64: 5, 5>}
 // CHECK-NEXT:     %[[V4:.*]] = edge.tril(%[[V3]])
 // CHECK-NEXT:     %[[V5:.*]] = edge.logical_not(%[[V4]])
 // CHECK-NEXT:     %[[V6:.*]] = edge.masked_fill.Scalar(%[[V2]], %[[V5]]) {value = 0xFFF0000000000000 : f64}

@@ -10,7 +10,7 @@ func.func @max_pool2d(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
 
 // CHECK-LABEL:  func.func @max_pool1d(
 // CHECK-NEXT:     %[[V0:.*]] = edge.unsqueeze(%x) {dim = -2 : i64}
-// CHECK-NEXT:     %[[V1:.*]], %[[V2:.*]] = edge.max_pool2d_with_indices(%[[V0]]) {kernel_size = array<i64: 1, 3>, stride = array<i64: 1, 2>, padding = array<i64: 0, 1>}
+// CHECK-NEXT:     %[[V1:.*]], %[[V2:.*]] = edge.max_pool2d_with_indices(%[[V0]]) {kernel_size = array<i64: 1, 3>, padding = array<i64: 0, 1>, stride = array<i64: 1, 2>}
 // CHECK-NEXT:     %[[V3:.*]] = edge.squeeze.dims(%[[V1]]) {dim = array<i64: -2>}
 // CHECK-NEXT:     func.return %[[V3]]
 func.func @max_pool1d(%x: tensor<1x4x9xf32>) -> tensor<1x4x5xf32> {
@@ -20,7 +20,7 @@ func.func @max_pool1d(%x: tensor<1x4x9xf32>) -> tensor<1x4x5xf32> {
 
 // CHECK-LABEL:  func.func @avg_pool1d(
 // CHECK-NEXT:     %[[V0:.*]] = edge.unsqueeze(%x) {dim = -2 : i64}
-// CHECK-NEXT:     %[[V1:.*]] = edge.avg_pool2d(%[[V0]]) {kernel_size = array<i64: 1, 3>, stride = array<i64: 1, 3>, count_include_pad = false}
+// CHECK-NEXT:     %[[V1:.*]] = edge.avg_pool2d(%[[V0]]) {count_include_pad = false, kernel_size = array<i64: 1, 3>, stride = array<i64: 1, 3>}
 // CHECK-NEXT:     %[[V2:.*]] = edge.squeeze.dims(%[[V1]]) {dim = array<i64: -2>}
 // CHECK-NEXT:     func.return %[[V2]]
 func.func @avg_pool1d(%x: tensor<1x4x9xf32>) -> tensor<1x4x3xf32> {
@@ -30,9 +30,9 @@ func.func @avg_pool1d(%x: tensor<1x4x9xf32>) -> tensor<1x4x3xf32> {
 
 // CHECK-LABEL:  func.func @avg_pool3d(
 // CHECK-NEXT:     %[[V0:.*]] = edge.view(%x) {size = array<i64: 10, 6, 6, 6>}
-// CHECK-NEXT:     %[[V1:.*]] = edge.avg_pool2d(%[[V0]]) {kernel_size = array<i64: 3, 3>, stride = array<i64: 3, 3>, divisor_override = 1 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.avg_pool2d(%[[V0]]) {divisor_override = 1 : i64, kernel_size = array<i64: 3, 3>, stride = array<i64: 3, 3>}
 // CHECK-NEXT:     %[[V2:.*]] = edge.view(%[[V1]]) {size = array<i64: 1, 10, 6, 4>}
-// CHECK-NEXT:     %[[V3:.*]] = edge.avg_pool2d(%[[V2]]) {kernel_size = array<i64: 2, 1>, stride = array<i64: 2, 1>, divisor_override = 7 : i64}
+// CHECK-NEXT:     %[[V3:.*]] = edge.avg_pool2d(%[[V2]]) {divisor_override = 7 : i64, kernel_size = array<i64: 2, 1>, stride = array<i64: 2, 1>}
 // CHECK-NEXT:     %[[V4:.*]] = edge.view(%[[V3]]) {size = array<i64: 2, 5, 3, 2, 2>}
 // CHECK-NEXT:     func.return %[[V4]]
 func.func @avg_pool3d(%x: tensor<2x5x6x6x6xf32>) -> tensor<2x5x3x2x2xf32> {
@@ -100,16 +100,16 @@ func.func @even_windows(%x: tensor<1x4x8x6xf32>) -> (tensor<1x4x4x2xf32>, tensor
 }
 
 // CHECK-LABEL:  func.func @uneven_windows(
-// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -2 : i64, start = 0 : i64, end = 3 : i64}
+// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -2 : i64, end = 3 : i64, start = 0 : i64}
 // CHECK-NEXT:     %[[V1:.*]] = edge.amax(%[[V0]]) {dim = array<i64: -2>, keepdim = true}
-// CHECK-NEXT:     %[[V2:.*]] = edge.slice.Tensor(%x) {dim = -2 : i64, start = 2 : i64, end = 5 : i64}
+// CHECK-NEXT:     %[[V2:.*]] = edge.slice.Tensor(%x) {dim = -2 : i64, end = 5 : i64, start = 2 : i64}
 // CHECK-NEXT:     %[[V3:.*]] = edge.amax(%[[V2]]) {dim = array<i64: -2>, keepdim = true}
 // CHECK-NEXT:     %[[V4:.*]] = edge.cat([%[[V1]], %[[V3]]]) {dim = -2 : i64}
-// CHECK-NEXT:     %[[V5:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, start = 0 : i64, end = 1 : i64}
+// CHECK-NEXT:     %[[V5:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, end = 1 : i64, start = 0 : i64}
 // CHECK-NEXT:     %[[V6:.*]] = edge.amax(%[[V5]]) {dim = array<i64: -1>, keepdim = true}
-// CHECK-NEXT:     %[[V7:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, start = 1 : i64, end = 2 : i64}
+// CHECK-NEXT:     %[[V7:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, end = 2 : i64, start = 1 : i64}
 // CHECK-NEXT:     %[[V8:.*]] = edge.amax(%[[V7]]) {dim = array<i64: -1>, keepdim = true}
-// CHECK-NEXT:     %[[V9:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, start = 2 : i64, end = 3 : i64}
+// CHECK-NEXT:     %[[V9:.*]] = edge.slice.Tensor(%[[V4]]) {dim = -1 : i64, end = 3 : i64, start = 2 : i64}
 // CHECK-NEXT:     %[[V10:.*]] = edge.amax(%[[V9]]) {dim = array<i64: -1>, keepdim = true}
 // CHECK-NEXT:     %[[V11:.*]] = edge.cat([%[[V6]], %[[V8]], %[[V10]]]) {dim = -1 : i64}
 // CHECK-NEXT:     func.return %[[V11]]
@@ -127,7 +127,7 @@ func.func @uneven_indices(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x2x3xi64> {
 }
 
 // CHECK-LABEL:  func.func @bilinear_to_size(
-// CHECK-NEXT:     %[[V0:.*]] = edge.upsample_bilinear2d.vec(%x) {output_size = array<i64: 16, 9>, align_corners = true}
+// CHECK-NEXT:     %[[V0:.*]] = edge.upsample_bilinear2d.vec(%x) {align_corners = true, output_size = array<i64: 16, 9>}
 // CHECK-NEXT:     func.return %[[V0]]
 func.func @bilinear_to_size(%x: tensor<1x4x8x6xf32>) -> tensor<1x4x16x9xf32> {
   %0 = edge.upsample_bilinear2d(%x) {output_size = array<i64: 16, 9>, align_corners = true} : (tensor<1x4x8x6xf32>) -> tensor<1x4x16x9xf32>

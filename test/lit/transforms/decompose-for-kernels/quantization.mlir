@@ -12,7 +12,7 @@
 // CHECK-NEXT:    %[[V7:.*]] = edge.div.Tensor(%[[V1]], %[[V6]])
 // CHECK-NEXT:    %[[V8:.*]] = edge.round(%[[V7]])
 // CHECK-NEXT:    %[[V9:.*]] = edge.rsub.Scalar(%[[V8]]) {other = -1.280000e+02 : f64}
-// CHECK-NEXT:    %[[V10:.*]] = edge.clamp(%[[V9]]) {min = -128 : i64, max = 127 : i64}
+// CHECK-NEXT:    %[[V10:.*]] = edge.clamp(%[[V9]]) {max = 127 : i64, min = -128 : i64}
 // CHECK-NEXT:    %[[V11:.*]] = edge._to_copy(%[[V10]]) {dtype = i8}
 // CHECK-NEXT:    func.return %[[V6]], %[[V11]]
 func.func @choose(%x: tensor<2x8xf32>) -> (tensor<2x1xf32>, tensor<2x1xi8>) {
@@ -82,7 +82,7 @@ func.func @choose_without_clipping(%x: tensor<2x8xf32>) -> (tensor<2xf32>, tenso
 // CHECK-NEXT:    %[[V5:.*]] = edge._to_copy(%z) {dtype = f32}
 // CHECK-NEXT:    %[[V6:.*]] = edge.view(%[[V5]]) {size = array<i64: 2, 2, 1>}
 // CHECK-NEXT:    %[[V7:.*]] = edge.add.Tensor(%[[V4]], %[[V6]])
-// CHECK-NEXT:    %[[V8:.*]] = edge.clamp(%[[V7]]) {min = -128 : i64, max = 127 : i64}
+// CHECK-NEXT:    %[[V8:.*]] = edge.clamp(%[[V7]]) {max = 127 : i64, min = -128 : i64}
 // CHECK-NEXT:    %[[V9:.*]] = edge._to_copy(%[[V8]]) {dtype = i8}
 // CHECK-NEXT:    %[[V10:.*]] = edge.view(%[[V9]]) {size = array<i64: 2, 8>}
 // CHECK-NEXT:    func.return %[[V10]]
@@ -115,7 +115,7 @@ func.func @dequantize(%x: tensor<2x8xi8>, %s: tensor<2x2xf32>, %z: tensor<2x2xi8
 // Channels have a kernel, which keeps weights in 8 bits.
 // CHECK-LABEL: func.func @dequantize_channels(
 // CHECK-NEXT:    %[[V0:.*]] = edge.view(%s) {size = array<i64: -1>}
-// CHECK-NEXT:    %[[V1:.*]] = edge.quantized_decomposed.dequantize_per_channel(%x, %[[V0]], none) {axis = 0 : i64, quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8}
+// CHECK-NEXT:    %[[V1:.*]] = edge.quantized_decomposed.dequantize_per_channel(%x, %[[V0]], none) {axis = 0 : i64, dtype = i8, quant_max = 127 : i64, quant_min = -128 : i64}
 // CHECK-NEXT:    func.return %[[V1]]
 func.func @dequantize_channels(%x: tensor<2x8xi8>, %s: tensor<2x1xf32>) -> tensor<2x8xf32> {
   %0 = edge.torchao.dequantize_affine(%x, %s, none) {block_size = array<i64: 1, 8>, input_dtype = i8, output_dtype = f32}

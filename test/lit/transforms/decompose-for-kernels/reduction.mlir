@@ -62,7 +62,7 @@ func.func @norm_of_other_orders(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2
 }
 
 // CHECK-LABEL:  func.func @sort(
-// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.topk(%x) {k = 2 : i64, dim = 0 : i64}
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]] = edge.topk(%x) {dim = 0 : i64, k = 2 : i64}
 // CHECK-NEXT:     func.return %[[V0]], %[[V1]]
 func.func @sort(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
   %0, %1 = edge.sort(%x) {dim = 0 : i64, descending = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
@@ -70,7 +70,7 @@ func.func @sort(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
 }
 
 // CHECK-LABEL:  func.func @sort_of_scalar(
-// CHECK-NEXT:     %[[V0:.*]] = edge.full() {size = array<i64>, fill_value = 0 : i64}
+// CHECK-NEXT:     %[[V0:.*]] = edge.full() {fill_value = 0 : i64, size = array<i64>}
 // CHECK-NEXT:     func.return %x, %[[V0]]
 func.func @sort_of_scalar(%x: tensor<f32>) -> (tensor<f32>, tensor<i64>) {
   %0, %1 = edge.sort(%x) : (tensor<f32>) -> (tensor<f32>, tensor<i64>)

@@ -56,9 +56,9 @@ func.func @squeeze(%x: tensor<1x3x1xf32>) -> tensor<3xf32> {
 
 // CHECK-LABEL:  func.func @roll(
 // CHECK-NEXT:     %[[V0:.*]] = edge.view(%x) {size = array<i64: -1>}
-// CHECK-NEXT:     %[[V1:.*]] = edge.roll(%[[V0]]) {shifts = array<i64: 2>, dims = array<i64: 0>}
+// CHECK-NEXT:     %[[V1:.*]] = edge.roll(%[[V0]]) {dims = array<i64: 0>, shifts = array<i64: 2>}
 // CHECK-NEXT:     %[[V2:.*]] = edge.view(%[[V1]]) {size = array<i64: 2, 3>}
-// CHECK-NEXT:     %[[V3:.*]] = edge.roll(%[[V2]]) {shifts = array<i64: 1>, dims = array<i64: 1>}
+// CHECK-NEXT:     %[[V3:.*]] = edge.roll(%[[V2]]) {dims = array<i64: 1>, shifts = array<i64: 1>}
 // CHECK-NEXT:     func.return %[[V3]]
 func.func @roll(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.roll(%x) {shifts = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -68,8 +68,8 @@ func.func @roll(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // ExecuTorch's kernel adds, but does not cut.
 // CHECK-LABEL:  func.func @pad(
-// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -1 : i64, start = 0 : i64, end = -1 : i64}
-// CHECK-NEXT:     %[[V1:.*]] = edge.slice.Tensor(%[[V0]]) {dim = -2 : i64, start = 1 : i64, end = 4 : i64}
+// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -1 : i64, end = -1 : i64, start = 0 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.slice.Tensor(%[[V0]]) {dim = -2 : i64, end = 4 : i64, start = 1 : i64}
 // CHECK-NEXT:     %[[V2:.*]] = edge.constant_pad_nd(%[[V1]]) {pad = array<i64: 2, 0, 0, 0>, value = 7 : i64}
 // CHECK-NEXT:     func.return %[[V2]]
 func.func @pad(%x: tensor<4x5xf32>) -> tensor<3x6xf32> {
@@ -78,7 +78,7 @@ func.func @pad(%x: tensor<4x5xf32>) -> tensor<3x6xf32> {
 }
 
 // CHECK-LABEL:  func.func @pad_with_nothing(
-// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -1 : i64, start = 1 : i64, end = 5 : i64}
+// CHECK-NEXT:     %[[V0:.*]] = edge.slice.Tensor(%x) {dim = -1 : i64, end = 5 : i64, start = 1 : i64}
 // CHECK-NEXT:     func.return %[[V0]]
 func.func @pad_with_nothing(%x: tensor<4x5xf32>) -> tensor<4x4xf32> {
   %0 = edge.constant_pad_nd(%x) {pad = array<i64: -1, 0>} : (tensor<4x5xf32>) -> tensor<4x4xf32>
@@ -86,7 +86,7 @@ func.func @pad_with_nothing(%x: tensor<4x5xf32>) -> tensor<4x4xf32> {
 }
 
 // CHECK-LABEL:  func.func @split(
-// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]], %[[V2:.*]] = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 2, 1>, dim = -1 : i64}
+// CHECK-NEXT:     %[[V0:.*]], %[[V1:.*]], %[[V2:.*]] = edge.split_with_sizes(%x) {dim = -1 : i64, split_sizes = array<i64: 2, 2, 1>}
 // CHECK-NEXT:     func.return %[[V0]], %[[V1]], %[[V2]]
 func.func @split(%x: tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>) {
   %0, %1, %2 = edge.split.Tensor(%x) {split_size = 2 : i64, dim = -1 : i64} : (tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>)
