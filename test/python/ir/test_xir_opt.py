@@ -72,7 +72,8 @@ def test_an_error_on_standard_input_has_a_place() -> None:
     assert done.returncode == 1
     assert done.stdout == b""
     assert done.stderr.startswith(b"<stdin>:2:3: error: 'func.return' op")
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.endswith(b"\n  func.return\n  ^\n")
+    assert done.stderr.count(b"\n") == 3
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
