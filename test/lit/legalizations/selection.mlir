@@ -44,7 +44,7 @@ func.func @two_values(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
 // CHECK-LABEL: func.func @condition_at_run_time(
 // CHECK:         edge.where.self
 func.func @condition_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-remark @+1 {{edge.where.self not delegated: its condition is not a constant (make it a parameter or buffer of the module)}}
+  // expected-remark @+1 {{edge.where.self not delegated: its condition is computed at run time, and XNNPACK has no booleans (choose by arithmetic}}
   %0 = edge.where.self(%m, %x, %x) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
@@ -54,7 +54,7 @@ func.func @condition_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<
 // CHECK-LABEL: func.func @mask_at_run_time(
 // CHECK:         edge.masked_fill.Scalar
 func.func @mask_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-remark @+1 {{edge.masked_fill.Scalar not delegated: its mask is not a constant}}
+  // expected-remark @+1 {{edge.masked_fill.Scalar not delegated: its mask is computed at run time}}
   %0 = edge.masked_fill.Scalar(%x, %m) {value = 1 : i64} : (tensor<2xf32>, tensor<2xi1>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }

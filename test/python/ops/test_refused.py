@@ -22,7 +22,11 @@ IMAGE = r(2, 4, 9, 10)
         ("no rule lowers it to XNNPACK", lambda x: torch.argmax(x, 1), (IMAGE,)),
         ("no rule lowers it to XNNPACK", torch.atan, (IMAGE,)),
         ("its divisor 3 is not a power of 2", lambda x: x % 3, (IMAGE,)),
-        ("its condition is not a constant", lambda x: torch.where(x > 0, x, 2 * x), (IMAGE,)),
+        (
+            "its condition is computed at run time, and XNNPACK has no booleans",
+            lambda x: torch.where(x > 0, x, 2 * x),
+            (IMAGE,),
+        ),
         ("XNNPACK takes tensors of rank 6 at most", torch.exp, (r(1, 2, 1, 2, 1, 2, 1),)),
         ("XNNPACK does not compute it on f64", torch.exp, (IMAGE.double(),)),
     ],

@@ -1,4 +1,4 @@
-"""Choices between values by a mask that is known at compile time.
+"""Choices between values by a mask that is known at compile time; `lower-masks` makes arithmetic of others.
 
 XNNPACK has neither booleans nor a choice. Under a static mask it takes none: clamping to [v, v] makes any number v, and
 clamping to [−∞, ∞] keeps it, infinities included, which a product with zeros and ones would not. (A NaN that the mask
@@ -8,21 +8,37 @@ covers may show.)
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type
 from xir.ir.symbolic_size import SymbolicSize
-from xir.transforms.analysis.static_tensor import NOT_STATIC
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
+from xir.transforms.analysis.static_tensor import NOT_STATIC, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, operand, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
+COMPUTED_MASK = Refusal(
+    "its {what} is computed at run time, and XNNPACK has no booleans",
+    "choose by arithmetic, as clamp, minimum and maximum do, or add a mask of numbers",
+    example=call("edge.where.self", condition=tensor(2, 3, element=i1), self=tensor(2, 3), other=tensor(2, 3)),
+)
 
-@rule("edge.where.self", refuses=(NOT_STATIC,))
+
+def static_mask(b: NodeBuilder, value: SSAValue, what: str) -> np.ndarray:
+    """The booleans of a static operand; RefusalError, naming it as `what`, if it is computed at run time."""
+    if not is_static(value):
+        raise COMPUTED_MASK(what=what)
+    return b.numbers(value, what)
+
+
+@rule("edge.where.self", refuses=(COMPUTED_MASK, NOT_STATIC))
 def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """Self where the condition holds, else other."""
-    mask = b.numbers(operand(op, "condition"), "condition")
+    mask = static_mask(b, operand(op, "condition"), "condition")
     value, other = operand(op, "self"), operand(op, "other")
     if isinstance(value.owner, edge.ConstantOp):
         return filled(b, other, mask, b.numbers(value, "self"))
@@ -32,17 +48,17 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
 
-@rule("edge.masked_fill.Scalar", refuses=(NOT_STATIC,))
+@rule("edge.masked_fill.Scalar", refuses=(COMPUTED_MASK,))
 def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = b.numbers(operand(op, "mask"), "mask")
+    mask = static_mask(b, operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
 
 
-@rule("edge.masked_fill.Tensor", refuses=(NOT_STATIC,))
+@rule("edge.masked_fill.Tensor", refuses=(COMPUTED_MASK, NOT_STATIC))
 def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = b.numbers(operand(op, "mask"), "mask")
+    mask = static_mask(b, operand(op, "mask"), "mask")
     return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
 
 

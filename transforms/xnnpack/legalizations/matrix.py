@@ -15,8 +15,9 @@ from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.static_tensor import NOT_STATIC, StaticTensor, i4, is_static
+from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
+from xir.transforms.xnnpack.legalizations.masking import COMPUTED_MASK, static_mask
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NodeBuilder,
@@ -165,7 +166,7 @@ def has_half_byte(weight: StaticTensor) -> bool:
 
 @rule(
     "edge.scaled_dot_product_attention",
-    refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, NOT_STATIC, FROM_DYNAMIC_END),
+    refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, COMPUTED_MASK, FROM_DYNAMIC_END),
 )
 def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
@@ -211,7 +212,7 @@ def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SS
         return None, None
     if element_type(mask) == element_type(query) and not isinstance(mask.owner, edge.ConstantOp):
         return mask, None
-    numbers = b.numbers(mask, "boolean mask")
+    numbers = static_mask(b, mask, "mask")
     added = np.where(numbers, 0.0, -np.inf) if numbers.dtype == np.bool_ else numbers
     hidden = np.isneginf(added).all(axis=-1, keepdims=True)
     rows = b.constant(np.where(hidden, 0.0, 1.0), query, "rows") if hidden.any() else None

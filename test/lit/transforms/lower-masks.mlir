@@ -1,0 +1,103 @@
+// RUN: xir-opt %s --lower-masks --split-input-file | filecheck %s
+
+// Two layers with one padding mask: it is computed once, and rows that see nothing are 0.
+// CHECK-LABEL: func.func @attention(
+// CHECK:         %[[F:.*]] = edge._to_copy(%mask) {dtype = f32} : (tensor<2x4xi64>) -> tensor<2x4xf32>
+// CHECK-NEXT:    %[[A:.*]] = edge.abs(%[[F]])
+// CHECK-NEXT:    %[[K:.*]] = edge.clamp(%[[A]]) {min = 0.000000e+00 : f64, max = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[U:.*]] = edge.unsqueeze(%[[K]]) {dim = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x1x4xf32>
+// CHECK-NEXT:    %[[H:.*]] = edge.sub.Scalar(%[[U]]) {other = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[M:.*]] = edge.mul.Scalar(%[[H]]) {other = 3.4028234663852886e+38 : f64}
+// CHECK-NEXT:    %[[S:.*]] = edge.mean.dim(%[[U]]) {dim = array<i64: -1>, keepdim = true} : (tensor<2x1x4xf32>) -> tensor<2x1x1xf32>
+// CHECK-NEXT:    %[[L:.*]] = edge.mul.Scalar(%[[S]])
+// CHECK-NEXT:    %[[C:.*]] = edge.clamp(%[[L]])
+// CHECK-NEXT:    %[[X:.*]] = edge.scaled_dot_product_attention(%q, %q, %q, %[[M]])
+// CHECK-NEXT:    %[[Y:.*]] = edge.mul.Tensor(%[[X]], %[[C]]) : (tensor<2x4x8xf32>, tensor<2x1x1xf32>) -> tensor<2x4x8xf32>
+// CHECK-NEXT:    %[[Z:.*]] = edge.scaled_dot_product_attention(%[[Y]], %[[Y]], %[[Y]], %[[M]])
+// CHECK-NEXT:    %[[R:.*]] = edge.mul.Tensor(%[[Z]], %[[C]])
+// CHECK-NEXT:    func.return %[[R]]
+func.func @attention(%q: tensor<2x4x8xf32>, %mask: tensor<2x4xi64>) -> tensor<2x4x8xf32> {
+  %0 = edge._to_copy(%mask) {dtype = i1} : (tensor<2x4xi64>) -> tensor<2x4xi1>
+  %1 = edge.unsqueeze(%0) {dim = 1 : i64} : (tensor<2x4xi1>) -> tensor<2x1x4xi1>
+  %2 = edge.expand(%1) {size = array<i64: 2, 4, 4>} : (tensor<2x1x4xi1>) -> tensor<2x4x4xi1>
+  %3 = edge.scaled_dot_product_attention(%q, %q, %q, %2) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xi1>) -> tensor<2x4x8xf32>
+  %4 = edge.scaled_dot_product_attention(%3, %3, %3, %2) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xi1>) -> tensor<2x4x8xf32>
+  func.return %4 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// What takes rows and columns whole is a reshape.
+// CHECK-LABEL: func.func @whole_index(
+// CHECK:         %[[F:.*]] = edge._to_copy(%mask) {dtype = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %[[U:.*]] = edge.unsqueeze(%[[F]]) {dim = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+// CHECK-NEXT:    func.return %[[U]]
+func.func @whole_index(%mask: tensor<2x3xi32>) -> tensor<2x1x3xf32> {
+  %rows = edge.constant dense<[[[0]], [[1]]]> : tensor<2x1x1xi64>
+  %columns = edge.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %0 = edge.index.Tensor(%mask, [%rows, %columns]) : (tensor<2x3xi32>, tensor<2x1x1xi64>, tensor<3xi64>) -> tensor<2x1x3xi32>
+  %1 = edge._to_copy(%0) {dtype = f32} : (tensor<2x1x3xi32>) -> tensor<2x1x3xf32>
+  func.return %1 : tensor<2x1x3xf32>
+}
+
+// -----
+
+// Other indices stay: a row twice, and one dimension before another.
+// CHECK-LABEL: func.func @other_index(
+// CHECK-COUNT-2: edge.index.Tensor
+// CHECK-NOT:     edge.unsqueeze
+func.func @other_index(%mask: tensor<2x2xi32>) -> (tensor<2x1x2xf32>, tensor<2x1x2xf32>) {
+  %rows = edge.constant dense<[[[0]], [[0]]]> : tensor<2x1x1xi64>
+  %columns = edge.constant dense<[0, 1]> : tensor<2xi64>
+  %outer = edge.constant dense<[[[0]], [[1]]]> : tensor<2x1x1xi64>
+  %0 = edge.index.Tensor(%mask, [%rows, %columns]) : (tensor<2x2xi32>, tensor<2x1x1xi64>, tensor<2xi64>) -> tensor<2x1x2xi32>
+  %1 = edge._to_copy(%0) {dtype = f32} : (tensor<2x1x2xi32>) -> tensor<2x1x2xf32>
+  %2 = edge.index.Tensor(%mask, [%columns, %outer]) : (tensor<2x2xi32>, tensor<2xi64>, tensor<2x1x1xi64>) -> tensor<2x1x2xi32>
+  %3 = edge._to_copy(%2) {dtype = f32} : (tensor<2x1x2xi32>) -> tensor<2x1x2xf32>
+  func.return %1, %3 : tensor<2x1x2xf32>, tensor<2x1x2xf32>
+}
+
+// -----
+
+// Logic and comparisons of integers with a number.
+// CHECK-LABEL: func.func @logic(
+// CHECK:         %[[F:.*]] = edge._to_copy(%ids) {dtype = f32} : (tensor<4xi64>) -> tensor<4xf32>
+// CHECK-NEXT:    %[[D:.*]] = edge.rsub.Scalar(%[[F]]) {other = 3.000000e+00 : f64}
+// CHECK-NEXT:    %[[L:.*]] = edge.clamp(%[[D]])
+// CHECK-NEXT:    %[[E:.*]] = edge.sub.Scalar(%[[F]]) {other = 7.000000e+00 : f64}
+// CHECK-NEXT:    %[[A:.*]] = edge.abs(%[[E]])
+// CHECK-NEXT:    %[[N:.*]] = edge.clamp(%[[A]])
+// CHECK-NEXT:    %[[Q:.*]] = edge.rsub.Scalar(%[[N]]) {other = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[O:.*]] = edge.maximum(%[[L]], %[[Q]])
+// CHECK-NEXT:    %[[I:.*]] = edge.rsub.Scalar(%[[O]]) {other = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[B:.*]] = edge.mul.Tensor(%[[I]], %[[L]])
+// CHECK-NEXT:    %[[S:.*]] = edge.sub.Scalar(%[[B]]) {other = 5.000000e-01 : f64}
+// CHECK-NEXT:    %[[P:.*]] = edge.mul.Scalar(%[[S]]) {other = 0x7FF0000000000000 : f64}
+// CHECK-NEXT:    %[[M:.*]] = edge.mul.Scalar(%[[P]]) {other = -1.000000e+00 : f64}
+// CHECK-NEXT:    %[[V:.*]] = edge.minimum(%x, %[[P]])
+// CHECK-NEXT:    %[[W:.*]] = edge.minimum(%y, %[[M]])
+// CHECK-NEXT:    edge.maximum(%[[V]], %[[W]])
+func.func @logic(%ids: tensor<4xi64>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.lt.Scalar(%ids) {other = 3 : i64} : (tensor<4xi64>) -> tensor<4xi1>
+  %1 = edge.eq.Scalar(%ids) {other = 7 : i64} : (tensor<4xi64>) -> tensor<4xi1>
+  %2 = edge.logical_or(%0, %1) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  %3 = edge.logical_not(%2) : (tensor<4xi1>) -> tensor<4xi1>
+  %4 = edge.bitwise_and.Tensor(%3, %0) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  %5 = edge.where.self(%4, %x, %y) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %5 : tensor<4xf32>
+}
+
+// -----
+
+// A number that has no distance of 1 from its neighbours in fp32 is compared by a kernel, and a mask of floats, too.
+// CHECK-LABEL: func.func @left_alone(
+// CHECK:         edge.gt.Scalar(%ids) {other = 16777217 : i64}
+// CHECK:         edge.gt.Scalar(%x)
+// CHECK-NEXT:    edge.where.self
+func.func @left_alone(%ids: tensor<4xi64>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = edge.gt.Scalar(%ids) {other = 16777217 : i64} : (tensor<4xi64>) -> tensor<4xi1>
+  %1 = edge._to_copy(%0) {dtype = f32} : (tensor<4xi1>) -> tensor<4xf32>
+  %2 = edge.gt.Scalar(%x) {other = 0.0 : f64} : (tensor<4xf32>) -> tensor<4xi1>
+  %3 = edge.where.self(%2, %x, %1) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1, %3 : tensor<4xf32>, tensor<4xf32>
+}

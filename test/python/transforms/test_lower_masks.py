@@ -1,0 +1,172 @@
+"""Masks of integers and booleans are one delegate's arithmetic: as right as eager, in both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+
+from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
+from xir.dialects.pte import DelegateCallOp
+from xir.runtime import Runtime
+
+IDS = torch.tensor([[5, 3, 9, 1, 1], [7, 1, 1, 1, 1], [4, 5, 6, 7, 9]])
+KEEP = torch.tensor([[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [1, 2, -3, 4, 5]])
+"""A padding mask, a sequence of padding alone, and numbers that are not 0."""
+FAR = torch.tensor([[2**24 + 1, -(2**24) - 1, 3, 4, 2], [2**62, -(2**62), 3, 2, 4], [3, 3, 3, 3, 3]])
+"""Integers that fp32 does not have, and those near a number."""
+
+
+class Encoder(nn.Module):
+    """Embeddings and two layers of self-attention, which a function of the mask [N, L] and the ids [N, L] masks."""
+
+    def __init__(self, attended: Callable[[Tensor, Tensor], Tensor], heads: int = 2):
+        super().__init__()
+        self.attended = attended
+        self.heads = heads
+        self.tokens = nn.Embedding(10, 8)
+        self.layers = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
+
+    def forward(self, ids: Tensor, keep: Tensor) -> Tensor:
+        x = self.tokens(ids)
+        mask = self.attended(keep, ids)
+        for layer in self.layers:
+            parts = layer(x).unflatten(-1, (3, self.heads, 8 // self.heads)).permute(2, 0, 3, 1, 4)
+            query, key, value = parts.unbind(0)
+            x = x + nn.functional.scaled_dot_product_attention(query, key, value, mask).transpose(1, 2).flatten(2)
+        return x
+
+
+class Masked(nn.Module):
+    """Functions of integers [3, 5] and floats [3, 5]."""
+
+    def __init__(self, *functions: Callable[[Tensor, Tensor], Tensor]):
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, ids: Tensor, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(function(ids, x) for function in self.functions)
+
+
+def by_index(keep: Tensor, ids: Tensor) -> Tensor:
+    """The mask as transformers looks it up, for each row and each column."""
+    rows = torch.arange(keep.shape[0])[:, None, None, None]
+    columns = torch.arange(keep.shape[1])[None, None, None, :]
+    steps = torch.arange(keep.shape[1])[None, None, :, None]
+    return ((columns >= 0) & (steps >= 0) & keep.bool()[rows, columns]).expand(3, 1, 5, 5)
+
+
+def causal(keep: Tensor, ids: Tensor) -> Tensor:
+    steps = torch.arange(keep.shape[1])
+    return (steps[None, :] <= steps[:, None]) & keep.bool()[:, None, None, :]
+
+
+ENCODERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "by index": by_index,
+    "causal": causal,
+    "of token ids": lambda keep, ids: (ids != 1)[:, None, None, :],
+    "local": lambda keep, ids: (keep[:, None, None, :] != 0) & (torch.arange(5)[:, None] - torch.arange(5)).abs().le(1),
+    "rows and columns": lambda keep, ids: keep.bool()[:, None, None, :] & keep.bool()[:, None, :, None],
+    "either": lambda keep, ids: keep.bool()[:, None, None, :] | torch.logical_not(ids == 1)[:, None, :, None],
+    "inverted": lambda keep, ids: ~(keep[:, None, None, :] == 0),
+    "one for all": lambda keep, ids: keep.bool()[0].expand(5, 5),
+    "numbers": lambda keep, ids: (1.0 - (keep != 0)[:, None, None, :].float()) * torch.finfo(torch.float32).min,
+    "chosen numbers": lambda keep, ids: torch.where(keep.bool(), 0.0, -1e4)[:, None, None, :],
+}
+
+CHOICES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "where, two values": lambda ids, x: torch.where(ids > 3, x, x * 2) + 1,
+    "where, a value and a number": lambda ids, x: torch.where(ids >= 3, x, 5.0) + 1,
+    "where, a number and a value": lambda ids, x: torch.where(ids <= 3, -2.5, x) + 1,
+    "where, a row and a value": lambda ids, x: torch.where(ids < 4, torch.arange(5.0), x) + 1,
+    "where, infinities": lambda ids, x: torch.where(ids == 3, x, float("-inf")).exp(),
+    "where, two numbers": lambda ids, x: torch.where(ids != 3, 0.1, 0.7) * x,
+    "where, one number is 0": lambda ids, x: torch.where(ids.bool(), 0.0, -1e30) + x,
+    "where, broadcast": lambda ids, x: torch.where((ids > 3)[:, :1], x, -x) + 1,
+    "masked_fill": lambda ids, x: x.masked_fill(ids > 3, 0.25) * 2,
+    "masked_fill, infinity": lambda ids, x: x.masked_fill(ids > 3, float("-inf")).exp(),
+    "masked_fill, a tensor": lambda ids, x: (x * 2).masked_fill(ids > 3, torch.tensor(3.0)) * 2,
+    "masked_fill, infinite values": lambda ids, x: (x / 0.0).masked_fill(ids > 3, 1.0).clamp(-9, 9),
+    "float": lambda ids, x: (ids > 3).float() * x,
+    "float of inverted": lambda ids, x: (~(ids > 3))[:, None].float().mean(-1) * x[:, :1],
+    "float of integers": lambda ids, x: ids[:, None].float() * x[:, None],
+}
+
+
+def lowered(model: nn.Module, inputs: tuple[Tensor, ...]) -> ExecutorchProgram:
+    return to_edge(torch.export.export(model.eval(), inputs)).to_backend(XnnpackPartitioner()).to_executorch()
+
+
+def check(program: ExecutorchProgram, model: nn.Module, *inputs: Tensor, names: Sequence[str] = ("",)) -> None:
+    """In both runtimes the program computes what eager does, an output for each name."""
+    file, eager = program.buffer, model(*inputs)
+    ours = Runtime.get().load_program(file).load_method().execute(list(inputs))
+    stock = _load_for_executorch_from_buffer(file).forward(inputs)
+    expected = eager if isinstance(eager, tuple) else (eager,)
+    for name, *results, wanted in zip(names, ours, stock, expected, strict=True):
+        for runtime, result in zip(("xir", "stock"), results, strict=True):
+            where = f"{name} in {runtime}: "
+            torch.testing.assert_close(result, wanted, rtol=1e-5, atol=1e-6, msg=where.__add__)
+
+
+def delegate_calls(program: ExecutorchProgram) -> int:
+    return sum(isinstance(op, DelegateCallOp) for op in program.module.walk())
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_is_one_delegate(name: str) -> None:
+    torch.manual_seed(0)
+    model = Encoder(ENCODERS[name])
+    program = lowered(model, (IDS, KEEP))
+    assert delegate_calls(program) == 1
+    assert set(program.kernel_names) <= {"aten::embedding.out", "aten::_to_copy.out"}
+    check(program, model, IDS, KEEP)
+    check(program, model, IDS.flip(0), KEEP.flip(0))
+
+
+def test_rows_that_see_nothing_are_zeros() -> None:
+    """Not NaN, and not the mean of the values either."""
+    torch.manual_seed(0)
+    model = Encoder(ENCODERS["by index"])
+    hidden = torch.zeros_like(KEEP)
+    (result,) = Runtime.get().load_program(lowered(model, (IDS, KEEP)).buffer).load_method().execute([IDS, hidden])
+    assert torch.equal(result, model.tokens(IDS))
+
+
+def test_grouped_heads_and_other_element_types() -> None:
+    torch.manual_seed(0)
+
+    class Grouped(nn.Module):
+        def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+            query, key = x.unflatten(-1, (4, 4)).transpose(1, 2), x[..., :8].unflatten(-1, (2, 4)).transpose(1, 2)
+            mask = keep.bool()[:, None, None, :]
+            return nn.functional.scaled_dot_product_attention(query, key, key, mask, enable_gqa=True)
+
+    check(lowered(Grouped(), (torch.randn(3, 5, 16), KEEP)), Grouped(), torch.randn(3, 5, 16), KEEP)
+    for dtype, tolerance in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
+        x = torch.randn(3, 5, 16).to(dtype)
+        program = lowered(Grouped(), (x, KEEP))
+        assert delegate_calls(program) == 1
+        (result,) = Runtime.get().load_program(program.buffer).load_method().execute([x, KEEP])
+        torch.testing.assert_close(result, Grouped()(x, KEEP), rtol=tolerance, atol=tolerance)
+
+
+def test_choices_by_integers() -> None:
+    torch.manual_seed(0)
+    model, x = Masked(*CHOICES.values()), torch.randn(3, 5)
+    program = lowered(model, (IDS, x))
+    assert delegate_calls(program) == 1
+    assert program.kernel_names == ["aten::_to_copy.out"]
+    for ids in (IDS, FAR, torch.zeros_like(IDS)):
+        check(program, model, ids, x, names=list(CHOICES))
+
+
+def test_a_mask_of_floats_stays() -> None:
+    """A kernel has to compare them in any case."""
+    model = Masked(lambda ids, x: torch.where(x * 2 > 0, x, ids.float()))
+    program = lowered(model, (IDS, torch.randn(3, 5)))
+    assert {"aten::gt.Scalar_out", "aten::where.self_out"} <= set(program.kernel_names)
+    check(program, model, IDS, torch.randn(3, 5))

@@ -1,0 +1,227 @@
+"""`lower-masks`: masks of integers and booleans become floating-point arithmetic where floats are masked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.edge.types import element_of, is_integral, shape_of
+from xir.ir.constants import constant_array, make_dense
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import erase_dead_ops
+from xir.ir.shapes import broadcast
+from xir.transforms.analysis.sizes import SymbolicSizes
+from xir.transforms.edge._float_masks import Builder, FloatMasks
+
+LARGEST: dict[Attribute, float] = {f32: float(np.finfo(np.float32).max), f16: 65504.0, bf16: 2.0**128 - 2.0**120}
+"""Element type -> its largest number."""
+
+MASKS = {
+    "edge.scaled_dot_product_attention": "attn_mask",
+    "edge.where.self": "condition",
+    "edge.masked_fill.Scalar": "mask",
+    "edge.masked_fill.Tensor": "mask",
+    "edge._to_copy": "self",
+}
+"""Op -> the argument by which it masks floats, or makes floats of a mask."""
+
+
+MOST_KEYS = 2**24
+"""More keys than any attention has: the share of those that a row sees, times this, is 1 at least, or 0."""
+
+
+@dataclass(frozen=True)
+class LowerMasksPass(XirPass):
+    """Compute masks in floating point where they meet floats.
+
+    XNNPACK has neither booleans nor a choice. A mask that a program computes of integers, such as token ids or a
+    padding mask, is computed as numbers 1 and 0: conjunctions are products, and comparisons with a number are clamped
+    differences. What is left to a kernel is the conversion of the integers, before everything else.
+
+    - Attention gets what is added to its scores: 0, or the lowest number. Rows that see nothing, for which attention
+      gives zeros, are multiplied by 0 afterwards. All that is computed once for a mask, however many layers have it.
+    - A choice of two numbers is a sum of products; of other values, the smaller of a value and ±∞.
+    - Integers become floats before they are reshaped, not after.
+
+    Masks that depend on floats stay, since a kernel has to compare those in any case.
+
+    Before:
+    ```mlir
+    %0 = edge._to_copy(%mask) {dtype = i1} : (tensor<2x4xi64>) -> tensor<2x4xi1>
+    %1 = edge.where.self(%0, %zero, %low) : (tensor<2x4xi1>, tensor<f32>, tensor<f32>) -> tensor<2x4xf32>
+    ```
+    After, with `%low` of −1000.0:
+    ```mlir
+    %0 = edge._to_copy(%mask) {dtype = f32} : (tensor<2x4xi64>) -> tensor<2x4xf32>
+    %1 = edge.abs(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %2 = edge.clamp(%1) {min = 0.0 : f64, max = 1.0 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %3 = edge.rsub.Scalar(%2) {other = 1.0 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %4 = edge.mul.Scalar(%3) {other = -1000.0 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    ```
+    """
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite every function."""
+        for function in op.walk():
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                MaskLowering(function.body.block, ctx).run()
+
+
+class MaskLowering:
+    """Rewrites one block."""
+
+    def __init__(self, block: Block, ctx: XirContext):
+        self.block = block
+        self.ctx = ctx
+        self.floats: dict[SSAValue, SSAValue] = {}
+        """Mask -> its fp32 form."""
+        self.attended: dict[tuple[SSAValue, Attribute], tuple[SSAValue, SSAValue]] = {}
+        """Mask and element type -> what is added to scores, and the factor of the result's rows."""
+
+    def run(self) -> None:
+        """Find what masks floats, build the masks' fp32 forms, then rewrite what reads them."""
+        computed = of_integers(self.block)
+        edge_ops = [op for op in self.block.ops if isinstance(op, edge.EdgeOp)]
+        masked = {op: mask for op in edge_ops if (mask := self.mask_of(op, computed)) is not None}
+        if not masked:
+            return
+        masks = FloatMasks(self.block, self.ctx, SymbolicSizes(self.block))
+        masked = {op: mask for op, mask in masked.items() if op.name != "edge._to_copy" or masks.sources(mask)}
+        masks.build(masked.values())
+        self.floats = masks.floats
+        for op, mask in masked.items():
+            match op.name:
+                case "edge.scaled_dot_product_attention":
+                    self.attention(op, mask)
+                case "edge.where.self":
+                    self.choice(op, mask, op.required("self"), op.required("other"))
+                case "edge.masked_fill.Scalar":
+                    self.choice(op, mask, self.constant(op, op.value("value")), op.required("self"))
+                case "edge.masked_fill.Tensor":
+                    self.choice(op, mask, op.required("value"), op.required("self"))
+                case _:
+                    build = self.behind(mask)
+                    self.replace(op, build.converted(self.floats[mask], element_of(op.results[0])))
+        erase_dead_ops(self.block)
+
+    def mask_of(self, op: edge.EdgeOp, computed: Container[SSAValue]) -> SSAValue | None:
+        """The mask by which an op masks floats, or which it makes floats of, if it is to be lowered.
+
+        `computed` are the values that the program computes of integers alone.
+        """
+        if (name := MASKS.get(op.name)) is None:
+            return None
+        mask, element = op.tensor(name), element_of(op.results[0])
+        if mask is None or element not in LARGEST:
+            return None
+        if op.name == "edge._to_copy":
+            exact = element == f32 or element_of(mask) == i1
+            return mask if exact and mask in computed else None
+        if element_of(mask) != i1:
+            return None
+        if op.name != "edge.scaled_dot_product_attention":
+            return mask if mask in computed else None
+        if op.value("dropout_p") or isinstance(mask.owner, edge.ConstantOp):
+            return None
+        # Scores broadcast it in any case.
+        while isinstance(owner := mask.owner, edge.EdgeOp) and is_plain_expand(owner):
+            mask = owner.required("self")
+        return mask
+
+    def attention(self, op: edge.EdgeOp, mask: SSAValue) -> None:
+        """Add a mask to the scores; a row of it that is False throughout makes a row of zeros."""
+        element = element_of(op.results[0])
+        if (mask, element) not in self.attended:
+            kept, build = self.floats[mask], self.behind(mask)
+            hidden = build.number("sub", kept, 1.0)
+            added = build.converted(build.number("mul", hidden, LARGEST[element]), element)
+            share = build.call("mean.dim", {"self": kept, "dim": (-1,), "keepdim": True}, (*shape_of(kept)[:-1], 1))
+            seen = build.converted(build.clamped(build.number("mul", share, float(MOST_KEYS))), element)
+            self.attended[mask, element] = added, seen
+        added, seen = self.attended[mask, element]
+        op.operands[list(op.schema.tensors).index("attn_mask")] = added
+        result, build = op.results[0], Builder(self.block, op)
+        rows = build.call("mul.Tensor", {"self": result, "other": seen})
+        result.replace_uses_with_if(rows, lambda use: use.operation is not rows.owner)
+
+    def choice(self, op: edge.EdgeOp, mask: SSAValue, value: SSAValue, other: SSAValue) -> None:
+        """`value` where the mask holds, else `other`."""
+        element, shape = element_of(op.results[0]), shape_of(op.results[0])
+        build = Builder(self.block, op)
+        kept = build.converted(self.floats[mask], element)
+        numbers = [self.number(each, len(shape_of(kept))) for each in (value, other)]
+        if all(number is not None and math.isfinite(number) for number in numbers):
+            sides = zip((kept, build.inverted(kept)), numbers, strict=True)
+            parts = [build.number("mul", side, number) for side, number in sides if number]
+            total = parts[0] if parts else build.number("mul", kept, 0.0)
+            for part in parts[1:]:
+                total = build.call("add.Tensor", {"self": total, "other": part})
+            self.replace(op, total)
+            return
+        value, other = (build.converted(each, element) for each in (value, other))
+        keeping = build.number("mul", build.number("sub", kept, 0.5), math.inf)
+        dropping = build.number("mul", keeping, -1.0)
+        sides = [
+            build.call("minimum", {"self": each, "other": limit}, broadcast(shape_of(each), shape_of(limit)))
+            for each, limit, number in zip((value, other), (keeping, dropping), numbers, strict=True)
+            if number != -math.inf
+        ]
+        result = sides[0]
+        for side in sides[1:]:
+            result = build.call("maximum", {"self": result, "other": side}, shape)
+        self.replace(op, result)
+
+    def number(self, value: SSAValue, rank: int) -> float | None:
+        """The one number that a constant of at most so many dimensions is; None for any other value."""
+        op = value.owner
+        if not isinstance(op, edge.ConstantOp) or len(shape_of(value)) > rank or set(shape_of(value)) - {1}:
+            return None
+        return float(constant_array(op.value, self.ctx, op).reshape(-1)[0])
+
+    def constant(self, op: edge.EdgeOp, number: float) -> SSAValue:
+        """A number as tensor without dimensions, before an op, in its result's type."""
+        value = make_dense(np.array(number, np.float32), self.ctx, "value", element_of(op.results[0]))
+        constant = edge.ConstantOp(value, op.location)
+        self.block.insert_op_before(constant, op)
+        return constant.result
+
+    def behind(self, mask: SSAValue) -> Builder:
+        """Builds right behind the fp32 form of a mask."""
+        form = self.floats[mask].owner
+        assert isinstance(form, Operation)
+        return Builder(self.block, form)
+
+    def replace(self, op: edge.EdgeOp, value: SSAValue) -> None:
+        """Let `value` stand for an op's result."""
+        value.name_hint = op.results[0].name_hint
+        op.results[0].replace_all_uses_with(value)
+
+
+def of_integers(block: Block) -> set[SSAValue]:
+    """The integers and booleans that a block computes of its arguments, no floats being among their operands."""
+    found: set[SSAValue] = {value for value in block.args if is_integral(value_element(value))}
+    for op in block.ops:
+        operands = [value for value in op.operands if isinstance(value.type, TensorType)]
+        if isinstance(op, edge.EdgeOp) and any(value in found for value in operands):
+            known = all(value in found or isinstance(value.owner, edge.ConstantOp) for value in operands)
+            if known and all(is_integral(value_element(value)) for value in (*operands, *op.results)):
+                found.update(op.results)
+    return found
+
+
+def value_element(value: SSAValue) -> Attribute | None:
+    """The element type of a tensor; None for what is none."""
+    return value.type.element_type if isinstance(value.type, TensorType) else None
+
+
+def is_plain_expand(op: edge.EdgeOp) -> bool:
+    """Whether an op repeats dimensions of size 1, and adds none."""
+    return op.name == "edge.expand" and len(shape_of(op.required("self"))) == len(shape_of(op.results[0]))
