@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TORCH_PLACES = ("xir/importer/", "xir/models/", "xir/quantizer/")
+TORCH_PLACES = ("xir/evaluate/", "xir/importer/", "xir/models/", "xir/quantizer/")
 LAZY_TORCH_PLACES = ("xir/runtime/", "xir/api.py", "xir/aot_compiler/", "xir/tools/xir_translate.py")
 HEAVY = {"torch", "torchvision", "torchao", "executorch"}
 

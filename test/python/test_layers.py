@@ -32,7 +32,7 @@ def part_of(module: str) -> str | None:
 def modules() -> Iterator[tuple[str, Path]]:
     for folder, prefix in ((ROOT / "xir" / "ir", "xir.ir"), (ROOT / "dialects", "xir.dialects"),
                            (ROOT / "transforms", "xir.transforms"), (ROOT / "xir" / "importer", "xir.importer"),
-                           (ROOT / "xir" / "emitter", "xir.emitter"),
+                           (ROOT / "xir" / "emitter", "xir.emitter"), (ROOT / "xir" / "evaluate", "xir.evaluate"),
                            (ROOT / "xir" / "backend", "xir.backend")):  # fmt: skip
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts

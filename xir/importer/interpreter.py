@@ -5,7 +5,7 @@ This is the oracle that importer and passes are tested against, and a way to loo
 
 import importlib
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -48,9 +48,14 @@ def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: 
 def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Sequence[Any]:
     """Run one op on the `values` of its operands; its results."""
     if isinstance(op, edge.ConstantOp):
-        return (_constant(op, ctx),)
+        return (constant_tensor(op, ctx),)
     if not isinstance(op, edge.EdgeOp):
         raise DiagnosticError(op, f"'{op.name}' is no edge op, so ATen cannot run it")
+    return called(op, arguments(op, values))
+
+
+def arguments(op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> dict[str, Any]:
+    """The arguments of an op's call, by the schema's names, as torch takes them."""
     args = {name: _value(op.value(name), values) for name in op.schema.values}
     for name, argument in op.schema.tensors.items():
         if argument.type.is_list:
@@ -58,11 +63,15 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
         else:
             tensor = op.tensor(name)
             args[name] = None if tensor is None else values[tensor]
-    if op.name in _SIZES:
-        return (_SIZES[op.name](args["a"], args["b"]),)
-    args = {
+    return {
         name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()
     }
+
+
+def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
+    """The results of an op's call. DiagnosticError at the op if ATen fails."""
+    if op.name in _SIZES:
+        return (_SIZES[op.name](args["a"], args["b"]),)
     try:
         result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:
@@ -88,13 +97,14 @@ def _named(schema: edge.Schema, args: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if not (value is None and defaults[name] is None)}
 
 
-def _constant(op: edge.ConstantOp, ctx: XirContext) -> torch.Tensor:
+def constant_tensor(op: edge.ConstantOp, ctx: XirContext) -> torch.Tensor:
+    """A constant's elements."""
     type = op.result.type
     assert isinstance(type, TensorType)
     return torch_view(storage_array(op.value, ctx, op), type.element_type, type.get_shape())
 
 
-def _value(value: Any, values: dict[SSAValue, Any]) -> Any:
+def _value(value: Any, values: Mapping[SSAValue, Any]) -> Any:
     match value:
         case SSAValue():
             return values[value]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from reference.xnnpack import run_module
 from torch import nn
 
+from xir.evaluate import run_module
 from xir.importer import import_exported_program
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager

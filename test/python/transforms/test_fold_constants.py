@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 from reference.edge import Const, call
-from reference.xnnpack import run_module
 from xdsl.dialects.builtin import f32, i1, i64
 
 from xir.dialects import edge
+from xir.evaluate import run_module
 from xir.ir.passes import PassManager
 from xir.transforms.edge._evaluation import EVALUATORS
 from xir.transforms.edge.fold_constants import FoldConstantsPass

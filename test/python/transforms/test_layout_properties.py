@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from reference.xnnpack import run_module
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -17,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import ints, rank_of, shape_of, u32s
 from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
+from xir.evaluate import run_module
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager

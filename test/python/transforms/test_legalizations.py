@@ -10,7 +10,6 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call, sampled
-from reference.xnnpack import BINARY, REDUCE, UNARY, run_module
 from xdsl.dialects.builtin import ModuleOp, f32, i32
 from xdsl.ir import Attribute
 from xdsl.traits import Pure
@@ -20,6 +19,8 @@ from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack import kinds
 from xir.dialects.xnnpack.wire import FIRST_XIR_TAG
+from xir.evaluate import run_module
+from xir.evaluate.nodes import BINARY, REDUCE, UNARY
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager

@@ -11,12 +11,12 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from reference.cost import assert_linear
-from reference.xnnpack import run_module
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.evaluate import run_module
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.printer import module_to_text

@@ -15,7 +15,6 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call, sampled
-from reference.xnnpack import run_module
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -24,6 +23,7 @@ from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.evaluate import run_module
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized

@@ -1,36 +1,28 @@
 """The meaning of the xnnpack dialect, node by node, without XNNPACK.
 
 Each function computes one node on torch tensors in physical order, from the op's definition alone. Slow and plain: it
-is what rules, passes and the runtime are compared with.
+is what rules, passes and the runtime are compared with. Operands are numbers, of any floating-point type, or integers
+where the IR says i32; what is quantised has been made numbers before, and the results become integers behind
+(`xir.evaluate.quantised`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import Any
+from itertools import product
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the name everybody knows it by)
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack import kinds
 from xir.dialects.xnnpack.base import element_type, ints
-from xir.importer.interpreter import aten_operator, run_op
-from xir.ir.constants import constant_array
-from xir.ir.context import XirContext
+from xir.importer.interpreter import aten_operator
 
 Tensor = torch.Tensor
-
-DTYPES: dict[type[Attribute], torch.dtype] = {
-    Float32Type: torch.float32,
-    Float16Type: torch.float16,
-    BFloat16Type: torch.bfloat16,
-    IntegerType: torch.int32,
-}
 
 
 def aten_functions(rows: Sequence[kinds.Kind]) -> dict[str, Callable[..., Tensor]]:
@@ -66,57 +58,6 @@ REDUCE: dict[str, Callable[[Tensor, tuple[int, ...], bool], Tensor]] = {
 }
 
 
-def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any]) -> list[Any]:
-    """Run the only function of a module of edge ops, through ATen, and of subgraphs, by this file."""
-    (function,) = (op for op in module.body.ops if isinstance(op, FuncOp))
-    block = function.body.block
-    values: dict[SSAValue, Any] = dict(zip(block.args, inputs, strict=True))
-    for op in block.ops:
-        if isinstance(op, ReturnOp):
-            return [values[operand] for operand in op.operands]
-        if isinstance(op, xnnpack.SubgraphOp):
-            results = run_block(op.body.block, ctx, [values[operand] for operand in op.operands])
-        else:
-            results = run_op(op, values, ctx)
-        values.update(zip(op.results, results, strict=True))
-    raise AssertionError("a function ends with func.return")
-
-
-def run_block(block: Block, ctx: XirContext, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Run a subgraph's body; checks that every result has the shape and type that the IR says."""
-    values: dict[SSAValue, Tensor] = dict(zip(block.args, inputs, strict=True))
-    for op in block.ops:
-        operands = [values[operand] for operand in op.operands]
-        if isinstance(op, xnnpack.YieldOp):
-            return operands
-        if isinstance(op, xnnpack.ConstantOp):
-            results: Sequence[Tensor] = (static_tensor(op, ctx),)
-        else:
-            results = evaluate(op, operands)
-        for result, value in zip(op.results, results, strict=True):
-            check_type(result, value)
-            values[result] = value
-    raise AssertionError("a subgraph ends with xnnpack.yield")
-
-
-def static_tensor(op: xnnpack.ConstantOp, ctx: XirContext) -> Tensor:
-    """A constant's elements, of the type that the IR says."""
-    values = torch.tensor(constant_array(op.elements, ctx))
-    dtype = DTYPES.get(type(element_type(op.output)))
-    return values if dtype is None else values.to(dtype)
-
-
-def check_type(result: SSAValue, value: Tensor) -> None:
-    """The value is what its type says."""
-    assert isinstance(result.type, TensorType)
-    expected = result.type.get_shape()
-    assert value.ndim == len(expected), f"{result.owner} computed {tuple(value.shape)}"
-    assert all(size < 0 or size == got for size, got in zip(expected, value.shape, strict=True)), (
-        f"{result.owner} computed {tuple(value.shape)}"
-    )
-    assert value.dtype == DTYPES[type(result.type.element_type)]
-
-
 @singledispatch
 def evaluate(op: Operation, operands: Sequence[Tensor]) -> Sequence[Tensor]:
     """The results of one node."""
@@ -124,6 +65,7 @@ def evaluate(op: Operation, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def bounded(op: xnnpack.BoundedOp, value: Tensor) -> tuple[Tensor]:
+    """A value within the node's bounds."""
     return (value if op.output_min is None and op.output_max is None else value.clamp(*op.bounds),)
 
 
@@ -172,9 +114,10 @@ def _(op: xnnpack.LeakyReluOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 @evaluate.register
 def _(op: xnnpack.ConvertOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
-    dtype = DTYPES[type(element_type(op.output))]
-    value = operands[0]
-    return ((value if dtype.is_floating_point else value.round()).to(dtype),)
+    (x,) = operands
+    if element_type(op.output) == i32:
+        return (x.round().to(torch.int32) if x.is_floating_point() else x,)
+    return (x if x.is_floating_point() else x.double(),)
 
 
 @evaluate.register
@@ -195,10 +138,36 @@ def _(op: xnnpack.DepthwiseConv2dOp, operands: Sequence[Tensor]) -> Sequence[Ten
 
 
 def convolved(op: xnnpack.ConvolutionOp, x: Tensor, weight: Tensor, bias: Sequence[Tensor]) -> Tensor:
+    """A convolution of [N, H, W, C] with a filter in torch's order."""
     x = padded(images(x), ints(op.padding), 0.0)
     return physical(
-        F.conv2d(x, weight, *bias, stride=ints(op.stride), dilation=ints(op.dilation), groups=op.groups.value.data)
+        convolve(x, weight, *bias, stride=ints(op.stride), dilation=ints(op.dilation), groups=op.groups.value.data)
     )
+
+
+def convolve(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """`conv2d` without padding. For a depthwise one torch takes ten times as long in fp64."""
+    channels = x.shape[1]
+    if groups != channels or len(weight) != channels:
+        return F.conv2d(x, weight, bias, stride=tuple(stride), dilation=tuple(dilation), groups=groups)
+    size = [
+        (d - b * (k - 1) - 1) // s + 1
+        for d, k, s, b in zip(x.shape[2:], weight.shape[2:], stride, dilation, strict=True)
+    ]
+    result = torch.zeros((len(x), channels, *size), dtype=x.dtype)
+    for i, j in product(*map(range, weight.shape[2:])):
+        rows = slice(i * dilation[0], i * dilation[0] + (size[0] - 1) * stride[0] + 1, stride[0])
+        columns = slice(j * dilation[1], j * dilation[1] + (size[1] - 1) * stride[1] + 1, stride[1])
+        result.addcmul_(x[:, :, rows, columns], weight[:, 0, i, j].reshape(1, -1, 1, 1).expand_as(result))
+    return result if bias is None else result + bias.reshape(-1, 1, 1)
 
 
 @evaluate.register
@@ -219,7 +188,7 @@ def _(op: xnnpack.Deconv2dOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
 
 @evaluate.register
 def _(op: xnnpack.FullyConnectedOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
-    x, weight, *bias = (operand.to(DTYPES[type(element_type(op.output))]) for operand in operands)
+    x, weight, *bias = operands
     product = x @ (weight.T if op.transpose_weights is None else weight)
     return bounded(op, product + bias[0] if bias else product)
 
@@ -292,7 +261,8 @@ def _(op: xnnpack.StaticReshapeOp, operands: Sequence[Tensor]) -> Sequence[Tenso
 
 @evaluate.register
 def _(op: xnnpack.StaticSliceOp, operands: Sequence[Tensor]) -> Sequence[Tensor]:
-    box = tuple(slice(start, start + size) for start, size in zip(ints(op.offsets), ints(op.sizes), strict=True))
+    pairs = zip(ints(op.offsets), ints(op.sizes), strict=True)
+    box = tuple(slice(start, start + size if size else None) for start, size in pairs)
     return (operands[0][box],)
 
 

@@ -1,0 +1,218 @@
+"""Evaluates functions of edge ops, delegate regions and xnnpack subgraphs, side by side and inside each other.
+
+Numbers are real ones, as far as fp64 goes: what the IR rounds to fp32 or fp16 is not rounded here, and quantised values
+are integers that numbers are rounded to once, or not rounded either (`xir.evaluate.quantised`). So two programs that
+mean the same agree to many digits, whatever the order of their additions, and what a pass broke shows.
+
+What depends on constants alone, such as positions and indices, is computed in the types that the IR says, as
+`fold-constants` does: an index that is rounded down from 6.9999998 there and from 7 here would be another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from xir.dialects import delegate, edge, xnnpack
+from xir.dialects.xnnpack.base import element_type
+from xir.evaluate import quantised
+from xir.evaluate.nodes import convolve, evaluate
+from xir.importer.dtypes import DTYPES
+from xir.importer.interpreter import arguments, called, constant_tensor
+from xir.ir.constants import constant_array
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+Observer = Callable[[SSAValue, Any], None]
+"""Is told each result of an op, in the order of evaluation."""
+
+SEED = 0
+"""Of ops that draw random numbers."""
+
+
+class NotEvaluatedError(DiagnosticError):
+    """An op that the evaluator has no meaning for, such as a plugin's."""
+
+
+class Evaluator:
+    """Runs the functions of one module on torch tensors."""
+
+    def __init__(self, ctx: XirContext, observe: Observer | None = None, *, rounds: bool = True):
+        self.ctx = ctx
+        self.rounds = rounds
+        """Whether quantised values are integers; without, they keep their fractions."""
+        self.observe = observe
+        self._static: set[SSAValue] = set()
+        """The values that depend on constants alone; theirs is the type that the IR says."""
+
+    def run(self, function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+        """The function's results: numbers in fp64, integers and truth values in their own types.
+
+        DiagnosticError at an op that does not run on its operands; NotEvaluatedError at one without a meaning.
+        """
+        block = function.body.block
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)
+            values: dict[SSAValue, Any] = dict(zip(block.args, map(widened, inputs), strict=True))
+            return [widened(result) for result in self._block(block, values)]
+
+    def _block(self, block: Block, values: dict[SSAValue, Any]) -> list[Any]:
+        """Run a block; the values that its terminator names. Values are dropped after their last use in it."""
+        dying = last_uses(block)
+        for op in block.ops:
+            if isinstance(op, ReturnOp | delegate.YieldOp | xnnpack.YieldOp):
+                return [values[operand] for operand in op.operands]
+            for result, value in zip(op.results, self._op(op, values), strict=True):
+                check_type(result, value)
+                values[result] = value
+                if self.observe is not None:
+                    self.observe(result, value)
+            for value in dying.get(op, ()):
+                del values[value]
+        raise AssertionError("a block ends with a terminator")
+
+    def _op(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
+        match op:
+            case edge.ConstantOp():
+                self._static.add(op.result)
+                return (constant_tensor(op, self.ctx),)
+            case edge.EdgeOp():
+                return self._edge(op, values)
+            case xnnpack.ConstantOp():
+                return (self._weight(op),)
+            case xnnpack.NodeOp():
+                return self._node(op, values)
+            case delegate.RegionOp():
+                return self._block(op.body.block, values)
+            case xnnpack.SubgraphOp():
+                block = op.body.block
+                operands = [widened(values[operand]) for operand in op.operands]
+                return self._block(block, dict(zip(block.args, operands, strict=True)))
+            case _:
+                raise NotEvaluatedError(op, f"'{op.name}' has no meaning that the evaluator knows")
+
+    def _edge(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
+        if op.name in quantised.DEQUANTISES or op.name in quantised.QUANTISES:
+            return (quantised.converted(op, arguments(op, values), self.rounds),)
+        if all(operand in self._static for operand in op.operands):
+            self._static.update(op.results)
+            return called(op, arguments(op, values))
+        args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
+        if op.name == "edge._softmax" or op.name == "edge._log_softmax":
+            args["half_to_float"] = False
+        own = depthwise(op, args) or with_fractions(op, args)
+        return [widened(value) for value in own or called(op, args)]
+
+    def _weight(self, op: xnnpack.ConstantOp) -> Any:
+        return widened(torch.tensor(constant_array(op.elements, self.ctx, op)))
+
+    def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
+        operands = [quantised.numbers(values[operand], element_type(operand)) for operand in op.operands]
+        try:
+            results = evaluate(op, operands)
+        except NotImplementedError as error:
+            raise NotEvaluatedError(op, f"'{op.name}' has no meaning that the evaluator knows") from error
+        except RuntimeError as error:
+            raise DiagnosticError(op, f"'{op.name}' does not run on its operands: {error}") from error
+        if isinstance(op, xnnpack.BinaryOp) and element_type(op.output) == f32 and op.kind.data in ("add", "subtract"):
+            results = [whole_where_large(value) for value in results]
+        return [
+            quantised.stored(value, element_type(result), self.rounds)
+            for result, value in zip(op.results, results, strict=True)
+        ]
+
+
+def whole_where_large(value: torch.Tensor) -> torch.Tensor:
+    """A sum, rounded to fp32 where that has no fractions: rules add 2^23 to round."""
+    return torch.where(value.abs() >= 2.0**22, value.float().double(), value)
+
+
+def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """Of each op of a block, the block's own values that no op behind it reads."""
+    last = {operand: op for op in block.ops for inner in op.walk() for operand in inner.operands}
+    found: dict[Operation, list[SSAValue]] = {}
+    for value, op in last.items():
+        if value.owner is block or (isinstance(value.owner, Operation) and value.owner.parent is block):
+            found.setdefault(op, []).append(value)
+    return found
+
+
+def run_function(function: FuncOp, ctx: XirContext, inputs: Sequence[Any]) -> list[Any]:
+    """The results of a function in the types that the IR says."""
+    results = Evaluator(ctx).run(function, inputs)
+    return [narrowed(value, type) for value, type in zip(results, function.function_type.outputs.data, strict=True)]
+
+
+def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: str = "forward") -> list[Any]:
+    """`run_function` of a module's function."""
+    functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
+    return run_function(next(each for each in functions if each.sym_name.data == entry), ctx, inputs)
+
+
+def widened(value: Any) -> Any:
+    """Floating-point numbers in fp64."""
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def in_fp64(value: Any) -> Any:
+    """An argument of a call that computes in fp64: tensors and types of them."""
+    match value:
+        case torch.dtype() if value.is_floating_point:
+            return torch.float64
+        case list():
+            return [in_fp64(each) for each in cast("list[Any]", value)]
+        case _:
+            return widened(value)
+
+
+def narrowed(value: Any, type: Attribute) -> Any:
+    """A value in the type that the IR says."""
+    if not isinstance(value, torch.Tensor) or not isinstance(type, TensorType):
+        return value
+    dtype = DTYPES.get(type.element_type)
+    return value if dtype is None else value.to(dtype)
+
+
+def depthwise(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | None:
+    """A depthwise convolution, for which torch takes long in fp64; None for others."""
+    if op.name not in ("edge.conv2d", "edge.convolution") or args.get("transposed") or args["input"].ndim != 4:
+        return None
+    x, weight = args["input"], args["weight"]
+    if args["groups"] != x.shape[1] or len(weight) != x.shape[1] or x.shape[1] == 1:
+        return None
+    rows, columns = (*args["padding"], *args["padding"])[:2] if len(args["padding"]) == 1 else args["padding"]
+    x = torch.nn.functional.pad(x, (columns, columns, rows, rows))
+    stride, dilation = (list(args[name]) * 2 if len(args[name]) == 1 else args[name] for name in ("stride", "dilation"))
+    return (convolve(x, weight, args["bias"], stride=stride, dilation=dilation, groups=args["groups"]),)
+
+
+def with_fractions(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | None:
+    """What an op on integers is where they kept their fractions; None if they are none, or ATen computes it."""
+    if op.name == "edge._int_mm" and any(args[name].is_floating_point() for name in ("self", "mat2")):
+        return (args["self"].double() @ args["mat2"].double(),)
+    value = args.get("self")
+    if op.name != "edge._to_copy" or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return None
+    source = op.required("self").type
+    declared = DTYPES.get(source.element_type) if isinstance(source, TensorType) else None
+    is_integer = declared is not None and not declared.is_floating_point
+    return (value,) if is_integer and args["dtype"] is not torch.bool else None
+
+
+def check_type(result: SSAValue, value: Any) -> None:
+    """Raise unless a value has the shape that the IR says. DiagnosticError at the op that computed it."""
+    if not isinstance(result.type, TensorType) or not isinstance(value, torch.Tensor):
+        return
+    expected = result.type.get_shape()
+    fits = len(expected) == value.ndim and all(
+        size < 0 or size == got for size, got in zip(expected, value.shape, strict=True)
+    )
+    if not fits:
+        owner = result.owner
+        assert isinstance(owner, Operation)
+        raise DiagnosticError(owner, f"'{owner.name}' computes {list(value.shape)}, its type says {result.type}")

@@ -1,0 +1,189 @@
+"""Quantised values: the numbers that integers stand for, and the integers that numbers become.
+
+A value of a type `!quant.uniform` is held as its integers, one of a type `!xnnpack.qd` as the numbers it stands for.
+Numbers are rounded once, to the nearest integer, ties to even. What is so close to a tie that the order of additions
+decides is a tie: two programs that mean the same then have the same integers.
+
+Without rounding, integers are numbers in fp64 that keep their fractions, within the bounds of the integers. All is then
+continuous: weights that differ in their last bit make results that differ as little, where rounding makes one step of
+it, and a deep network many. That is how passes are compared which compute weights anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.ir import Attribute
+
+from xir.dialects import edge, xnnpack
+from xir.dialects.quant import UniformType
+from xir.importer.dtypes import DTYPES
+
+Tensor = torch.Tensor
+
+NEAR_A_TIE = 2.0**-16
+"""Quotients are rounded to multiples of this first, so that ties are ties whatever fp64 made of them."""
+
+
+def numbers(stored: Tensor, element: Attribute) -> Tensor:
+    """What a value of this element type stands for, in fp64; integers that are no quantised numbers stay integers."""
+    if isinstance(element, UniformType):
+        scale, zero_point = parameters(element, stored.shape)
+        return (stored.double() - zero_point) * scale
+    return stored.double() if stored.is_floating_point() else stored
+
+
+def stored(value: Tensor, element: Attribute, rounds: bool) -> Tensor:
+    """A value of this element type for numbers in fp64."""
+    if isinstance(element, UniformType):
+        scale, zero_point = parameters(element, value.shape)
+        limits = (element.storage_min.data, element.storage_max.data)
+        steps = in_steps(value, scale, zero_point, limits, rounds)
+        return steps.to(storage_dtype(element.storage)) if rounds else steps
+    if isinstance(element, xnnpack.DynamicType):
+        return by_row(value, element.row_rank.data) if rounds else value
+    return value
+
+
+def storage_dtype(storage: IntegerType) -> torch.dtype:
+    """What holds such integers."""
+    if storage.width.data > 8:
+        return torch.int32
+    return torch.uint8 if storage.signedness.data is Signedness.UNSIGNED else torch.int8
+
+
+def parameters(element: UniformType, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Scales and zero points, for each element of a tensor of this shape or broadcast to them."""
+
+    def along(array: np.ndarray) -> Tensor:
+        values = torch.from_numpy(np.array(array, np.float64))
+        if element.is_per_tensor:
+            return values.reshape(())
+        if element.is_per_axis:
+            return values.reshape([-1 if axis == element.axis else 1 for axis in range(len(shape))])
+        return in_blocks(values, shape)
+
+    return along(element.scale_array()), along(element.zero_point_array())
+
+
+def in_blocks(values: Tensor, shape: Sequence[int]) -> Tensor:
+    """One value for each block of a tensor, as one for each element: [2, 1] for [4, 3] has each twice, thrice."""
+    for axis, size in enumerate(shape):
+        values = values.repeat_interleave(-(-size // values.shape[axis]), axis)[(slice(None),) * axis + (slice(size),)]
+    return values
+
+
+def in_steps(
+    value: Tensor, scale: Tensor, zero_point: Tensor, limits: tuple[float, float], rounds: bool = True
+) -> Tensor:
+    """clamp(round(value / scale) + zero point), in fp64. What is no number becomes the zero point."""
+    steps = torch.nan_to_num(value.double() / scale, nan=0.0)
+    if rounds:
+        steps = torch.round(torch.round(steps / NEAR_A_TIE) * NEAR_A_TIE)
+    return torch.clamp(steps + zero_point, *limits)
+
+
+def by_row(value: Tensor, row_rank: int) -> Tensor:
+    """The numbers that are left of rows quantised to i8 at run time, asymmetrically.
+
+    The range of a row, with 0 in it, is divided into 255 steps, and the zero point is an integer. Source: XNNPACK at
+    commit 92a7ad501b, `src/xnnpack/quantization.h`; PyTorch's `choose_qparams_per_token_asymmetric` is the same.
+    """
+    rows = value.double().flatten(value.ndim - row_rank)
+    low, high = rows.amin(-1, keepdim=True).clamp(max=0), rows.amax(-1, keepdim=True).clamp(min=0)
+    scale = (high - low) / 255
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)
+    from_low, from_high = -128 - low / scale, 127 - high / scale
+    off_low, off_high = -128 + low / scale, 127 + high / scale
+    zero_point = torch.round(torch.where(off_low + off_high > 0, from_low, from_high).clamp(-128, 127))
+    integers = in_steps(rows, scale, zero_point, (-128, 127))
+    return ((integers - zero_point) * scale).reshape(value.shape)
+
+
+# Edge ops
+
+
+def per_tensor(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """One scale and zero point."""
+    return numbers_of(args["scale"]).reshape(()), numbers_of(args["zero_point"]).reshape(())
+
+
+def per_channel(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """A scale for each index of `axis`."""
+    place = [1] * len(shape)
+    place[args["axis"]] = -1
+    scales = numbers_of(args["scales"])
+    return scales.reshape(place), zeros_or(args["zero_points"], scales).reshape(place)
+
+
+def per_row(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """A scale for each vector of the last dimension."""
+    rows = (*shape[:-1], 1)
+    return numbers_of(args["scales"]).reshape(rows), numbers_of(args["zero_points"]).reshape(rows)
+
+
+def per_group(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """A scale for each `group_size` elements of a row."""
+    scales = numbers_of(args["scales"])
+    return in_blocks(scales, shape), in_blocks(zeros_or(args["zero_points"], scales), shape)
+
+
+def affine(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """A scale for each block of `block_size`."""
+    counts = [size // each for size, each in zip(shape, args["block_size"], strict=True)]
+    scales = numbers_of(args["scale"]).reshape(counts)
+    return in_blocks(scales, shape), in_blocks(zeros_or(args["zero_point"], scales).reshape(counts), shape)
+
+
+def numbers_of(value: Any) -> Tensor:
+    """A number or tensor in fp64."""
+    return torch.as_tensor(value).double()
+
+
+def zeros_or(value: Any, like: Tensor) -> Tensor:
+    """Zero points, which may be absent."""
+    return torch.zeros_like(like) if value is None else numbers_of(value)
+
+
+Parameters = Callable[[dict[str, Any], Sequence[int]], tuple[Tensor, Tensor]]
+
+_DECOMPOSED = "edge.quantized_decomposed"
+
+QUANTISES: dict[str, Parameters] = {
+    f"{_DECOMPOSED}.quantize_per_tensor": per_tensor,
+    f"{_DECOMPOSED}.quantize_per_tensor.tensor": per_tensor,
+    f"{_DECOMPOSED}.quantize_per_channel": per_channel,
+    f"{_DECOMPOSED}.quantize_per_channel_group": per_group,
+    f"{_DECOMPOSED}.quantize_per_token": per_row,
+    "edge.torchao.quantize_affine": affine,
+}
+"""Edge ops that make integers of numbers, and how their parameters lie over a tensor."""
+
+DEQUANTISES: dict[str, Parameters] = {
+    f"{_DECOMPOSED}.dequantize_per_tensor": per_tensor,
+    f"{_DECOMPOSED}.dequantize_per_tensor.tensor": per_tensor,
+    f"{_DECOMPOSED}.dequantize_per_channel": per_channel,
+    f"{_DECOMPOSED}.dequantize_per_channel_group": per_group,
+    f"{_DECOMPOSED}.dequantize_per_token": per_row,
+    "edge.torchao.dequantize_affine": affine,
+}
+"""Edge ops that make numbers of integers."""
+
+
+def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool) -> Tensor:
+    """What an edge op of the tables above computes, without rounding to fp32 on the way."""
+    value: Tensor = args["input"]
+    if (dequantises := DEQUANTISES.get(op.name)) is not None:
+        scale, zero_point = dequantises(args, value.shape)
+        return (value.double() - zero_point) * scale
+    scale, zero_point = QUANTISES[op.name](args, value.shape)
+    dtype = DTYPES[op.value("output_dtype" if op.name.startswith("edge.torchao") else "dtype")]
+    low, high = args["quant_min"], args["quant_max"]
+    limits = torch.iinfo(dtype)
+    bounds = (limits.min if low is None else low, limits.max if high is None else high)
+    steps = in_steps(value, scale, zero_point, bounds, rounds)
+    return steps.to(dtype) if rounds else steps
