@@ -88,7 +88,9 @@ def edge_page() -> str:
         (f"`{name}`", op.row.doc, f"`{op.row.text}`", f"`{op.row.out}`" if op.row.out else "")
         for name, op in edge.OPS.items()
     )
-    others = "".join(op_section(op) for op in (edge.ConstantOp, edge.OpaqueOp))
+    others = "".join(
+        op_section(op) for op in (edge.ConstantOp, edge.OpaqueOp, edge.MutableBufferOp, edge.UpdateBufferOp)
+    )
     return (
         "# The `edge` dialect\n\n"
         f"{module_docstring(edge)}\n\n## Ops\n\n{table(('op', 'meaning', 'schema', 'kernel'), rows)}{others}"

@@ -4,7 +4,8 @@
 
     edge.op("add.Tensor").build_from({"self": a, "other": b}, [a.type], location)
 
-The table of a family of ops lives in the file of that family; `constant.py` holds the two ops without a row.
+The table of a family of ops lives in the file of that family; `constant.py` and `state.py` hold the ops
+without a row.
 """
 
 from xdsl.ir import Dialect
@@ -25,6 +26,7 @@ from .attributes import DYNAMIC
 from .base import EdgeOp, Row, op_class
 from .constant import ConstantOp, OpaqueOp
 from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
+from .state import MutableBufferOp, UpdateBufferOp
 
 _FAMILIES = (
     elementwise,
@@ -42,7 +44,9 @@ _FAMILIES = (
 OPS: dict[str, type[EdgeOp]] = {row.op_name: op_class(row) for family in _FAMILIES for row in family.ROWS}
 """Op classes by op name (`edge.add.Tensor`), one for each row."""
 
-Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])
+_WITHOUT_ROW = (ConstantOp, OpaqueOp, MutableBufferOp, UpdateBufferOp)
+
+Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
 
 
 def register_row(added: Row) -> type[EdgeOp]:
@@ -54,7 +58,7 @@ def register_row(added: Row) -> type[EdgeOp]:
     if added.op_name in OPS:
         raise ValueError(f"there is an op '{added.op_name}' already")
     OPS[added.op_name] = op_class(added)
-    Edge = Dialect("edge", [*OPS.values(), ConstantOp, OpaqueOp])
+    Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
     return OPS[added.op_name]
 
 
@@ -71,11 +75,13 @@ __all__ = [
     "ConstantOp",
     "Edge",
     "EdgeOp",
+    "MutableBufferOp",
     "OpaqueOp",
     "Return",
     "Row",
     "Schema",
     "SchemaError",
+    "UpdateBufferOp",
     "op",
     "parse_schema",
     "register_row",

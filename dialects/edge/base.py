@@ -43,6 +43,10 @@ class Row:
     """Computes the result types from operands and properties, `None` for one that they do not determine. Raises
     VerifyException where the operands do not fit together."""
     pure: bool = True
+    in_place: str | None = None
+    """ExecuTorch's kernel that writes to some of what `self` holds instead (`aten::index_put_`)."""
+    in_place_if: "Callable[[EdgeOp], bool] | None" = None
+    """Whether that kernel takes a call, if it does not take all."""
 
     @cached_property
     def schema(self) -> Schema:
@@ -62,11 +66,14 @@ def row(
     out: str | None = None,
     infer: "Callable[[EdgeOp], Sequence[Attribute | None]] | None" = None,
     pure: bool = True,
+    in_place: str | None = None,
+    in_place_if: "Callable[[EdgeOp], bool] | None" = None,
 ) -> Row:
-    """A table row. `out` is the kernel's name without `aten::` (`add.out`)."""
+    """A table row. `out` and `in_place` are the kernels' names without `aten::` (`add.out`)."""
     if out is not None and "::" not in out:
         out = f"aten::{out}"
-    return Row(text, doc, out, infer, pure)
+    in_place = None if in_place is None else f"aten::{in_place}"
+    return Row(text, doc, out, infer, pure, in_place, in_place_if)
 
 
 class EdgeOp(IRDLOperation):
@@ -87,6 +94,12 @@ class EdgeOp(IRDLOperation):
     def out_kernel(self) -> str | None:
         """The qualified name of ExecuTorch's kernel, as in `aten::add.out`."""
         return self.row.out
+
+    @property
+    def in_place_kernel(self) -> str | None:
+        """The qualified name of ExecuTorch's kernel that writes to `self` instead, if it takes this call."""
+        holds = self.row.in_place_if
+        return self.row.in_place if holds is None or holds(self) else None
 
     # Accessors
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i32, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -43,6 +43,21 @@ def _index(op: EdgeOp) -> Sequence[Attribute | None]:
     return (tensor_type(element_of(value), (*rest[:start], *looked_up, *rest[start:])),)
 
 
+def _replaces_slices(op: EdgeOp) -> bool:
+    """Whether one vector of positions says which slices of a dimension `values` are: all that `aten::index_put_` of
+    ExecuTorch takes (kernels/portable/cpu/op_index_put.cpp). It takes no negative positions."""
+    shape = shape_of(op.tensor("self"))
+    given = [(dim, index) for dim, index in enumerate(op.tensors("indices")) if index is not None]
+    if op.value("accumulate") or len(given) != 1:
+        return False
+    dim, index = given[0]
+    return (
+        element_of(index) in (i32, i64)
+        and len(shape_of(index)) == 1
+        and shape_of(op.tensor("values")) == replaced(shape, dim, shape_of(index)[0])
+    )
+
+
 def _index_select(op: EdgeOp) -> Sequence[Attribute]:
     value, index = op.tensor("self"), shape_of(op.tensor("index"))
     shape = shape_of(value)
@@ -77,7 +92,8 @@ ROWS = [
     row("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", "Slices of one dimension.",
         out="index_select.out", infer=_index_select),
     row("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        "self with self[indices] replaced, or added to.", out="index_put.out", infer=same),
+        "self with self[indices] replaced, or added to.", out="index_put.out", in_place="index_put_",
+        in_place_if=_replaces_slices, infer=same),
     row("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
         "self with the elements at the index replaced.", out="scatter.src_out", infer=_scatter),
     row("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",

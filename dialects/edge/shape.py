@@ -302,7 +302,7 @@ COPIES = [
     row("aten::dropout(Tensor input, float p, bool train) -> Tensor",
         "The same value, since programs are compiled for inference (train = false).", infer=_dropout),
     row("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-        "src, expanded and converted to the type of self.", out="copy.out", infer=_copy),
+        "src, expanded and converted to the type of self.", out="copy.out", in_place="copy_", infer=_copy),
     row("aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
         "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
         "The value converted to another element type.", out="_to_copy.out", infer=_converted),

@@ -57,6 +57,9 @@ from xir.dialects.pte.types import (
 MAX_RANK = 16
 """kTensorDimensionLimit of ExecuTorch's runtime (runtime/core/exec_aten/util/tensor_dimension_limit.h)."""
 
+SEGMENT = 0
+"""TensorDataLocation.SEGMENT: contents are in the file itself."""
+
 DenseData = DenseIntOrFPElementsAttr | DenseResourceAttr
 
 
@@ -281,6 +284,9 @@ class TensorOp(ValueOp):
     | no | yes | constant |
     | yes | yes | at an offset of an arena, with initial contents |
 
+    A tensor with a name in `extra_tensor_info`, whose contents are not in another file, is a mutable buffer: it keeps
+    what it holds from one call to the next, and begins with `data`, or as zeros. Plans share buffers of one name.
+
     `dim_order` lists the dimensions from the outermost in memory to the innermost; without it they are in order. `data`
     has the shape that memory has.
 
@@ -323,6 +329,14 @@ class TensorOp(ValueOp):
     def memory_shape(self) -> tuple[int, ...]:
         """The sizes in the order of memory."""
         return tuple(self.shape[dim] for dim in self.order)
+
+    @property
+    def buffer(self) -> str | None:
+        """The name of a mutable buffer; None for any other tensor."""
+        info = self.extra_tensor_info
+        if info is None or info.location.data != SEGMENT or not info.fully_qualified_name.data:
+            return None
+        return info.fully_qualified_name.data
 
     @property
     def nbytes(self) -> int:

@@ -83,7 +83,7 @@ def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operat
                 neighbours[op].append(producer)
                 neighbours[producer].append(op)
                 continue
-            if backend is not None and not isinstance(producer, edge.ConstantOp):
+            if backend is not None and not isinstance(producer, edge.ConstantOp | edge.MutableBufferOp):
                 ashore.add(op)
             if other is not None and not op.has_trait(IsTerminator):
                 ashore.add(producer)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     FloatAttr,
+    IntAttr,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -30,6 +32,7 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.ir.annotations import IN_SPEC, OUT_SPEC
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
@@ -37,12 +40,18 @@ from xir.ir.passes import XirPass
 from xir.ir.tensor_types import size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
+from xir.transforms.pte._buffers import InPlace, find_in_place
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
 
 _TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 """What a factory function takes to describe its result. Out variants lack all four: their out tensor says it."""
+
+
+STORED_ZEROS = 4096
+"""Bytes up to which a buffer of zeros is stored. Beyond, as for caches, the arena's own zeros are what it begins with:
+ExecuTorch's `Module` and its Python bindings hand in zeroed memory, and so does xir's runtime."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,9 @@ class LowerToPtePass(XirPass):
     variant, as ExecuTorch names it. An op without one is called under its own name, with its results behind the
     arguments, which only xir's Python runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch
     lacks: `decompose-for-kernels` leaves few of either. Memory is left to `plan-memory`.
+
+    A mutable buffer is a tensor with a name. What updates it is computed in its memory where that changes nothing, or
+    else copied there when all else is done.
 
     Before:
     ```mlir
@@ -104,6 +116,12 @@ class _PlanBuilder:
     declarations: list[pte.ValueOp] = field(default_factory=list[pte.ValueOp])
     delegates: list[pte.DelegateOp] = field(default_factory=list[pte.DelegateOp])
     calls: list[pte.InstructionOp] = field(default_factory=list[pte.InstructionOp])
+    updates: list[edge.UpdateBufferOp] = field(default_factory=list[edge.UpdateBufferOp])
+
+    @cached_property
+    def in_place(self) -> InPlace:
+        """What is computed in the memory of mutable buffers."""
+        return find_in_place(self.func)
 
     @cached_property
     def dim_orders(self) -> dict[SSAValue, tuple[int, ...]]:
@@ -125,7 +143,12 @@ class _PlanBuilder:
         for op in block.ops:
             match op:
                 case ReturnOp():
-                    outputs = [self.values[value] for value in op.arguments]
+                    outputs = [self.output(value, op) for value in op.arguments]
+                    self.write_buffers()
+                case edge.MutableBufferOp():
+                    self.buffer(op)
+                case edge.UpdateBufferOp():
+                    self.updates.append(op)
                 case edge.ConstantOp():
                     self.constant(op)
                 case GraphOp():
@@ -185,7 +208,7 @@ class _PlanBuilder:
         restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).value("dims") == restoring]
         if readers:
             copy, axes = self.tensor(argument, seen), self.integers(range(len(order)))
-            no = self.scalar(False, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(False)))
+            no = self.boolean(False)
             self.calls.append(pte.KernelCallOp("dim_order_ops::_to_dim_order_copy.out", [given, no, axes, copy, copy]))
             self.values.update((op.results[0], copy) for op in restores)
             if len(restores) < len(readers):
@@ -194,9 +217,16 @@ class _PlanBuilder:
                 self.values[argument] = moved
         return given
 
+    def output(self, value: SSAValue, op: ReturnOp) -> SSAValue:
+        """What the caller gets: not the memory of a buffer, which the next call changes."""
+        result = self.values[value]
+        return self.copy(value, op) if self.is_buffer(result) else result
+
     def variable(self, value: SSAValue) -> SSAValue:
         """A value that an instruction or the caller fills in."""
         type = value.type
+        if (home := self.in_place.homes.get(value)) is not None:
+            return self.values[home]
         if isinstance(type, TensorType):
             return self.tensor(value, self.bounded(value))
         if type == i64:
@@ -242,6 +272,39 @@ class _PlanBuilder:
         self.check_element_type(type, op)
         self.values[op.result] = self.declare(pte.TensorOp.make(tensor_type=type, data=value), op)
 
+    # Mutable buffers.
+
+    def buffer(self, op: edge.MutableBufferOp) -> None:
+        initial = op.initial
+        type = initial.get_type()
+        assert isinstance(type, TensorType)
+        self.check_element_type(type, op)
+        name = pte.ExtraTensorInfoAttr(op.buffer, *[IntAttr(0)] * 4)
+        tensor = pte.TensorOp.make(tensor_type=type, data=initial, extra_tensor_info=name)
+        if tensor.nbytes > STORED_ZEROS and _is_zero(storage_array(initial, self.ctx, op)):
+            tensor.data = None
+        self.values[op.result] = self.declare(tensor, op)
+
+    @staticmethod
+    def is_buffer(value: SSAValue) -> bool:
+        return isinstance(value.owner, pte.TensorOp) and value.owner.buffer is not None
+
+    def copy(self, value: SSAValue, op: Operation) -> SSAValue:
+        """What a value is now, in memory of its own."""
+        copy = self.tensor(value, self.bounded(value))
+        self.call(pte.KernelCallOp("aten::clone.out", [self.values[value], self.null(), copy, copy]), op)
+        return copy
+
+    def write_buffers(self) -> None:
+        """Copy what is not in its buffer's memory there, at the end: all else has been read."""
+        written = {update.buffer for update in self.updates}
+        waiting = [op for op in self.updates if self.values[op.value] is not self.values[op.buffer]]
+        # Another buffer's old value goes aside, as that one may be written first.
+        sources = [self.copy(op.value, op) if op.value in written else self.values[op.value] for op in waiting]
+        for op, source in zip(waiting, sources, strict=True):
+            buffer, no = self.values[op.buffer], self.boolean(False)
+            self.call(pte.KernelCallOp("aten::copy_", [buffer, source, no, buffer]), op)
+
     # Delegates.
 
     def delegate(self, op: GraphOp) -> None:
@@ -281,6 +344,10 @@ class _PlanBuilder:
             name = op.schema.qualified_name
             self.ctx.diagnostics.remark(op, f"{name} has no out variant, so only xir's Python runtime can run it")
             self.call(pte.KernelCallOp(name, [*arguments, *results]), op)
+            return
+        if op in self.in_place.overwriting:
+            assert op.in_place_kernel is not None
+            self.call(pte.KernelCallOp(op.in_place_kernel, [*arguments, *results]), op)
             return
         if op.out_kernel not in executorch_kernels():
             self.ctx.diagnostics.remark(op, f"{EXECUTORCH} has no kernel {op.out_kernel}, so only xir can run it")
@@ -327,7 +394,7 @@ class _PlanBuilder:
             case tuple():
                 return self.plain_list(op, name, kind.base, value)
             case bool():
-                return self.scalar(value, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)))
+                return self.boolean(value)
             case int():
                 return self.integer(value)
             case float():
@@ -347,6 +414,9 @@ class _PlanBuilder:
                 return self.integer(code)
             case _:
                 raise DiagnosticError(op, f"argument '{name}' has no form in a program")
+
+    def boolean(self, value: bool) -> SSAValue:
+        return self.scalar(value, lambda: pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)))
 
     def integer(self, value: int) -> SSAValue:
         # Not under the number itself: True equals 1.
@@ -375,6 +445,11 @@ def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
     if out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
         return [name for name in names if name not in _TENSOR_OPTIONS]
     return names
+
+
+def _is_zero(array: np.ndarray) -> bool:
+    """Whether all bytes are 0, which those of -0.0 are not."""
+    return not array.any() and not (array.dtype.kind == "f" and np.signbit(array).any())
 
 
 def _tuple(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
@@ -24,17 +24,24 @@ OVER_READ = 64
 """Bytes behind an arena that a delegate may read (XNN_EXTRA_BYTES of XNNPACK's `include/xnnpack.h`, rounded up)."""
 
 ARENA = 1
-"""The id of the only arena. 0 stands for the constants."""
+"""The id of the arena of what a call computes. 0 stands for the constants."""
+
+BUFFERS = 2
+"""The id of the arena of mutable buffers, where ExecuTorch's `share_mutable_buffers` has them: a host that gives the
+methods of a program one arena of this id lets them share."""
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(XirPass):
-    """Place the tensors of each plan in one arena, in which tensors share bytes if their live ranges do not overlap.
+    """Place the tensors of each plan in an arena, in which tensors share bytes if their live ranges do not overlap.
 
     A live range is from the first instruction that names a tensor to the last; an input's from the start, an output's
     to the end. Large tensors are placed first, each at the lowest offset that is free over its live range; or, where
     that takes fewer bytes or too many ranges overlap to compare them all, in the program's order, each in the smallest
     gap that holds it.
+
+    Mutable buffers live between calls as well. They have a second arena, in which none shares bytes with another, and a
+    buffer is at the same offset in each plan that names it.
 
     ```mlir
     // before
@@ -56,12 +63,14 @@ class PlanMemoryPass(XirPass):
         if not programs:
             raise DiagnosticError(op, "there is no pte.program whose memory could be planned; lower-to-pte makes one")
         for program in programs:
-            for plan in program.plans:
-                if plan.non_const_buffer_sizes is None:
-                    self.plan(plan)
+            plans = [plan for plan in program.plans if plan.non_const_buffer_sizes is None]
+            buffers = _Buffers.of(plans)
+            for plan in plans:
+                self.plan(plan, buffers)
 
-    def plan(self, plan: pte.ExecutionPlanOp) -> None:
+    def plan(self, plan: pte.ExecutionPlanOp, buffers: _Buffers) -> None:
         """Set the place of each tensor of one plan, and the sizes of its arenas."""
+        over_read = OVER_READ if any(True for _ in plan.delegates) else 0
         callers: set[SSAValue] = set()
         if not self.alloc_inputs:
             callers.update(plan.signature.inputs)
@@ -71,9 +80,13 @@ class PlanMemoryPass(XirPass):
         tensors = [
             op
             for op in plan.values
-            if isinstance(op, pte.TensorOp) and op.data is None and op.value in lifetimes and op.value not in callers
+            if isinstance(op, pte.TensorOp)
+            and op.data is None
+            and op.buffer is None
+            and op.value in lifetimes
+            and op.value not in callers
         ]
-        planned = [Lifetime(-(-op.nbytes // ALIGNMENT) * ALIGNMENT, *lifetimes[op.value]) for op in tensors]
+        planned = [Lifetime(_aligned(op.nbytes), *lifetimes[op.value]) for op in tensors]
         if sum(lifetime.size for lifetime in planned) > LARGEST_ARENA:
             raise DiagnosticError(
                 plan, f"its tensors take more memory than {LARGEST_ARENA} bytes, the most of an arena"
@@ -82,10 +95,51 @@ class PlanMemoryPass(XirPass):
         for op, offset in zip(tensors, offsets, strict=True):
             op.allocation_info = pte.AllocationAttr(ARENA, offset)
         sizes = [0]
-        if planned:
-            over_read = OVER_READ if any(True for _ in plan.delegates) else 0
+        own = [op for op in plan.values if isinstance(op, pte.TensorOp) and op.buffer is not None]
+        if planned or own:
             sizes.append(extent(planned, offsets) + over_read)
+        if own:
+            buffers.place(own)
+            sizes.append(buffers.extent + over_read)
         plan.non_const_buffer_sizes = DenseArrayBase.from_list(i64, sizes)
+
+
+@dataclass(frozen=True)
+class _Buffers:
+    """The arena of mutable buffers, which is the same for all plans of a program."""
+
+    offsets: Mapping[str, int]
+    """By name."""
+    extent: int
+
+    @staticmethod
+    def of(plans: Sequence[pte.ExecutionPlanOp]) -> _Buffers:
+        """The buffers one behind the other. DiagnosticError where plans declare one in different ways."""
+        first: dict[str, pte.TensorOp] = {}
+        offsets: dict[str, int] = {}
+        extent = 0
+        for plan in plans:
+            for op in plan.values:
+                if not isinstance(op, pte.TensorOp) or (name := op.buffer) is None:
+                    continue
+                known = first.setdefault(name, op)
+                if known.properties != op.properties:
+                    raise DiagnosticError(
+                        op, f"the mutable buffer '{name}' has another type or initial value elsewhere"
+                    )
+                if known is op:
+                    offsets[name] = extent
+                    extent += _aligned(op.nbytes)
+        return _Buffers(offsets, extent)
+
+    def place(self, tensors: Iterable[pte.TensorOp]) -> None:
+        """Give tensors of one plan the places of their buffers."""
+        for op in tensors:
+            op.allocation_info = pte.AllocationAttr(BUFFERS, self.offsets[op.buffer or ""])
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def _lifetimes(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:

@@ -96,8 +96,9 @@ class _Emitter:
         self.debug_info = DebugInfoWriter() if debug_info and not has_own else None
         self.constants = _Pool(TENSOR_ALIGNMENT)
         self.constant_indices: dict[bytes, int] = {}
-        # Initial contents are copied into an arena, so they need no alignment; each tensor has its own.
+        # Initial contents are copied into an arena, so they need no alignment.
         self.initial = _Pool(1)
+        self.initial_indices: dict[bytes, int] = {}
         self.segments: list[Segment] = []
         self.delegate_segments: dict[bytes, int] = {}
         self.inline_data: list[Tree] = []
@@ -129,8 +130,11 @@ class _Emitter:
         return self.constant_indices[content.digest]
 
     def initial_contents(self, op: TensorOp, data: DenseData) -> int:
-        """The index of what a planned tensor holds when the method is loaded."""
-        return self.initial.add(constant_data(data, op.nbytes, self.ctx, op))
+        """The index of what a planned tensor holds when the method is loaded; equal bytes are stored once."""
+        content = constant_data(data, op.nbytes, self.ctx, op)
+        if content.digest not in self.initial_indices:
+            self.initial_indices[content.digest] = self.initial.add(content)
+        return self.initial_indices[content.digest]
 
     def delegate(self, op: DelegateOp) -> Tree:
         """The reference to a delegate's bytes, which get a segment unless an equal delegate has one."""

@@ -51,7 +51,8 @@ class Evaluator:
         """The values that depend on constants alone; theirs is the type that the IR says."""
 
     def run(self, function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
-        """The function's results: numbers in fp64, integers and truth values in their own types.
+        """The function's results in its first call, when buffers hold their initial values: numbers in fp64, integers
+        and truth values in their own types.
 
         DiagnosticError at an op that does not run on its operands; NotEvaluatedError at one without a meaning.
         """
@@ -80,7 +81,11 @@ class Evaluator:
         match op:
             case edge.ConstantOp():
                 self._static.add(op.result)
-                return (constant_tensor(op, self.ctx),)
+                return (constant_tensor(op.value, self.ctx, op),)
+            case edge.MutableBufferOp():
+                return (widened(constant_tensor(op.initial, self.ctx, op)),)
+            case edge.UpdateBufferOp():
+                return ()  # the next call would read it
             case edge.EdgeOp():
                 return self._edge(op, values)
             case xnnpack.ConstantOp():

@@ -88,6 +88,8 @@ def mutated_argument(node: Node) -> Node | None:
 
 def _widens(node: Node, written: Node) -> bool:
     """Whether the functional form's result would have a wider element type than the memory written to."""
+    if node.target is torch.ops.aten.copy_.default:
+        return False
     dtype = written.meta["val"].dtype
     others = [n.meta["val"].dtype for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
     return any(torch.promote_types(dtype, other) != dtype for other in others)
@@ -105,18 +107,45 @@ def _refuse_untracked(node: Node, shared: list[Node]) -> None:
             )
 
 
+def overwritten_placeholders(graph: Graph, known: Container[Node] = ()) -> set[Node]:
+    """The inputs and buffers that in-place operators write to under their own names; nodes that are `known` do not
+    count."""
+    renamed: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node not in known and isinstance(node.target, Operator) and node.target._schema.is_mutable:
+            written = mutated_argument(node)
+            if written is not None:
+                renamed[node] = renamed.get(written, written)
+    return {base for base in renamed.values() if base.op == "placeholder"}
+
+
+def _updates_statistics(node: Node) -> bool:
+    """Whether a batch norm writes to its running statistics, which its schema does not tell."""
+    target = node.target
+    if not isinstance(target, Operator) or target._schema.name not in ("aten::batch_norm", "aten::instance_norm"):
+        return False
+    given = dict(zip((a.name for a in target._schema.arguments), node.args, strict=False)) | node.kwargs
+    training = given.get("training", given.get("use_input_stats"))
+    return bool(training) and given.get("running_mean") is not None
+
+
 def needs_functionalization(graph: Graph, known: Container[Node] = ()) -> bool:
     """Whether a node writes to memory that is visible under another name later, or has no functional form.
+
+    Memory of an input or a buffer is visible after the call.
 
     Nodes whose values are `known` do not count.
 
     DiagnosticError where torch's functionalisation would give another result than eager.
     """
     nodes = [n for n in graph.nodes if n.op == "call_function" and n not in known]
+    if any(map(_updates_statistics, nodes)):
+        return True
     if not any(isinstance(n.target, Operator) and n.target._schema.is_mutable for n in nodes):
         return False
     order = {node: index for index, node in enumerate(graph.nodes)}
     last_use = {node: max((order[user] for user in node.users), default=-1) for node in graph.nodes}
+    last_use |= {node: len(order) for node in graph.nodes if node.op == "placeholder"}
     sets = AliasSets()
     renamed: dict[Node, Node] = {}
     """In-place results by node, each to the node whose value it is: the two names always mean the same."""

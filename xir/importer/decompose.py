@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch._decomp import _core_aten_decompositions_post_autograd, decomposition_table
 from torch._dispatch.python import enable_python_dispatcher
+from torch._export.verifier import SpecViolationError
 from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -23,10 +24,12 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from xir.dialects import edge
+from xir.ir.diagnostics import DiagnosticError
 
 from .aliasing import Operator, is_composite
 from .dtypes import is_dynamic, is_open
 from .own_decompositions import OWN
+from .source import node_location
 
 
 def row_of(target: Any) -> type[edge.EdgeOp] | None:
@@ -51,12 +54,24 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 
 def functionalize(program: ExportedProgram) -> ExportedProgram:
-    """The program without side effects between its operators, decomposed as far as rows require."""
+    """The program without side effects between its operators, decomposed as far as rows require.
+
+    DiagnosticError where torch makes no sound program of it, as of one in which two buffers become one value.
+    """
     table = torch.export.default_decompositions()
     for op in list(table):
         if row_of(op) is not None:
             del table[op]
-    return program.run_decompositions(table)
+    try:
+        return program.run_decompositions(table)
+    except SpecViolationError as error:
+        written = (n for n in program.graph.nodes if isinstance(n.target, Operator) and n.target._schema.is_mutable)
+        reason = str(error).strip().split("\n")[0]
+        raise DiagnosticError(
+            node_location(next(written, next(iter(program.graph.nodes)))),
+            f"torch {torch.__version__} cannot take side effects out of this program: {reason} Do two buffers "
+            "become one value? Copy a copy of it (b.copy_(a.clone()))",
+        ) from error
 
 
 def can_decompose(target: Operator) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
 from torch.fx import Graph, Node
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -35,15 +35,28 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 
-from .aliasing import Operator, functional_form, mutated_argument, needs_functionalization
+from .aliasing import (
+    Operator,
+    functional_form,
+    mutated_argument,
+    needs_functionalization,
+    overwritten_placeholders,
+)
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import input_bounds, result_bounds
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
-from .signature import check_kinds, constant_tensor, has_wrapped_tensors, mutation_error, tree_text
+from .signature import (
+    BUFFER_UPDATES,
+    check_kinds,
+    constant_tensor,
+    has_wrapped_tensors,
+    mutation_error,
+    tree_text,
+)
 from .source import node_location
-from .static_values import static_values
+from .static_values import memory_of, static_values
 
 _SYMBOLIC = {
     operator.add: "add",
@@ -74,8 +87,10 @@ def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: st
 
     Numbers among the program's inputs are constants of it, as `torch.export` makes them, and no inputs.
 
-    DiagnosticError, at the line of the user's Python, where the program changes state, has shapes that depend on data,
-    or calls what has no form in the IR.
+    Buffers that the program writes to are `edge.mutable_buffer`s, which begin as the program has them.
+
+    DiagnosticError, at the line of the user's Python, where the program changes an input, has shapes that depend on
+    data, or calls what has no form in the IR.
     """
     wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
     static = {} if wrapped else static_values(program)
@@ -98,7 +113,9 @@ class _Importer:
         self.values: dict[Node, Any] = {}
         """The SSA value of each node, a list of them for several results, None for an absent tensor."""
         self.constants: dict[Node, tuple[str, str]] = {}
-        """Kind and name of the parameters, buffers and inputs, which may not change."""
+        """Kind and name of the parameters, buffers and inputs."""
+        self.buffers: dict[Node, edge.MutableBufferOp] = {}
+        """The placeholders of buffers that the program writes to."""
         self.renamed: dict[Node, Node] = {}
         """In-place results, each to the node that it has overwritten."""
         self.names: dict[Node, list[Node]] = {}
@@ -112,6 +129,7 @@ class _Importer:
         for node in self.program.graph.nodes:
             self._import_node(node)
         results = self._import_outputs(nodes)
+        self._update_buffers(nodes)
         self.block.add_op(ReturnOp(*results))
         func = FuncOp(
             entry,
@@ -128,11 +146,16 @@ class _Importer:
     def _import_inputs(self) -> list[DictionaryAttr]:
         """Constants for weights, block arguments for the user's inputs; the arguments' attributes."""
         attributes: list[DictionaryAttr] = []
+        signature = self.program.graph_signature
+        written = overwritten_placeholders(self.program.graph, self.static)
+        updated = {spec.target for spec in signature.output_specs if spec.kind in BUFFER_UPDATES}
         placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
-        for node, spec in zip(placeholders, self.program.graph_signature.input_specs, strict=True):
+        for node, spec in zip(placeholders, signature.input_specs, strict=True):
             if spec.kind is not InputKind.USER_INPUT:
                 self.constants[node] = (spec.kind.name, spec.target or node.name)
-                if self._is_read(node) or any(
+                if node in written or spec.target in updated:
+                    self.values[node] = self._mutable_buffer(node, spec)
+                elif self._is_read(node) or any(
                     o.arg.name == node.name for o in self.program.graph_signature.output_specs
                 ):
                     self.values[node] = self._constant(constant_tensor(self.program, spec), spec.target or node.name)
@@ -159,7 +182,8 @@ class _Importer:
 
     def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         results: list[SSAValue] = []
-        for index, spec in enumerate(self.program.graph_signature.output_specs):
+        outputs = (spec for spec in self.program.graph_signature.output_specs if spec.kind not in BUFFER_UPDATES)
+        for index, spec in enumerate(outputs):
             if isinstance(spec.arg, ConstantArgument):
                 if spec.arg.value is None:
                     continue
@@ -170,19 +194,59 @@ class _Importer:
             results.append(self.values[nodes[spec.arg.name]])
         return results
 
+    def _mutable_buffer(self, node: Node, spec: InputSpec) -> SSAValue:
+        """A buffer that the program writes to. Its initial value is copied: the model may run meanwhile."""
+        tensor, name = constant_tensor(self.program, spec), spec.target or node.name
+        location = name_location(name)
+        for other in self.program.graph_signature.input_specs:
+            if other.kind is InputKind.USER_INPUT or other.target in (None, spec.target):
+                continue
+            if memory_of(tensor) == memory_of(constant_tensor(self.program, other)):
+                raise DiagnosticError(
+                    location,
+                    f"'{name}' is written to and shares its memory with '{other.target}': give each memory of its own "
+                    "(buffer.clone())",
+                )
+        elements = self._elements(tensor.clone(), name)
+        op = self.buffers[node] = edge.MutableBufferOp(name, elements, location)
+        return self._add(op).results[0]
+
+    def _update_buffers(self, nodes: Mapping[str, Node]) -> None:
+        """What buffers hold after a call: operators have written to them, or the signature names their new values."""
+        after = {node: self.values[node] for node in self.buffers}
+        by_target = {self.constants[node][1]: node for node in self.buffers}
+        for spec in self.program.graph_signature.output_specs:
+            if spec.kind in BUFFER_UPDATES:
+                after[by_target[spec.target or ""]] = self.values[nodes[spec.arg.name]]
+        for node, value in after.items():
+            buffer = self.buffers[node]
+            if value.type != buffer.result.type:
+                # torch's functionalisation loses conversions: `row.copy_(wider)` of a view.
+                name = buffer.buffer.data
+                raise DiagnosticError(
+                    buffer.location,
+                    f"what is written to '{name}' became a {value.type} in torch, expected {buffer.result.type}: "
+                    "convert it first (x.to(buffer.dtype))",
+                )
+            if value is not buffer.result:
+                self._add(edge.UpdateBufferOp(buffer.result, value, buffer.location))
+
     def _is_read(self, node: Node) -> bool:
         """Whether a node that is imported needs this one."""
         return any(user not in self.static for user in node.users)
 
     def _constant(self, tensor: torch.Tensor, name: str) -> SSAValue:
+        return self._add(edge.ConstantOp(self._elements(tensor, name), name_location(name))).results[0]
+
+    def _elements(self, tensor: torch.Tensor, name: str) -> DenseResourceAttr:
+        """The tensor's elements, in the blob store."""
         location = name_location(name)
         if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
             raise DiagnosticError(
                 location, f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here"
             )
         key = self.ctx.blobs.add(name, numpy_view(tensor))
-        type = tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape))
-        return self._add(edge.ConstantOp(DenseResourceAttr(StringAttr(key), type), location)).results[0]
+        return DenseResourceAttr(StringAttr(key), tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape)))
 
     def _add(self, op: Operation) -> Operation:
         self.block.add_op(op)
@@ -250,7 +314,7 @@ class _Importer:
         if written is None or form is None:
             raise self._mutation(node)
         base = self.renamed.get(written, written)
-        if base in self.constants:
+        if base in self.constants and base not in self.buffers:
             raise self._mutation(node)
         self.renamed[node] = base
         self.names.setdefault(base, []).append(node)
@@ -260,6 +324,7 @@ class _Importer:
         written = mutated_argument(node)
         base = written and self.renamed.get(written, written)
         kind, name = self.constants.get(base, ("value", base.name)) if base is not None else ("value", "?")
+        kind = {"USER_INPUT": "input"}.get(kind, kind.lower().replace("_", " "))
         return mutation_error(node_location(node), kind, name, str(node.target))
 
     def _import_operator(
@@ -270,6 +335,11 @@ class _Importer:
         `result` is the fake value or values of the result, empty for an operator without any.
         """
         if target._schema.name in _ASSERTIONS:
+            return
+        if target is torch.ops.aten.copy.default and _same_type(*node.args[:2]):
+            source = node.args[1]
+            assert isinstance(source, Node)
+            values[node] = values[source]  # values have no identity
             return
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
@@ -315,6 +385,12 @@ class _Importer:
                 case _:
                     self._import_python(step, location, inner)
         return True
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    """Whether two nodes are tensors of one type."""
+    a, b = a.meta.get("val"), b.meta.get("val")
+    return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape
 
 
 def _hint(name: str) -> str | None:

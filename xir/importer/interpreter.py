@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue, TypeAttribute
 
 from xir.dialects import edge
-from xir.ir.constants import storage_array
+from xir.ir.constants import DenseAttr, storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -31,16 +31,34 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: str = "forward") -> list[Any]:
+def run_module(
+    module: ModuleOp,
+    ctx: XirContext,
+    inputs: Sequence[Any],
+    entry: str = "forward",
+    buffers: dict[str, torch.Tensor] | None = None,
+) -> list[Any]:
     """Run `func.func @entry` on torch tensors (and ints for sizes); the results, flat.
+
+    `buffers` are what mutable buffers hold, by name, and afterwards what they have become; one that is not there holds
+    its initial value.
 
     DiagnosticError at an op that is no edge op, or at which ATen fails.
     """
+    buffers = {} if buffers is None else buffers
+    updated: dict[str, torch.Tensor] = {}
     func = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == entry)
     values: dict[SSAValue, Any] = dict(zip(func.body.block.args, inputs, strict=True))
     for op in func.body.block.ops:
         if isinstance(op, ReturnOp):
+            buffers.update(updated)
             return [values[operand] for operand in op.operands]
+        if isinstance(op, edge.UpdateBufferOp):
+            updated[op.declared.buffer.data] = values[op.value]
+            continue
+        if isinstance(op, edge.MutableBufferOp) and op.buffer.data in buffers:
+            values[op.result] = buffers[op.buffer.data]
+            continue
         values.update(zip(op.results, run_op(op, values, ctx), strict=True))
     raise AssertionError("a function ends with func.return")
 
@@ -48,7 +66,9 @@ def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: 
 def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Sequence[Any]:
     """Run one op on the `values` of its operands; its results."""
     if isinstance(op, edge.ConstantOp):
-        return (constant_tensor(op, ctx),)
+        return (constant_tensor(op.value, ctx, op),)
+    if isinstance(op, edge.MutableBufferOp):
+        return (constant_tensor(op.initial, ctx, op),)
     if not isinstance(op, edge.EdgeOp):
         raise DiagnosticError(op, f"'{op.name}' is no edge op, so ATen cannot run it")
     return called(op, arguments(op, values))
@@ -97,11 +117,11 @@ def _named(schema: edge.Schema, args: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if not (value is None and defaults[name] is None)}
 
 
-def constant_tensor(op: edge.ConstantOp, ctx: XirContext) -> torch.Tensor:
-    """A constant's elements."""
-    type = op.result.type
+def constant_tensor(elements: DenseAttr, ctx: XirContext, op: Operation) -> torch.Tensor:
+    """The elements of a constant, or of what a buffer begins with."""
+    type = elements.get_type()
     assert isinstance(type, TensorType)
-    return torch_view(storage_array(op.value, ctx, op), type.element_type, type.get_shape())
+    return torch_view(storage_array(elements, ctx, op), type.element_type, type.get_shape())
 
 
 def _value(value: Any, values: Mapping[SSAValue, Any]) -> Any:

@@ -154,6 +154,42 @@ def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: tor
     return product if bias is None else product + bias
 
 
+@decomposes(aten._native_batch_norm_legit_functional.default)
+def batch_norm_with_statistics(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """In training the batch's own mean and variance, and what the running ones become: those of samples, with n - 1."""
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    if not training:
+        scale = (running_var + eps).rsqrt()
+        average, updated = running_mean, (running_mean, running_var)
+    else:
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        average = mean(input, dims, keepdim=False)
+        variance = mean((input - average.view(shape)) ** 2, dims, keepdim=False)
+        scale = (variance + eps).rsqrt()
+        count = input.numel() // input.shape[1]
+        sampled = variance * (count / (count - 1))
+        updated = (
+            running_mean * (1 - momentum) + average * momentum,
+            running_var * (1 - momentum) + sampled * momentum,
+        )
+    result = (input - average.view(shape)) * scale.view(shape)
+    if weight is not None:
+        result = result * weight.view(shape)
+    if bias is not None:
+        result = result + bias.view(shape)
+    saved = (average, scale) if training else (average.new_empty(0), average.new_empty(0))
+    return result, *saved, *updated
+
+
 @decomposes(aten.pad.default)
 def pad(self: torch.Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> torch.Tensor:
     """A border of any kind; ATen writes a circular one part by part, in place."""

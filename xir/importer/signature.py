@@ -33,7 +33,7 @@ def has_wrapped_tensors(program: ExportedProgram) -> bool:
 
 
 def check_kinds(program: ExportedProgram, locate: Any) -> None:
-    """Refuse what a compiled program has no place for: state that changes, tokens, custom objects.
+    """Refuse what a compiled program has no place for: inputs that change, tokens, custom objects.
 
     `locate` gives the location of the node of a name.
     """
@@ -44,23 +44,23 @@ def check_kinds(program: ExportedProgram, locate: Any) -> None:
                 f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported",
             )
     for spec in program.graph_signature.output_specs:
-        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION):
-            raise mutation_error(locate(spec.arg.name), spec.kind.name.split("_MUTATION")[0], spec.target or "")
-        if spec.kind is not OutputKind.USER_OUTPUT:
+        if spec.kind is OutputKind.USER_INPUT_MUTATION:
+            raise mutation_error(locate(spec.arg.name), "input", spec.target or "")
+        if spec.kind not in (OutputKind.USER_OUTPUT, *BUFFER_UPDATES):
             raise DiagnosticError(locate(spec.arg.name), f"output '{spec.arg.name}' is a {spec.kind.name.lower()}")
 
 
+BUFFER_UPDATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+"""Outputs that are what a buffer or parameter becomes."""
+
+
 def mutation_error(location: LocationAttr, kind: str, name: str, operator: str | None = None) -> DiagnosticError:
-    """The program would have to change its own state or its input."""
-    what = {"USER_INPUT": "input"}.get(kind, kind.lower().replace("_", " "))
+    """The program would have to change what is not its own."""
     subject = f"'{operator}'" if operator else "this operation"
-    remedy = (
-        "work on a copy (x.clone())"
-        if what == "input"
-        else "pass it in as an input and return its new value as an output"
-    )
     return DiagnosticError(
-        location, f"{subject} changes {what} '{name}' in place, and a compiled program has no state: {remedy}"
+        location,
+        f"{subject} changes {kind} '{name}' in place, and a compiled program changes its buffers alone: "
+        "work on a copy (x.clone())",
     )
 
 

@@ -362,3 +362,47 @@ func.func @size_of_no_dimension(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
   %0 = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x3xf32>) -> i64
   func.return %x : tensor<?x3xf32>
 }
+
+// -----
+
+func.func @buffer_without_name() {
+  // expected-error @+1 {{the buffer has no name}}
+  %k = edge.mutable_buffer "" dense<0.0> : tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @buffer_of_another_type() {
+  // expected-error @+1 {{result has type tensor<3xf32>, its initial value tensor<2xf32>}}
+  %k = "edge.mutable_buffer"() <{buffer = "k", initial = dense<0.0> : tensor<2xf32>}> : () -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @update_of_no_buffer(%x: tensor<2xf32>) {
+  // expected-error @+1 {{the first operand is no edge.mutable_buffer}}
+  edge.update_buffer %x, %x : tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @update_to_another_type(%x: tensor<3xf32>) {
+  %k = edge.mutable_buffer "k" dense<0.0> : tensor<2xf32>
+  // expected-error @+1 {{tensor<3xf32>}}
+  "edge.update_buffer"(%k, %x) : (tensor<2xf32>, tensor<3xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @two_updates(%x: tensor<2xf32>) {
+  %k = edge.mutable_buffer "k" dense<0.0> : tensor<2xf32>
+  %same = edge.mutable_buffer "k" dense<0.0> : tensor<2xf32>
+  // expected-error @+1 {{the function updates the buffer "k" twice}}
+  edge.update_buffer %k, %x : tensor<2xf32>
+  edge.update_buffer %same, %x : tensor<2xf32>
+  func.return
+}

@@ -119,3 +119,17 @@ func.func @quantized(%x: tensor<4xf32>) {
          quant_min = -128 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
   func.return
 }
+
+// What a program keeps from one call to the next.
+// CHECK-LABEL: func.func @state
+func.func @state(%x: tensor<2xf32>) {
+  // CHECK: %k = edge.mutable_buffer "layers.0.k" dense_resource<k> : tensor<2xf32>
+  // GENERIC: "edge.mutable_buffer"() <{buffer = "layers.0.k", initial = dense_resource<k> : tensor<2xf32>}>
+  %k = edge.mutable_buffer "layers.0.k" dense_resource<k> : tensor<2xf32>
+  // CHECK: edge.mutable_buffer "count" {test.tag} dense<0> : tensor<i64>
+  %count = edge.mutable_buffer "count" {test.tag} dense<0> : tensor<i64>
+  // CHECK: edge.update_buffer %k, %x : tensor<2xf32>
+  // GENERIC: "edge.update_buffer"(%k, %x)
+  edge.update_buffer %k, %x : tensor<2xf32>
+  func.return
+}

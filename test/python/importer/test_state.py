@@ -1,0 +1,244 @@
+"""Buffers that a model writes to, as `edge.mutable_buffer`s: calls one after the other, against eager's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from xir.dialects import edge
+from xir.importer import import_exported_program
+from xir.importer.interpreter import run_module
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.parser import parse_module
+from xir.ir.printer import module_to_text
+from xir.ir.verifier import verify
+
+
+class Keeping(nn.Module):
+    """A model that keeps a `kept` tensor, and what it does with it."""
+
+    kept: Tensor
+
+    def __init__(self, kept: Tensor, step: Callable[[Tensor, Tensor], Tensor]):
+        super().__init__()
+        self.register_buffer("kept", kept)
+        self.step = step
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.step(self.kept, x)
+
+
+def in_place(kept: Tensor, x: Tensor) -> Tensor:
+    kept.add_(x)
+    return kept * 2
+
+
+def index_copy(kept: Tensor, x: Tensor) -> Tensor:
+    kept.index_copy_(0, torch.tensor([1]), x[None])
+    return kept.sum(0)
+
+
+def index_put(kept: Tensor, x: Tensor) -> Tensor:
+    kept[torch.tensor([2, 0])] = x
+    return kept.sum(0)
+
+
+def through_a_view(kept: Tensor, x: Tensor) -> Tensor:
+    kept[1].add_(x)
+    return x + 1
+
+
+def through_a_slice(kept: Tensor, x: Tensor) -> Tensor:
+    kept[1:, 2:] = x[2:]
+    return kept * 2
+
+
+def copied(kept: Tensor, x: Tensor) -> Tensor:
+    seen = torch.cat([kept, x[None]])
+    kept.copy_(seen[-3:])
+    return seen.sum(0)
+
+
+def copied_from_another_dtype(kept: Tensor, x: Tensor) -> Tensor:
+    kept.copy_(x.double())
+    return kept + 1
+
+
+def row_copied_from_another_dtype(kept: Tensor, x: Tensor) -> Tensor:
+    kept[1].copy_(x.double())
+    return kept + 1
+
+
+def twice(kept: Tensor, x: Tensor) -> Tensor:
+    kept.mul_(0.5)
+    before = kept + 1
+    kept.add_(x)
+    return before * kept
+
+
+def view_read_later(kept: Tensor, x: Tensor) -> Tensor:
+    row = kept[0]
+    kept.add_(x)
+    return row * 2
+
+
+def returned(kept: Tensor, x: Tensor) -> Tensor:
+    kept.add_(x)
+    return kept
+
+
+def old_value_returned(kept: Tensor, x: Tensor) -> Tensor:
+    old = kept.clone()
+    kept.add_(x)
+    return old
+
+
+STEPS = (
+    in_place,
+    index_copy,
+    index_put,
+    through_a_view,
+    through_a_slice,
+    copied,
+    copied_from_another_dtype,
+    row_copied_from_another_dtype,
+    twice,
+    view_read_later,
+    returned,
+    old_value_returned,
+)
+
+
+def check(model: nn.Module, *inputs: Tensor, calls: int = 3) -> list[str]:
+    """Compare calls of the imported text with eager's, the buffers as well; the names of the mutable buffers."""
+    ctx = XirContext()
+    text = module_to_text(import_exported_program(torch.export.export(model, inputs), ctx))
+    module = parse_module(ctx, text)
+    verify(module)
+    assert module_to_text(module) == text
+    buffers: dict[str, Tensor] = {}
+    for _ in range(calls):
+        given = [torch.randn_like(value) for value in inputs]
+        with torch.no_grad():
+            expected = model(*given)
+        (found,) = run_module(module, ctx, given, buffers=buffers)
+        torch.testing.assert_close(found, expected)
+    eager = dict(model.named_buffers())
+    for name, value in buffers.items():
+        torch.testing.assert_close(value, eager[name])
+    return [op.buffer.data for op in module.walk() if isinstance(op, edge.MutableBufferOp)]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_calls_in_a_row(step: Callable[[Tensor, Tensor], Tensor]) -> None:
+    assert check(Keeping(torch.randn(3, 4), step), torch.randn(4)) == ["kept"]
+
+
+def test_training_updates_running_statistics() -> None:
+    """A schema does not tell that a batch norm in training writes to them."""
+    model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4, momentum=0.3)).train()
+    names = ["1.running_mean", "1.running_var", "1.num_batches_tracked"]
+    assert sorted(check(model, torch.randn(2, 3, 5, 5))) == sorted(names)
+
+
+def test_training_without_a_count() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(3))
+            self.register_buffer("var", torch.ones(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.functional.batch_norm(x, self.get_buffer("mean"), self.get_buffer("var"), training=True)
+
+    assert check(Model(), torch.randn(4, 3)) == ["mean", "var"]
+
+
+def test_buffers_that_trade_values() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.randn(2))
+            self.register_buffer("b", torch.randn(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            a, b = self.get_buffer("a"), self.get_buffer("b")
+            old = a.clone()
+            a.copy_(b)
+            b.copy_(old)
+            return old + x
+
+    assert check(Model(), torch.randn(2)) == ["a", "b"]
+
+
+def test_what_no_call_changes_is_a_constant() -> None:
+    assert check(Keeping(torch.randn(3), lambda kept, x: kept + x), torch.randn(3)) == []
+
+
+def test_running_the_model_does_not_change_what_was_imported() -> None:
+    model, ctx = Keeping(torch.zeros(3), in_place), XirContext()
+    module = import_exported_program(torch.export.export(model, (torch.ones(3),)), ctx)
+    model(torch.ones(3))
+    assert run_module(module, ctx, [torch.ones(3)])[0].tolist() == [2, 2, 2]
+
+
+def test_buffers_that_share_memory_are_refused() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            memory = torch.zeros(4)
+            self.register_buffer("whole", memory)
+            self.register_buffer("part", memory[:2])
+
+        def forward(self, x: Tensor) -> Any:
+            self.get_buffer("whole").add_(x)
+            return self.get_buffer("part") * 2
+
+    with pytest.raises(DiagnosticError, match="'whole' is written to and shares its memory with 'part'"):
+        import_exported_program(torch.export.export(Model(), (torch.ones(4),)), XirContext())
+
+
+def test_conversions_that_torch_loses_are_refused() -> None:
+    """torch's functionalisation, which the write through a view asks for, drops the conversion of the copy."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.zeros(3))
+            self.register_buffer("b", torch.zeros(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.get_buffer("a").copy_(x.double())
+            self.get_buffer("b")[1].add_(1)
+            return x + 1
+
+    with pytest.raises(DiagnosticError, match="what is written to 'a' became a tensor<3xf64> in torch"):
+        import_exported_program(torch.export.export(Model(), (torch.ones(3),)), XirContext())
+
+
+class TwoOfOneValue(nn.Module):
+    """Two buffers become one value, once through a view; with `cloned` the second a copy of it."""
+
+    def __init__(self, *, cloned: bool) -> None:
+        super().__init__()
+        self.cloned = cloned
+        self.register_buffer("a", torch.zeros(2, 3))
+        self.register_buffer("b", torch.zeros(2, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.get_buffer("a"), self.get_buffer("b")
+        a[1] += x
+        b.copy_(a.clone() if self.cloned else a)
+        return b + 1
+
+
+def test_what_torch_cannot_functionalise_is_refused() -> None:
+    """And what the message says does help."""
+    with pytest.raises(DiagnosticError, match=r"cannot take side effects out of this program: .*a\.clone\(\)"):
+        check(TwoOfOneValue(cloned=False), torch.ones(3))
+    assert check(TwoOfOneValue(cloned=True), torch.ones(3)) == ["a", "b"]

@@ -1,0 +1,155 @@
+"""Models with mutable buffers: calls in a row give eager's results, in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+
+from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
+from xir.emitter import emit, read
+from xir.ir.context import XirContext
+from xir.ir.printer import module_to_text
+from xir.runtime import Runtime
+
+Inputs = tuple[Tensor, ...]
+
+
+class Counter(nn.Module):
+    """How often it was called, counted from 5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.tensor([5.0, -5.0, 0.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.get_buffer("count").add_(1)
+        return x * self.get_buffer("count")
+
+
+class Attention(nn.Module):
+    """One head over a cache of keys and values, large enough that its zeros are not stored."""
+
+    def __init__(self, window: int = 256, width: int = 32):
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+        self.register_buffer("k", torch.zeros(1, window, width))
+        self.register_buffer("v", torch.zeros(1, window, width))
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).chunk(3, -1)
+        keys = self.get_buffer("k").index_copy_(1, at, k)
+        values = self.get_buffer("v").index_copy_(1, at, v)
+        mask = torch.where(torch.arange(keys.shape[1]) <= at[:, None], 0.0, -1e9)
+        return nn.functional.scaled_dot_product_attention(q, keys, values, mask)
+
+
+class Streaming(nn.Module):
+    """A convolution that keeps the end of what it has seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(3, 5, 4)
+        self.register_buffer("past", torch.ones(1, 3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = torch.cat([self.get_buffer("past"), x], -1)
+        self.get_buffer("past").copy_(seen[..., -3:])
+        return self.conv(seen)
+
+
+class Slices(nn.Module):
+    """What is written through views, and an old value that is returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.randn(4, 6))
+        self.register_buffer("other", torch.randn(4, 6))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        kept, other = self.get_buffer("kept"), self.get_buffer("other")
+        kept[1:3, :4] = x
+        kept[3] += 1
+        old = other.clone()
+        other.copy_(kept + 1)
+        return kept * 2, old
+
+
+def calls(*shapes: Sequence[int], positions: bool = False, count: int = 5) -> list[Inputs]:
+    """Inputs of calls in a row; with `positions` the call's number comes last."""
+    at = [(torch.tensor([number]),) if positions else () for number in range(count)]
+    return [(*(torch.randn(*shape) for shape in shapes), *last) for last in at]
+
+
+MODELS = {
+    "counter": (Counter, calls((3,)), 1),
+    "attention": (Attention, calls((1, 1, 32), positions=True), 2),
+    "streaming": (Streaming, calls((1, 3, 8)), 1),
+    "slices": (Slices, calls((2, 4)), None),
+    "training": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train(), calls((2, 3, 5, 5)), None),
+}
+"""Name -> model, inputs, and delegates where that matters."""
+
+
+def compiled(model: nn.Module, inputs: Inputs, *, delegated: bool) -> ExecutorchProgram:
+    with torch.no_grad():
+        program = to_edge(torch.export.export(model, inputs))
+    return (program.to_backend(XnnpackPartitioner()) if delegated else program).to_executorch()
+
+
+def compare(found: Sequence[Tensor], expected: Tensor | tuple[Tensor, ...]) -> None:
+    wanted = expected if isinstance(expected, tuple) else (expected,)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("delegated", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_calls_in_a_row(name: str, delegated: bool) -> None:
+    make, rows, delegates = MODELS[name]
+    torch.manual_seed(0)
+    model = make()
+    file = compiled(model, rows[0], delegated=delegated).buffer
+    method = Runtime.get().load_program(file, threads=1).load_method()
+    stock = _load_for_executorch_from_buffer(file)
+    if delegated and delegates is not None:
+        assert method.metadata.num_delegates == delegates
+    for inputs in rows:
+        with torch.no_grad():
+            expected = model(*inputs)
+        compare(method.execute(inputs), expected)
+        compare(stock.forward(inputs), expected)
+
+
+def test_caches_are_written_in_place_and_zeros_are_not_stored() -> None:
+    model = Attention()
+    program = compiled(model, MODELS["attention"][1][0], delegated=True)
+    assert program.kernel_names.count("aten::index_put_") == 1
+    assert "aten::copy_" not in program.kernel_names
+    assert "aten::index_put.out" not in program.kernel_names
+    weights = sum(value.nbytes for value in model.parameters())
+    assert len(program.buffer) < weights + model.get_buffer("k").nbytes
+
+
+def test_instances_have_buffers_of_their_own() -> None:
+    file = compiled(Counter(), (torch.ones(3),), delegated=True).buffer
+    program = Runtime.get().load_program(file, threads=1)
+    first, second = program.load_method(), program.load_method()
+    x = torch.ones(3)
+    assert [first.execute([x])[0].tolist() for _ in range(2)] == [[6, -4, 1], [7, -3, 2]]
+    assert second.execute([x])[0].tolist() == [6, -4, 1]
+
+
+def test_files_are_read_as_they_were_written() -> None:
+    program = compiled(Counter(), (torch.ones(3),), delegated=False)
+    ctx, again = XirContext(), io.BytesIO()
+    module = read(program.buffer, ctx)
+    text = module_to_text(module)
+    assert '"count", 0, 0, 0, 0' in text
+    assert "planned <2, 0> data dense" in text
+    emit(module, ctx, again)
+    assert again.getvalue() == program.buffer
