@@ -63,6 +63,18 @@ class Report:
             lines += ["", "In floating point inside the delegate:", *_table(self.floats)]
         return "\n".join(lines) + "\n"
 
+    def brief(self, limit: int = 5) -> str:
+        """What stays outside and why, at most `limit` lines, the most frequent first; nothing if nothing does."""
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for entry, count in self.entries:
+            counts[entry.op, entry.reason, entry.place] += count
+        lines = [f"{count} × {op}, {place}: {reason}" for (op, reason, place), count in counts.most_common(limit)]
+        if rest := self.count - sum(count for _, count in counts.most_common(limit)):
+            lines.append(f"{rest} more: --report lists them")
+        if self.float_count:
+            lines.append(f"{self.float_count} in floating point inside the delegate: --report lists them")
+        return "".join(f"{line}\n" for line in lines)
+
     def json(self) -> str:
         """The same for machines; docs/report.md says what the keys mean."""
         document: dict[str, Any] = {

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}
 """How a file's name calls what a quantised program computes on."""
 
+LEAST_SQNR = {"fp32": 60.0, "fp16": 20.0, "bf16": 20.0, "q8": 5.0, "q4": 5.0}
+"""The dB that outputs have to agree by, by what a program computes on. Right programs are far above: fp32 gives 100 and
+more, halves lose a bit or two of their 11 or 8 at each of many layers, and 5 dB of a quantised one is hardly signal."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
@@ -79,7 +83,10 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     if found is not None:
         last_line += f"\n{path}: {found}"
     print_results(options, edge, executorch, last_line, quality)
-    return 0 if found is None or math.isfinite(found.difference) else 1
+    least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
+    if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
+        return 0
+    raise UsageError(f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr)")
 
 
 def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> EdgeProgram:

@@ -31,7 +31,7 @@ class _ArgumentParser(argparse.ArgumentParser):
 def _argument_parser() -> argparse.ArgumentParser:
     parser = _ArgumentParser(
         prog="xir-aot",
-        description="Compile a model to a .pte file, which is named after the model, and print the lowered program.",
+        description="Compile a model to a .pte file, which is named after the model, and say what became of it.",
         allow_abbrev=False,
     )
     source = parser.add_mutually_exclusive_group(required=True)
@@ -65,7 +65,18 @@ def _argument_parser() -> argparse.ArgumentParser:
         "-t",
         "--test_after_export",
         action="store_true",
-        help="run the file, and tell how far its outputs are from PyTorch's on the example inputs",
+        help="run the file on the example inputs, and fail if its outputs are too far from PyTorch's",
+    )
+    parser.add_argument(
+        "--test-sqnr",
+        metavar="DB",
+        type=float,
+        help="the least signal-to-noise ratio that passes that test, of each output (default: 60 for a program in fp32 "
+        "or fp64, 20 in fp16 and bf16, 5 for a quantised one)",
+    )
+    parser.add_argument("--print", action="store_true", help="print the lowered program")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="tell of each op that stays outside or in float, one line an op"
     )
     parser.add_argument(
         "--strip-debug",
@@ -135,6 +146,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--max-batch goes with a model; what is dynamic in an exported program was said at export")
     if options.max_batch is not None and options.max_batch < 2:
         raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
+    if options.test_sqnr is not None and not options.test_after_export:
+        raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
     if (options.report or options.report_json) and not options.delegate:
         raise UsageError("a report says what --delegate leaves out: give that as well")
     _check_quantization(options)

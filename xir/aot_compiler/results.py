@@ -22,22 +22,26 @@ def print_results(
     last_line: str,
     quality: QuantReport | None,
 ) -> None:
-    """The lowered program, what it leaves out, and the last line; all but the JSON to stderr if that goes to stdout."""
+    """What the program leaves out, what was asked for, and the last line; all but the JSON to stderr if that goes to
+    stdout.
+    """
     from xir.report import IN_TABLES, report_of
 
     report = report_of(edge.remarks)
     for remark in (*edge.remarks, *executorch.remarks):
-        if not (options.report and isinstance(remark, IN_TABLES)):
+        if options.verbose or not isinstance(remark, IN_TABLES):
             print(remark, file=sys.stderr)
     if options.report_json and options.report_json != "-":
         write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))
     text = sys.stderr if options.report_json == "-" else sys.stdout
     if options.report_json == "-":
         sys.stdout.write(report.json())
-    else:
-        print(edge.module)
+    if options.print:
+        print(edge.module, file=text)
     if options.report:
         print(report.text(), file=text)
+    elif options.delegate and not options.verbose:
+        print(report.brief(), end="", file=text)
     if quality is not None and options.quant_report_json:
         write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
     if quality is not None and options.quant_report:
@@ -58,8 +62,7 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
         return f"{counted[1]}, none delegated"
     if not outside:
         return f"{counted[0]}, nothing outside"
-    advice = "" if options.report else ", run --report"
-    return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}{advice}"
+    return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}"
 
 
 def python_only(program: ExecutorchProgram) -> str:

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of all outputs together."""
+    """Of the output that is farthest from PyTorch's: a good one does not make up for a bad one."""
 
     difference: float
     """The largest one, relative to the largest magnitude of PyTorch's output; NaN where one of both has NaN alone."""
     sqnr: float
     """The signal-to-noise ratio in dB; infinite where there is no difference."""
+    where: str = "outputs"
+    """Which output it is, if there are several: `output 1`."""
 
     def __str__(self) -> str:
         if self.difference == 0:
             return "outputs are PyTorch's exactly"
-        return f"outputs within {self.difference:.1e} of PyTorch's largest magnitude, SQNR {self.sqnr:.1f} dB"
+        return f"{self.where} within {self.difference:.1e} of PyTorch's largest magnitude, SQNR {self.sqnr:.1f} dB"
 
 
 def agreement(path: Path, program: ExportedProgram) -> Agreement:
@@ -57,18 +59,24 @@ def number_array(value: Any) -> np.ndarray:
 
 def compared(actual: list[np.ndarray], expected: list[np.ndarray]) -> Agreement:
     """How far arrays are from those expected; infinities and NaN in the same places agree."""
-    largest, signal, noise = 0.0, 0.0, 0.0
-    for got, want in zip(actual, expected, strict=True):
-        same = (got == want) | (np.isnan(got) & np.isnan(want))
-        with np.errstate(invalid="ignore"):
-            difference = np.where(same, 0.0, got - want)
-        finite = want[np.isfinite(want)]
-        scale = float(np.abs(finite).max(initial=0.0)) or 1.0
-        if difference.size:
-            largest = np.maximum(largest, np.abs(difference).max() / scale)
-        noise += float(np.square(difference).sum())
-        signal += float(np.square(finite).sum())
+    found = [_compared(got, want) for got, want in zip(actual, expected, strict=True)]
+    if not found:
+        return Agreement(0.0, math.inf)
+    # NaN is the worst of all.
+    index = min(range(len(found)), key=lambda i: (not math.isnan(found[i][0]), found[i][1], -found[i][0]))
+    return Agreement(*found[index], f"output {index}" if len(found) > 1 else "outputs")
+
+
+def _compared(got: np.ndarray, want: np.ndarray) -> tuple[float, float]:
+    """The largest difference and the ratio in dB of one output."""
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, got - want)
+    finite = want[np.isfinite(want)]
+    scale = float(np.abs(finite).max(initial=0.0)) or 1.0
+    largest = float(np.abs(difference).max() / scale) if difference.size else 0.0
+    noise = float(np.square(difference).sum())
     if noise == 0:
-        return Agreement(float(largest), math.inf)
-    ratio = signal / noise
-    return Agreement(float(largest), 10 * math.log10(ratio) if ratio > 0 else -math.inf)
+        return largest, math.inf
+    ratio = float(np.square(finite).sum()) / noise
+    return largest, 10 * math.log10(ratio) if ratio > 0 else -math.inf

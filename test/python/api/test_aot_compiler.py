@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--model_name", "linear", "--delegate", "--output_dir", "out/here"]) == 0
+    assert main(["--model_name", "linear", "--delegate", "--output_dir", "out/here", "--print"]) == 0
     out, err = capsys.readouterr()
     assert "xnnpack.fully_connected" in out
     assert out.splitlines()[-1].startswith("out/here/linear_xnnpack_fp32.pte: ")
@@ -43,7 +43,7 @@ def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize(("dtype", "element"), [("fp16", "f16"), ("bf16", "bf16")])
 def test_element_type(folder: Path, capsys: pytest.CaptureFixture[str], dtype: str, element: str) -> None:
-    assert main(["--model_name", "linear", "--dtype", dtype, "--delegate"]) == 0
+    assert main(["--model_name", "linear", "--dtype", dtype, "--delegate", "--print"]) == 0
     out = capsys.readouterr().out
     assert f"x{element}>) -> tensor<" in out
     assert out.splitlines()[-1].startswith(f"linear_xnnpack_{dtype}.pte: ")
@@ -74,6 +74,18 @@ def test_tested_after_export(
     assert sqnr[0] < float(found[2]) < sqnr[1]
 
 
+def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["-m", "linear", "-d", "-q", "-t", "--test-sqnr"]
+    assert main([*arguments, "20"]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "90"]) == 1
+    error = capsys.readouterr().err
+    assert re.fullmatch(
+        r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\)\n",
+        error,
+    )
+
+
 def test_an_exported_program_tested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), "relu.pt2")
     assert main(["--pt2", "relu.pt2", "-t"]) == 0
@@ -81,7 +93,7 @@ def test_an_exported_program_tested(folder: Path, capsys: pytest.CaptureFixture[
 
 
 def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--model_name", "add"]) == 0
+    assert main(["--model_name", "add", "--print"]) == 0
     out = capsys.readouterr().out
     assert "edge.add.Tensor" in out
     assert out.splitlines()[-1].endswith(" MB, 3 ops, none delegated")
@@ -121,8 +133,14 @@ def test_own_model_and_what_is_left_out(folder: Path, capsys: pytest.CaptureFixt
     (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
     assert main(["--model", "mine.py:double", "--delegate"]) == 0
     out, err = capsys.readouterr()
-    assert "1 delegate, 1 op outside the delegate, run --report" in out.splitlines()[-1]
+    first, last = out.splitlines()
+    assert re.fullmatch(r"1 × edge.cumsum, \S*mine.py:6: no rule lowers it to XNNPACK", first)
+    assert "1 delegate, 1 op outside the delegate" in last
+    assert err == ""
+    assert main(["--model", "mine.py:double", "--delegate", "--verbose"]) == 0
+    out, err = capsys.readouterr()
     assert "mine.py:6: remark: partition-xnnpack: edge.cumsum not delegated" in err
+    assert out.splitlines() == [last]
     assert (folder / "double_xnnpack_fp32.pte").is_file()
 
 
@@ -169,7 +187,7 @@ def three():
 )
 def test_dynamic_shapes(arguments: list[str], bound: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(DYNAMIC, encoding="utf-8")
-    assert main(["--model", *arguments, "--delegate"]) == 0
+    assert main(["--model", *arguments, "--delegate", "--print"]) == 0
     out, err = capsys.readouterr()
     assert f"xir.max_shape = array<i64: {bound}, 2, 2>" in out
     assert out.splitlines()[-1].endswith("1 delegate, nothing outside")
@@ -231,7 +249,7 @@ def test_report_of_what_xnnpack_and_options_refuse(folder: Path, capsys: pytest.
 def test_per_op(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
     assert main(["--model", "mine.py:double", "--delegate", "--per-op"]) == 0
-    assert "2 delegates, 1 op outside the delegates, run --report" in capsys.readouterr().out.splitlines()[-1]
+    assert "2 delegates, 1 op outside the delegates" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -302,7 +320,7 @@ def batches():
 def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
     (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
     arguments = ["--model", "mine.py:model", mode, "--calibration", "mine.py:batches", "--quant-report"]
-    assert main([*arguments, "--quant-report-json", "quality.json"]) == 0
+    assert main([*arguments, "--print", "--quant-report-json", "quality.json"]) == 0
     out, err = capsys.readouterr()
     assert "error" not in err
     assert operator in out

@@ -21,7 +21,15 @@ def test_equal_outputs() -> None:
 def test_the_difference_is_relative_to_the_largest_magnitude() -> None:
     found = compared([np.array([2.0, -9.0]), np.array([0.5])], [np.array([2.0, -10.0]), np.array([0.5])])
     assert found.difference == pytest.approx(0.1)
-    assert found.sqnr == pytest.approx(10 * math.log10(104.25))
+    assert found.sqnr == pytest.approx(10 * math.log10(104))
+
+
+def test_the_worst_output_counts() -> None:
+    good, bad = np.array([1e6, 2e6]), np.array([1.0, 2.0])
+    found = compared([good, bad * 1.1], [good, bad])
+    assert found.where == "output 1"
+    assert found.sqnr == pytest.approx(20)
+    assert compared([good, bad * np.nan], [good * 1.5, bad]).where == "output 1"
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
