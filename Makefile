@@ -153,6 +153,7 @@ format: venv ## Let ruff and clang-format rewrite what they can
 .PHONY: generate
 generate: build ## Write what follows from op definitions, docstrings and ExecuTorch: schema, C++ dispatch, pages
 	$(BIN)/python scripts/generate_kernel_list.py
+	$(BIN)/python scripts/generate_edge_ops.py
 	$(BIN)/python scripts/generate_wire.py
 	$(BIN)/python scripts/generate_docs.py
 
@@ -163,6 +164,7 @@ docs: build ## Write the reference pages alone
 .PHONY: docs-check
 docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_kernel_list.py --check
+	$(BIN)/python scripts/generate_edge_ops.py --check
 	$(BIN)/python scripts/generate_wire.py --check
 	$(BIN)/python scripts/generate_docs.py --check
 	@echo 'Generated files and pages are up to date'

@@ -13,11 +13,11 @@ from xdsl.ir import Attribute, Block
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.families import Dequantize, Quantize, names_of
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import Call
-from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized
@@ -25,6 +25,7 @@ from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 
 TYPES = (f32, f16, bf16, i32)
 TARGETS = ("executorch", "xir")
+QUANTISATION = names_of(Quantize | Dequantize)
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
 
 INT8 = {
@@ -104,7 +105,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             yield f"`{short}`", "kernel", "", "", "", "", stock
             continue
         conditions = "; ".join(refusal.text for refusal in REFUSES[name])
-        if name in QUANTISE | DEQUANTISE:
+        if name in QUANTISATION:
             yield f"`{short}`", "`convert`, folded into its neighbours", "", "", "", conditions, stock
             continue
         plain, own = built["executorch"].get(name, {}), built["xir"].get(name, {})
@@ -125,7 +126,7 @@ def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
 def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
     """Op -> element type -> the nodes that its rule builds for the samples of which it refuses nothing."""
     found: dict[str, dict[str, set[str]]] = {}
-    for name in RULES.keys() - QUANTISE - DEQUANTISE:
+    for name in RULES.keys() - QUANTISATION:
         # Samples have integers where the op takes them; a call by the schema is tried on integers as well.
         types = TYPES[:3] if name in SAMPLES else TYPES
         for sample in samples_of(name):

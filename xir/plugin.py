@@ -7,8 +7,7 @@ docs/versioning.md says.
 from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
 from xir.backend.registry import register_backend
 from xir.dialects.delegate import GraphOp, InfersShapes
-from xir.dialects.edge import EdgeOp, register_row
-from xir.dialects.edge.base import Row, row
+from xir.dialects.edge import EdgeOp, register_op
 from xir.dialects.registry import register_dialect
 from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.errors import FormatError
@@ -25,7 +24,7 @@ from xir.transforms.delegate._legalize import legalize_regions
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 from xir.transforms.pipelines import passes_of, register_pipeline
 from xir.transforms.registry import register_pass
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, operand, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, rule
 
 __all__ = [
     "Backend",
@@ -44,7 +43,6 @@ __all__ = [
     "Refusal",
     "RefusalError",
     "Request",
-    "Row",
     "Taken",
     "Target",
     "Trial",
@@ -58,17 +56,15 @@ __all__ = [
     "legalize_regions",
     "make_dense",
     "numbers",
-    "operand",
     "origins_of",
     "passes_of",
     "register_backend",
     "register_dialect",
     "register_library",
+    "register_op",
     "register_pass",
     "register_pipeline",
-    "register_row",
     "rewrite_patterns",
-    "row",
     "rule",
     "tensor",
 ]

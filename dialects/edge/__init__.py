@@ -2,64 +2,59 @@
 
     from xir.dialects import edge
 
-    edge.op("add.Tensor").build_from({"self": a, "other": b}, [a.type], location)
+    edge.AddTensorOp(self=a, other=b)
 
 The table of a family of ops lives in the file of that family; `constant.py` and `state.py` hold the ops
 without a row.
 """
 
-from xdsl.ir import Dialect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from . import (
-    convolution,
-    creation,
-    elementwise,
-    indexing,
-    matrix,
-    normalization,
-    pooling,
-    quantized,
-    reduction,
-    shape,
-)
+from xdsl.ir import Attribute, Dialect
+
+from .accessors import Number, Size, check_annotations, op_classes
 from .attributes import DYNAMIC
-from .base import EdgeOp, Row, op_class
+from .base import EdgeOp, Row, bind, row
 from .constant import ConstantOp, OpaqueOp
+from .ops import *  # noqa: F403
+from .ops import OPS
 from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
 from .state import MutableBufferOp, UpdateBufferOp
-
-_FAMILIES = (
-    elementwise,
-    convolution,
-    matrix,
-    reduction,
-    normalization,
-    pooling,
-    shape,
-    indexing,
-    creation,
-    quantized,
-)
-
-OPS: dict[str, type[EdgeOp]] = {row.op_name: op_class(row) for family in _FAMILIES for row in family.ROWS}
-"""Op classes by op name (`edge.add.Tensor`), one for each row."""
 
 _WITHOUT_ROW = (ConstantOp, OpaqueOp, MutableBufferOp, UpdateBufferOp)
 
 Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
 
+OpT = TypeVar("OpT", bound=EdgeOp)
 
-def register_row(added: Row) -> type[EdgeOp]:
-    """Add an op from outside, `edge.<namespace>.<name>`, to all contexts made from now on; its class.
 
-    ValueError if there is an op of that name. Rules, decompositions and the importer know it by the name.
+def register_op(
+    schema: str,
+    *,
+    out: str | None = None,
+    infer: Callable[[Any], Sequence[Attribute | None]] | None = None,
+    pure: bool = True,
+) -> Callable[[type[OpT]], type[OpT]]:
+    """Add an op from outside, `edge.<namespace>.<name>`, to all contexts made from now on. Its class, which this
+    decorates, has an annotation for each argument of the schema, and says in its docstring what the op computes.
+
+    The other parameters are those of a `Row`. ValueError if there is an op of that name, TypeError if the annotations
+    are not what the schema has. Rules, decompositions and the importer know the op from then on.
     """
-    global Edge
-    if added.op_name in OPS:
-        raise ValueError(f"there is an op '{added.op_name}' already")
-    OPS[added.op_name] = op_class(added)
-    Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
-    return OPS[added.op_name]
+
+    def register(op_class: type[OpT]) -> type[OpT]:
+        global Edge
+        added = row(schema, op_class.__doc__ or "", out=out, infer=infer, pure=pure)
+        if added.op_name in OPS:
+            raise ValueError(f"there is an op '{added.op_name}' already")
+        check_annotations(op_class, added.schema)
+        bind(op_class, added)
+        OPS[added.op_name] = op_class
+        Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
+        return op_class
+
+    return register
 
 
 def op(name: str) -> type[EdgeOp]:
@@ -75,14 +70,15 @@ __all__ = [
     "ConstantOp",
     "Edge",
     "EdgeOp",
-    "MutableBufferOp",
+    "Number",
     "OpaqueOp",
     "Return",
     "Row",
     "Schema",
     "SchemaError",
-    "UpdateBufferOp",
+    "Size",
     "op",
+    "op_classes",
     "parse_schema",
-    "register_row",
+    "register_op",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -22,9 +22,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .accessors import Accessor, accessors_of
 from .attributes import DYNAMIC, to_attribute, to_python
 from .definition import irdl_definition
-from .properties import PRESENT_SUFFIX, SEGMENTS, default_of, is_default
+from .properties import PRESENT_SUFFIX, SEGMENTS, is_default
 from .schema import REQUIRED, Argument, Schema, parse_schema
 from .text import parse_call, print_call
 from .verification import verify_call
@@ -39,18 +40,25 @@ class Row:
     doc: str
     out: str | None
     """ExecuTorch's kernel for it: the out variant's qualified name (`aten::add.out`). None: the op has none."""
-    infer: "Callable[[EdgeOp], Sequence[Attribute | None]] | None"
-    """Computes the result types from operands and properties, `None` for one that they do not determine. Raises
-    VerifyException where the operands do not fit together."""
+    infer: Callable[[Any], Sequence[Attribute | None]] | None
+    """Takes an op of this row. Computes the result types from operands and properties, `None` for one that they do not
+    determine. Raises VerifyException where the operands do not fit together."""
     pure: bool = True
     in_place: str | None = None
     """ExecuTorch's kernel that writes to some of what `self` holds instead (`aten::index_put_`)."""
-    in_place_if: "Callable[[EdgeOp], bool] | None" = None
+    in_place_if: Callable[[Any], bool] | None = None
     """Whether that kernel takes a call, if it does not take all."""
+    class_name: str | None = None
+    """The name of the op's class, where the one that follows from the op's name is another op's."""
 
     @cached_property
     def schema(self) -> Schema:
         return parse_schema(self.text)
+
+    @cached_property
+    def accessors(self) -> Mapping[str, Accessor]:
+        """What reads each argument, by name."""
+        return accessors_of(self.schema)
 
     @property
     def op_name(self) -> str:
@@ -64,27 +72,38 @@ def row(
     doc: str,
     *,
     out: str | None = None,
-    infer: "Callable[[EdgeOp], Sequence[Attribute | None]] | None" = None,
+    infer: Callable[[Any], Sequence[Attribute | None]] | None = None,
     pure: bool = True,
     in_place: str | None = None,
-    in_place_if: "Callable[[EdgeOp], bool] | None" = None,
+    in_place_if: Callable[[Any], bool] | None = None,
+    class_name: str | None = None,
 ) -> Row:
     """A table row. `out` and `in_place` are the kernels' names without `aten::` (`add.out`)."""
     if out is not None and "::" not in out:
         out = f"aten::{out}"
     in_place = None if in_place is None else f"aten::{in_place}"
-    return Row(text, doc, out, infer, pure, in_place, in_place_if)
+    return Row(text, doc, out, infer, pure, in_place, in_place_if, class_name)
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class EdgeOp(IRDLOperation):
     """A call of one ATen overload, with value semantics.
 
     Operands are the schema's tensors, in order; then one `i64` per run-time size (an element of a SymInt property whose
     value is DYNAMIC). Everything else is a property named like the argument; one equal to the default is left out.
+
+    The class of an op has an attribute for each argument, and takes the same by keyword (`accessors.py` has the types):
+
+        edge.AddTensorOp(self=a, other=b, alpha=2).alpha
     """
 
     row: ClassVar[Row]
     traits = traits_def()
+
+    def __init__(self, /, *, location: LocationAttr | None = None, **arguments: Any):
+        operands, properties = assemble(self.row.schema, arguments)
+        Operation.__init__(self, operands=operands, properties=properties, location=location)
+        self.results = SSAValues(OpResult(t, self, i) for i, t in enumerate(self.infer_result_types()))
 
     @property
     def schema(self) -> Schema:
@@ -103,43 +122,22 @@ class EdgeOp(IRDLOperation):
 
     # Accessors
 
-    def tensor(self, name: str) -> SSAValue | None:
-        """The value of a `Tensor` or `Tensor?` argument."""
-        start, stop = self._span(name)
-        return self._operands[start] if stop > start else None
+    if not TYPE_CHECKING:  # which knows them from `ops.pyi`, and that there are no others
 
-    def required(self, name: str) -> SSAValue:
-        """The value of a `Tensor` argument, which every call has."""
-        value = self.tensor(name)
-        assert value is not None, f"{self.name} has no operand '{name}'"
-        return value
+        def __getattr__(self, name: str) -> Any:
+            accessor = type(self).row.accessors.get(name)
+            if accessor is None:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            return accessor(self)
 
-    def tensors(self, name: str) -> list[SSAValue | None]:
-        """The values of a `Tensor[]` or `Tensor?[]` argument."""
-        start, stop = self._span(name)
-        values = iter(self._operands[start:stop])
-        present = self.properties.get(name + PRESENT_SUFFIX)
-        if present is None:
-            return list(values)
-        assert isinstance(present, DenseArrayBase)
-        return [next(values) if there else None for there in present.get_values()]
+    def argument(self, name: str) -> Any:
+        """An argument by its name, for what takes any op; KeyError if there is none of that name."""
+        return self.accessors[name](self)
 
-    def value(self, name: str) -> Any:
-        """The Python value of any other argument, its default filled in: lists are tuples, a ScalarType is an element
-        type, and a size that is only known at run time is the SSA value that holds it."""
-        argument = self.schema.values[name]
-        attribute = self.properties.get(name)
-        if attribute is None:
-            return None if argument.default is REQUIRED else default_of(argument)
-        value = to_python(argument.type, attribute)
-        if not argument.type.is_symbolic:
-            return value
-        if value == DYNAMIC:
-            return self.size_of(name, self._symbols(name)[0])
-        if isinstance(value, tuple) and DYNAMIC in value:
-            symbols = iter(self._symbols(name))
-            return tuple(self.size_of(name, next(symbols)) if v == DYNAMIC else v for v in value)
-        return value
+    @property
+    def accessors(self) -> Mapping[str, Accessor]:
+        """What reads each argument, by name."""
+        return self.row.accessors
 
     @property
     def symbols(self) -> Sequence[SSAValue]:
@@ -156,12 +154,13 @@ class EdgeOp(IRDLOperation):
                 count += value.count(DYNAMIC) if isinstance(value, tuple) else value == DYNAMIC
         return count
 
-    def _symbols(self, name: str) -> Sequence[SSAValue]:
+    def symbols_of(self, name: str) -> Sequence[SSAValue]:
+        """The run-time sizes from those of one argument on."""
         symbolic = self.schema.symbolic
         index = next(i for i, argument in enumerate(symbolic) if argument.name == name)
         return self.symbols[self.symbol_count(symbolic[:index]) :]
 
-    def _span(self, name: str) -> tuple[int, int]:
+    def span(self, name: str) -> tuple[int, int]:
         """First and last operand index of a tensor argument."""
         start = 0
         for argument, size in zip(self.schema.tensors, self.segment_sizes(), strict=False):
@@ -202,34 +201,8 @@ class EdgeOp(IRDLOperation):
         Without `result_types` they are computed, which needs a row that determines them. ValueError names a missing,
         unknown or mistyped argument.
         """
-        schema = schema or cls.row.schema
-        unknown = args.keys() - schema.tensors.keys() - schema.values.keys()
-        if unknown:
-            raise ValueError(f"{schema.qualified_name} has no argument '{min(unknown)}'")
-        operands, sizes, own = _flatten_tensors(schema, args)
+        operands, own = assemble(schema or cls.row.schema, args)
         own.update(properties)
-        if len(schema.variadic) > 1:
-            own[SEGMENTS] = DenseArrayBase.from_list(i32, sizes)
-        for argument in schema.values.values():
-            value = args.get(argument.name, argument.default)
-            if value is REQUIRED:
-                raise ValueError(f"{schema.qualified_name} needs argument '{argument.name}'")
-            if value is None:
-                if argument.default is not REQUIRED and argument.default is not None:
-                    raise ValueError(f"{schema.qualified_name}: argument '{argument.name}' cannot be None")
-                continue
-            if argument.type.is_symbolic:
-                value = _split_symbols(value, operands)
-            if value == argument.default and type(value) is type(argument.default):
-                continue
-            try:
-                attribute = to_attribute(argument.type, value)
-            except ValueError as e:
-                raise ValueError(
-                    f"{schema.qualified_name}: argument '{argument.name}' is {value!r}, expected {e}"
-                ) from None
-            if not is_default(argument, attribute):
-                own[argument.name] = attribute
         op = cls.create(operands=operands, result_types=result_types or (), properties=own, location=location)
         if result_types is None:
             op.results = SSAValues(OpResult(t, op, i) for i, t in enumerate(op.infer_result_types()))
@@ -281,6 +254,37 @@ class EdgeOp(IRDLOperation):
         return irdl_definition(cls)
 
 
+def assemble(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
+    """The operands and properties of a call; ValueError names a missing, unknown or mistyped argument."""
+    unknown = args.keys() - schema.tensors.keys() - schema.values.keys()
+    if unknown:
+        raise ValueError(f"{schema.qualified_name} has no argument '{min(unknown)}'")
+    operands, sizes, properties = _flatten_tensors(schema, args)
+    if len(schema.variadic) > 1:
+        properties[SEGMENTS] = DenseArrayBase.from_list(i32, sizes)
+    for argument in schema.values.values():
+        value = args.get(argument.name, argument.default)
+        if value is REQUIRED:
+            raise ValueError(f"{schema.qualified_name} needs argument '{argument.name}'")
+        if value is None:
+            if argument.default is not REQUIRED and argument.default is not None:
+                raise ValueError(f"{schema.qualified_name}: argument '{argument.name}' cannot be None")
+            continue
+        if argument.type.is_symbolic:
+            value = _split_symbols(value, operands)
+        if value == argument.default and type(value) is type(argument.default):
+            continue
+        try:
+            attribute = to_attribute(argument.type, value)
+        except ValueError as e:
+            raise ValueError(
+                f"{schema.qualified_name}: argument '{argument.name}' is {value!r}, expected {e}"
+            ) from None
+        if not is_default(argument, attribute):
+            properties[argument.name] = attribute
+    return operands, properties
+
+
 def _flatten_tensors(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAValue], list[int], dict[str, Attribute]]:
     """Operands, operand count by tensor argument, and the properties that say which list elements are present."""
     operands: list[SSAValue] = []
@@ -319,15 +323,23 @@ def _split_symbols(value: Any, operands: list[SSAValue]) -> Any:
 _PURE = traits_def(Pure())
 
 
+def class_name(op_name: str) -> str:
+    """`AddTensorOp` of `edge.add.Tensor`."""
+    words = op_name.removeprefix("edge.").replace(".", "_").split("_")
+    return "".join(word[:1].upper() + word[1:] for word in words) + "Op"
+
+
 def op_class(definition: Row) -> type[EdgeOp]:
     """The op class of a table row."""
-    name = definition.op_name
-    members: dict[str, Any] = {
-        "name": name,
-        "row": definition,
-        "__doc__": f"{definition.doc}\n\n    {definition.text}",
-        "__module__": __name__,
-    }
+    members = {"__doc__": f"{definition.doc}\n\n    {definition.text}", "__module__": __name__}
+    made = type(definition.class_name or class_name(definition.op_name), (EdgeOp,), members)
+    bind(made, definition)
+    return made
+
+
+def bind(op_class: type[EdgeOp], definition: Row) -> None:
+    """Make a class that of a row's op."""
+    op_class.name = definition.op_name
+    op_class.row = definition
     if definition.pure:
-        members["traits"] = _PURE
-    return type(name.removeprefix("edge.").replace(".", "_") + "_op", (EdgeOp,), members)
+        op_class.traits = _PURE

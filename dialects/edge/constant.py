@@ -19,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .accessors import Accessor, accessors_of
 from .base import EdgeOp, Row
 from .schema import Schema, SchemaError, parse_schema
 from .text import parse_call
@@ -81,6 +82,11 @@ def _schema(text: str) -> Schema:
     return parse_schema(text)
 
 
+@lru_cache(maxsize=1024)
+def _accessors(text: str) -> Mapping[str, Accessor]:
+    return accessors_of(_schema(text))
+
+
 class OpaqueOp(EdgeOp):
     """A call of an operator that has no row, carrying its schema:
 
@@ -107,6 +113,10 @@ class OpaqueOp(EdgeOp):
             return _schema(text.data)
         except SchemaError as e:
             raise VerifyException(f"{e}") from None
+
+    @property
+    def accessors(self) -> Mapping[str, Accessor]:
+        return _accessors(self.schema.text)
 
     @property
     def out_kernel(self) -> str | None:

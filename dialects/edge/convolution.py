@@ -18,17 +18,17 @@ def _spread(values: Sequence[object], count: int) -> list[int]:
 
 
 def _convolution(op: EdgeOp) -> Sequence[Attribute | None]:
-    input, weight, bias = op.tensor("input"), op.tensor("weight"), op.tensor("bias")
+    input, weight, bias = op.argument("input"), op.argument("weight"), op.argument("bias")
     shape, kernel = shape_of(input), shape_of(weight)
     spatial = len(kernel) - 2
     if spatial < 1 or len(shape) not in (spatial + 1, spatial + 2):
         raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(kernel)}")
     batch, (channels, *sizes) = shape[: len(shape) - spatial - 1], shape[len(shape) - spatial - 1 :]
     names = op.schema.values
-    transposed = op.value("transposed") if "transposed" in names else "output_padding" in names
-    groups = known(op.value("groups"))
-    stride, padding, dilation = (_spread(op.value(name), spatial) for name in ("stride", "padding", "dilation"))
-    output_padding = _spread(op.value("output_padding"), spatial) if transposed else [0] * spatial
+    transposed = op.argument("transposed") if "transposed" in names else "output_padding" in names
+    groups = known(op.argument("groups"))
+    stride, padding, dilation = (_spread(op.argument(name), spatial) for name in ("stride", "padding", "dilation"))
+    output_padding = _spread(op.argument("output_padding"), spatial) if transposed else [0] * spatial
     lists = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
     for name, values in lists.items():
         if len(values) != spatial:
@@ -77,8 +77,3 @@ ROWS = [
         "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor",
         "Transposed convolution of NCHW.", infer=_convolution),
 ]  # fmt: skip
-
-
-def is_transposed(op: EdgeOp) -> bool:
-    """Whether a convolution op spreads instead of gathering."""
-    return op.name.startswith("edge.conv_transpose") or (op.name == "edge.convolution" and op.value("transposed"))

@@ -15,7 +15,7 @@ _OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
 
 def _filled(default: Callable[[EdgeOp], Attribute]) -> Callable[[EdgeOp], Sequence[Attribute]]:
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        return (tensor_type(op.value("dtype") or default(op), tuple(known(size) for size in op.value("size"))),)
+        return (tensor_type(op.argument("dtype") or default(op), tuple(known(size) for size in op.argument("size"))),)
 
     return infer
 
@@ -25,33 +25,33 @@ def _float(op: EdgeOp) -> Attribute:
 
 
 def _fill_value(op: EdgeOp) -> Attribute:
-    return scalar_type(op.value("fill_value"))
+    return scalar_type(op.argument("fill_value"))
 
 
 def _like(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.tensor("self")
-    return (tensor_type(op.value("dtype") or element_of(value), shape_of(value)),)
+    value = op.argument("self")
+    return (tensor_type(op.argument("dtype") or element_of(value), shape_of(value)),)
 
 
 def _arange(op: EdgeOp) -> Sequence[Attribute]:
     names = op.schema.values
-    start = op.value("start") if "start" in names else 0
-    step = op.value("step") if "step" in names else 1
-    end = op.value("end")
+    start = op.argument("start") if "start" in names else 0
+    step = op.argument("step") if "step" in names else 1
+    end = op.argument("end")
     steps = (end - start) / step if step else math.nan
     if not math.isfinite(steps) or (length := math.ceil(steps)) < 0:
         raise VerifyException(f"does not come from {start} to {end} in steps of {step}")
     numbers = (start, end, step)
     default = i64 if all(scalar_type(n) != f32 for n in numbers) else f32
-    return (tensor_type(op.value("dtype") or default, (length,)),)
+    return (tensor_type(op.argument("dtype") or default, (length,)),)
 
 
 def _scalar_tensor(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(op.value("dtype") or f32, ()),)
+    return (tensor_type(op.argument("dtype") or f32, ()),)
 
 
 def _randperm(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(op.value("dtype"), (known(op.value("n")),)),)
+    return (tensor_type(op.argument("dtype"), (known(op.argument("n")),)),)
 
 
 def _number(op: EdgeOp) -> Sequence[Attribute]:
@@ -59,7 +59,7 @@ def _number(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _size(op: EdgeOp) -> Sequence[Attribute]:
-    wrap_dim(op.value("dim"), len(shape_of(op.required("self"))))
+    wrap_dim(op.argument("dim"), len(shape_of(op.argument("self"))))
     return (i64,)
 
 

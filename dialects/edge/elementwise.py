@@ -15,7 +15,7 @@ def _operands(op: EdgeOp) -> list[SSAValue]:
 
 
 def _scalars(op: EdgeOp, names: Sequence[str]) -> list[object]:
-    return [op.value(name) for name in names]
+    return [op.argument(name) for name in names]
 
 
 def _elementwise(
@@ -58,7 +58,7 @@ def _masked_fill(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _prelu(op: EdgeOp) -> Sequence[Attribute]:
-    shape, weight = shape_of(op.tensor("self")), shape_of(op.tensor("weight"))
+    shape, weight = shape_of(op.argument("self")), shape_of(op.argument("weight"))
     channels = shape[1] if len(shape) > 1 else 1
     if len(weight) > 1 or (weight and weight[0] != 1 and not same_dim(weight[0], channels)):
         raise VerifyException(f"weight has shape {shape_text(weight)}, expected 1 or {channels} values")
@@ -75,8 +75,8 @@ _float_other = _elementwise(to_float, ("other",))
 def _div_mode(op: EdgeOp) -> Sequence[Attribute]:
     """Rounded division keeps integers; plain division does not."""
     if "other" in op.schema.values:
-        return (_float_other if op.value("rounding_mode") is None else _promote_other)(op)
-    return (_float if op.value("rounding_mode") is None else _promote)(op)
+        return (_float_other if op.argument("rounding_mode") is None else _promote_other)(op)
+    return (_float if op.argument("rounding_mode") is None else _promote)(op)
 
 
 UNARY = [

@@ -11,7 +11,7 @@ from .types import Shape, broadcast, element_of, same_dim, shape_of, shape_text,
 
 
 def _ranked(op: EdgeOp, name: str, rank: int) -> tuple[SSAValue, Shape]:
-    value = op.tensor(name)
+    value = op.argument(name)
     assert value is not None
     shape = shape_of(value)
     if len(shape) != rank:
@@ -47,7 +47,7 @@ def _bmm(op: EdgeOp) -> Sequence[Attribute]:
 
 def _added(op: EdgeOp, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]:
     _inner(op, a, b)
-    added = op.tensor("self")
+    added = op.argument("self")
     if broadcast(shape_of(added), result) != result:
         raise VerifyException(f"self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
     return (tensor_type(element_of(added), result),)
@@ -64,8 +64,8 @@ def _baddbmm(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _matmul(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.tensor("self")
-    a, b = shape_of(value), shape_of(op.tensor("other"))
+    value = op.argument("self")
+    a, b = shape_of(value), shape_of(op.argument("other"))
     if not a or not b:
         raise VerifyException("operands have at least one dimension")
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
@@ -79,8 +79,8 @@ def _matmul(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _linear(op: EdgeOp) -> Sequence[Attribute]:
-    input, bias = op.tensor("input"), op.tensor("bias")
-    shape, weight = shape_of(input), shape_of(op.tensor("weight"))
+    input, bias = op.argument("input"), op.argument("bias")
+    shape, weight = shape_of(input), shape_of(op.argument("weight"))
     if not shape or len(weight) not in (1, 2) or not same_dim(shape[-1], weight[-1]):
         raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(weight)}")
     out = weight[:-1]
@@ -90,11 +90,11 @@ def _linear(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _attention(op: EdgeOp) -> Sequence[Attribute]:
-    query = op.tensor("query")
-    q, k, v = (shape_of(op.tensor(name)) for name in ("query", "key", "value"))
+    query = op.argument("query")
+    q, k, v = (shape_of(op.argument(name)) for name in ("query", "key", "value"))
     if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
         raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
-    batch = q[:-2] if op.value("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
+    batch = q[:-2] if op.argument("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
     return (tensor_type(element_of(query), (*batch, q[-2], v[-1])),)
 
 

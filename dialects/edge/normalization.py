@@ -12,11 +12,11 @@ from .types import element_of, known, same_dim, shape_of, shape_text, tensor_typ
 
 def _per_channel(op: EdgeOp) -> int:
     """Check that weight, bias and statistics have one value a channel (dim 1); the channel count."""
-    shape = shape_of(op.tensor("input"))
+    shape = shape_of(op.argument("input"))
     if len(shape) < 2:
         raise VerifyException(f"input has shape {shape_text(shape)}, expected at least two dimensions")
     for name in op.schema.tensors:
-        value = op.tensor(name)
+        value = op.argument(name)
         if name == "input" or value is None:
             continue
         parameter = shape_of(value)
@@ -27,7 +27,7 @@ def _per_channel(op: EdgeOp) -> int:
 
 def _batch_norm(op: EdgeOp) -> Sequence[Attribute]:
     _per_channel(op)
-    if op.schema.values.get("training") and op.value("training"):
+    if op.schema.values.get("training") and op.argument("training"):
         raise VerifyException("is for inference: training = false")
     return same(op)
 
@@ -40,14 +40,14 @@ def _instance_norm(op: EdgeOp) -> Sequence[Attribute]:
 def _legit_batch_norm(op: EdgeOp) -> Sequence[Attribute]:
     """The saved statistics of training are empty."""
     _per_channel(op)
-    empty = tensor_type(element_of(op.tensor("input")), (0,))
+    empty = tensor_type(element_of(op.argument("input")), (0,))
     return (*same(op), empty, empty)
 
 
 def _normalized_dims(op: EdgeOp) -> int:
     """Check normalized_shape against the input's last dimensions; their count."""
-    shape = shape_of(op.tensor("input"))
-    normalized = tuple(known(size) for size in op.value("normalized_shape"))
+    shape = shape_of(op.argument("input"))
+    normalized = tuple(known(size) for size in op.argument("normalized_shape"))
     if (
         not normalized
         or len(normalized) > len(shape)
@@ -57,7 +57,7 @@ def _normalized_dims(op: EdgeOp) -> int:
             f"normalized_shape {shape_text(normalized)} are not the last dimensions of {shape_text(shape)}"
         )
     for name in ("weight", "bias"):
-        value = op.tensor(name) if name in op.schema.tensors else None
+        value = op.argument(name) if name in op.schema.tensors else None
         if value is not None and not (
             len(shape_of(value)) == len(normalized) and all(map(same_dim, shape_of(value), normalized))
         ):
@@ -73,13 +73,13 @@ def _layer_norm(op: EdgeOp) -> Sequence[Attribute]:
 def _native_layer_norm(op: EdgeOp) -> Sequence[Attribute]:
     """Also the mean and the reciprocal deviation, of size 1 in the normalised dimensions."""
     dims = _normalized_dims(op)
-    shape = shape_of(op.tensor("input"))
-    statistics = tensor_type(element_of(op.tensor("input")), (*shape[: len(shape) - dims], *(1,) * dims))
+    shape = shape_of(op.argument("input"))
+    statistics = tensor_type(element_of(op.argument("input")), (*shape[: len(shape) - dims], *(1,) * dims))
     return (*same(op), statistics, statistics)
 
 
 def _groups(op: EdgeOp, name: str) -> int:
-    channels, groups = _per_channel(op), op.value(name)
+    channels, groups = _per_channel(op), op.argument(name)
     if groups < 1 or (channels > 0 and channels % groups):
         raise VerifyException(f"{channels} channels do not divide into {groups} groups")
     return groups
@@ -93,7 +93,7 @@ def _group_norm(op: EdgeOp) -> Sequence[Attribute]:
 def _native_group_norm(op: EdgeOp) -> Sequence[Attribute]:
     """Also mean and reciprocal deviation, [batch, group]."""
     groups = _groups(op, "group")
-    statistics = tensor_type(element_of(op.tensor("input")), (shape_of(op.tensor("input"))[0], groups))
+    statistics = tensor_type(element_of(op.argument("input")), (shape_of(op.argument("input"))[0], groups))
     return (*same(op), statistics, statistics)
 
 

@@ -33,11 +33,11 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
 
 def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        value = op.tensor("self")
+        value = op.argument("self")
         lead, space = _split_space(op, shape_of(value), spatial)
-        kernel, padding = op.value("kernel_size"), op.value("padding")
-        stride = op.value("stride") or kernel
-        dilation = op.value("dilation") if "dilation" in op.schema.values else (1,) * spatial
+        kernel, padding = op.argument("kernel_size"), op.argument("padding")
+        stride = op.argument("stride") or kernel
+        dilation = op.argument("dilation") if "dilation" in op.schema.values else (1,) * spatial
         if any(len(sizes) != spatial for sizes in (kernel, stride, padding, dilation)):
             raise VerifyException(f"kernel_size, stride, padding and dilation have {spatial} values each")
         if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
@@ -45,7 +45,7 @@ def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[At
         if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
             raise VerifyException("padding is at most half the kernel_size")
         out = tuple(
-            size if size < 0 else pooled_size(size, k, s, p, d, op.value("ceil_mode"))
+            size if size < 0 else pooled_size(size, k, s, p, d, op.argument("ceil_mode"))
             for size, k, s, p, d in zip(space, kernel, stride, padding, dilation, strict=True)
         )
         if any(o < 1 for o, size in zip(out, space, strict=True) if size >= 0):
@@ -58,9 +58,9 @@ def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[At
 
 def _adaptive(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        value = op.tensor("self")
+        value = op.argument("self")
         lead, _ = _split_space(op, shape_of(value), spatial)
-        space = tuple(known(size) for size in op.value("output_size"))
+        space = tuple(known(size) for size in op.argument("output_size"))
         if len(space) != spatial:
             raise VerifyException(f"output_size has {len(space)} values, expected {spatial}")
         shape = (*lead, *space)
@@ -75,9 +75,9 @@ def _upsample(op: EdgeOp) -> Sequence[Attribute]:
     shape = shape_of(value)
     if len(shape) != 4:
         raise VerifyException(f"input has shape {shape_text(shape)}, expected 4 dimensions")
-    size = op.value("output_size")
+    size = op.argument("output_size")
     if size is None:
-        factors = op.value("scale_factors")
+        factors = op.argument("scale_factors")
         if factors is None or len(factors) != 2 or not all(map(math.isfinite, factors)):
             raise VerifyException("needs either output_size or two scale_factors")
         size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors, strict=True))
@@ -87,7 +87,7 @@ def _upsample(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
-    value, factor = op.tensor("self"), op.value("upscale_factor")
+    value, factor = op.argument("self"), op.argument("upscale_factor")
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or (shape[-3] > 0 and shape[-3] % factor**2):
         raise VerifyException(f"cannot spread the channels of {shape_text(shape)} over {factor}x{factor}")
@@ -97,7 +97,7 @@ def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
-    value, factor = op.tensor("self"), op.value("downscale_factor")
+    value, factor = op.argument("self"), op.argument("downscale_factor")
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or any(d > 0 and d % factor for d in shape[-2:]):
         raise VerifyException(f"cannot gather {factor}x{factor} blocks of {shape_text(shape)}")
@@ -107,8 +107,8 @@ def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _grid_sampler(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.tensor("input")
-    shape, grid = shape_of(value), shape_of(op.tensor("grid"))
+    value = op.argument("input")
+    shape, grid = shape_of(value), shape_of(op.argument("grid"))
     if len(shape) != 4 or len(grid) != 4 or grid[3] != 2:
         raise VerifyException(f"takes NCHW and a grid [N, H, W, 2], got {shape_text(grid)}")
     return (tensor_type(element_of(value), (*shape[:2], *grid[1:3])),)
@@ -139,7 +139,8 @@ ROWS = [
     row("aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
         "Mean of as many windows as the output has elements.", out="adaptive_avg_pool2d.out", infer=_adaptive(2)),
     row("aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-        "adaptive_avg_pool2d after decomposition.", out="_adaptive_avg_pool2d.out", infer=_adaptive(2)),
+        "adaptive_avg_pool2d after decomposition.", out="_adaptive_avg_pool2d.out", infer=_adaptive(2),
+        class_name="InternalAdaptiveAvgPool2dOp"),
     row("aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
         "adaptive_avg_pool3d after decomposition.", out="_adaptive_avg_pool3d.out", infer=_adaptive(3)),
     row("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",

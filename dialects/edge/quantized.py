@@ -12,9 +12,9 @@ from .types import element_of, shape_of, shape_text, tensor_type, wrap_dim
 
 def _check_channels(op: EdgeOp) -> None:
     """One scale a channel of `axis`."""
-    shape = shape_of(op.tensor("input"))
-    axis = wrap_dim(op.value("axis"), len(shape))
-    scales = shape_of(op.tensor("scales"))
+    shape = shape_of(op.argument("input"))
+    axis = wrap_dim(op.argument("axis"), len(shape))
+    scales = shape_of(op.argument("scales"))
     if not shape:
         raise VerifyException("input is a scalar, which has no channels")
     if scales != (shape[axis],):
@@ -25,7 +25,7 @@ def _quantize(check: Callable[[EdgeOp], None] | None = None) -> Callable[[EdgeOp
     def infer(op: EdgeOp) -> Sequence[Attribute]:
         if check is not None:
             check(op)
-        return (tensor_type(op.value("dtype"), shape_of(op.tensor("input"))),)
+        return (tensor_type(op.argument("dtype"), shape_of(op.argument("input"))),)
 
     return infer
 
@@ -36,17 +36,17 @@ def _dequantize(
     def infer(op: EdgeOp) -> Sequence[Attribute]:
         if check is not None:
             check(op)
-        value = op.tensor("input")
-        if element_of(value) != op.value("dtype"):
-            raise VerifyException(f"input has element type {element_of(value)}, dtype says {op.value('dtype')}")
-        return (tensor_type(op.value(result) or f32, shape_of(value)),)
+        value = op.argument("input")
+        if element_of(value) != op.argument("dtype"):
+            raise VerifyException(f"input has element type {element_of(value)}, dtype says {op.argument('dtype')}")
+        return (tensor_type(op.argument(result) or f32, shape_of(value)),)
 
     return infer
 
 
 def _block_counts(op: EdgeOp) -> list[int]:
     """How many blocks each dimension of `input` holds, open where the dimension is."""
-    shape, block = shape_of(op.tensor("input")), op.value("block_size")
+    shape, block = shape_of(op.argument("input")), op.argument("block_size")
     if len(block) != len(shape):
         raise VerifyException(f"block_size has {len(block)} elements for a tensor of rank {len(shape)}")
     counts: list[int] = []
@@ -62,13 +62,13 @@ def _block_counts(op: EdgeOp) -> list[int]:
 
 def _choose(op: EdgeOp) -> Sequence[Attribute]:
     """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
-    shape, block, counts = shape_of(op.tensor("input")), op.value("block_size"), _block_counts(op)
-    if not op.value("keepdim"):
+    shape, block, counts = shape_of(op.argument("input")), op.argument("block_size"), _block_counts(op)
+    if not op.argument("keepdim"):
         counts = [count for size, each, count in zip(shape, block, counts, strict=True) if each == 1 or each != size]
-    scale = op.value("scale_dtype") or element_of(op.tensor("input"))
+    scale = op.argument("scale_dtype") or element_of(op.argument("input"))
     # Libraries differ in the type of zero points where none is asked for.
     made = op.results[1].type if len(op.results) == 2 else None
-    zero_point = op.value("zero_point_dtype") or (made.element_type if isinstance(made, TensorType) else i32)
+    zero_point = op.argument("zero_point_dtype") or (made.element_type if isinstance(made, TensorType) else i32)
     return tensor_type(scale, tuple(counts)), tensor_type(zero_point, tuple(counts))
 
 
@@ -77,7 +77,7 @@ def _affine(dtype: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
 
     def infer(op: EdgeOp) -> Sequence[Attribute]:
         _block_counts(op)
-        return (tensor_type(op.value(dtype), shape_of(op.tensor("input"))),)
+        return (tensor_type(op.argument(dtype), shape_of(op.argument("input"))),)
 
     return infer
 

@@ -12,28 +12,28 @@ from .types import Shape, element_of, is_integral, known, replaced, shape_of, te
 
 def reduced_shape(op: EdgeOp, empty_is_all: bool = True) -> Shape:
     """The shape after a reduction by the arguments `dim` and `keepdim`, where the op has them."""
-    shape = shape_of(op.tensor("self"))
-    dim = op.value("dim") if "dim" in op.schema.values else None
+    shape = shape_of(op.argument("self"))
+    dim = op.argument("dim") if "dim" in op.schema.values else None
     if dim is None or (dim == () and empty_is_all):
         dims = tuple(range(len(shape)))
     else:
         dims = wrap_dims((dim,) if isinstance(dim, int) else dim, len(shape))
-    if "keepdim" in op.schema.values and op.value("keepdim"):
+    if "keepdim" in op.schema.values and op.argument("keepdim"):
         return tuple(1 if i in dims else size for i, size in enumerate(shape))
     return tuple(size for i, size in enumerate(shape) if i not in dims)
 
 
 def _self(op: EdgeOp) -> Attribute:
-    return element_of(op.tensor("self"))
+    return element_of(op.argument("self"))
 
 
 def _dtype_or_self(op: EdgeOp) -> Attribute:
-    return op.value("dtype") or _self(op)
+    return op.argument("dtype") or _self(op)
 
 
 def _dtype_or_sum(op: EdgeOp) -> Attribute:
     """Integers add up in i64."""
-    return op.value("dtype") or (i64 if is_integral(_self(op)) else _self(op))
+    return op.argument("dtype") or (i64 if is_integral(_self(op)) else _self(op))
 
 
 def _truth(op: EdgeOp) -> Attribute:
@@ -58,20 +58,20 @@ def _along(element: Callable[[EdgeOp], Attribute]) -> Callable[[EdgeOp], Sequenc
     """The shape stays; `dim` has to be one of its dimensions."""
 
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        shape = shape_of(op.tensor("self"))
-        wrap_dim(op.value("dim"), len(shape))
+        shape = shape_of(op.argument("self"))
+        wrap_dim(op.argument("dim"), len(shape))
         return (tensor_type(element(op), shape),)
 
     return infer
 
 
 def _half_to_float(op: EdgeOp) -> Attribute:
-    return f32 if op.value("half_to_float") else _self(op)
+    return f32 if op.argument("half_to_float") else _self(op)
 
 
 def _topk(op: EdgeOp) -> Sequence[Attribute]:
-    shape, k = shape_of(op.tensor("self")), known(op.value("k"))
-    dim = wrap_dim(op.value("dim"), len(shape))
+    shape, k = shape_of(op.argument("self")), known(op.argument("k"))
+    dim = wrap_dim(op.argument("dim"), len(shape))
     if shape and 0 <= shape[dim] < k:
         raise VerifyException(f"k is {k}, larger than dimension {dim} ({shape[dim]})")
     shape = replaced(shape, dim, k) if shape else shape
@@ -79,8 +79,8 @@ def _topk(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _sort(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    wrap_dim(op.value("dim"), len(shape))
+    shape = shape_of(op.argument("self"))
+    wrap_dim(op.argument("dim"), len(shape))
     return (tensor_type(_self(op), shape), tensor_type(i64, shape))
 
 

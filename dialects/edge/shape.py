@@ -34,7 +34,7 @@ def _reshaped(op: EdgeOp, shape: Shape) -> Sequence[Attribute]:
 
 
 def _view(op: EdgeOp) -> Sequence[Attribute]:
-    shape, target = shape_of(op.tensor("self")), op.value("size")
+    shape, target = shape_of(op.argument("self")), op.argument("size")
     sizes, total = tuple(map(known, target)), count(shape)
     inferred = [i for i, size in enumerate(target) if isinstance(size, int) and size == -1]
     if len(inferred) > 1:
@@ -53,43 +53,43 @@ def _view(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _squeeze(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    dim = op.value("dim") if "dim" in op.schema.values else tuple(range(len(shape)))
+    shape = shape_of(op.argument("self"))
+    dim = op.argument("dim") if "dim" in op.schema.values else tuple(range(len(shape)))
     dims = wrap_dims((dim,) if isinstance(dim, int) else dim, len(shape))
     return _reshaped(op, tuple(size for i, size in enumerate(shape) if size != 1 or i not in dims))
 
 
 def _unsqueeze(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    dim = wrap_dim(op.value("dim"), len(shape) + 1)
+    shape = shape_of(op.argument("self"))
+    dim = wrap_dim(op.argument("dim"), len(shape) + 1)
     return _reshaped(op, (*shape[:dim], 1, *shape[dim:]))
 
 
 def _permute(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    dims = wrap_dims(op.value("dims"), len(shape))
+    shape = shape_of(op.argument("self"))
+    dims = wrap_dims(op.argument("dims"), len(shape))
     if len(dims) != len(shape):
         raise VerifyException(f"dims {list(dims)} do not order {len(shape)} dimensions")
     return _reshaped(op, tuple(shape[d] for d in dims))
 
 
 def _transpose(op: EdgeOp) -> Sequence[Attribute]:
-    shape = list(shape_of(op.tensor("self")))
-    a, b = wrap_dim(op.value("dim0"), len(shape)), wrap_dim(op.value("dim1"), len(shape))
+    shape = list(shape_of(op.argument("self")))
+    a, b = wrap_dim(op.argument("dim0"), len(shape)), wrap_dim(op.argument("dim1"), len(shape))
     if shape:
         shape[a], shape[b] = shape[b], shape[a]
     return _reshaped(op, tuple(shape))
 
 
 def _t(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
+    shape = shape_of(op.argument("self"))
     if len(shape) > 2:
         raise VerifyException("takes at most two dimensions")
     return _reshaped(op, shape[::-1])
 
 
 def _expand(op: EdgeOp) -> Sequence[Attribute]:
-    shape, size = shape_of(op.tensor("self")), op.value("size")
+    shape, size = shape_of(op.argument("self")), op.argument("size")
     lead = len(size) - len(shape)
     if lead < 0 or any(isinstance(s, int) and s == -1 for s in size[:lead]):
         raise VerifyException(f"cannot expand {shape_text(shape)} to {len(size)} dimensions")
@@ -103,7 +103,7 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _repeat(op: EdgeOp) -> Sequence[Attribute]:
-    shape, repeats = shape_of(op.tensor("self")), [known(r) for r in op.value("repeats")]
+    shape, repeats = shape_of(op.argument("self")), [known(r) for r in op.argument("repeats")]
     if len(repeats) < len(shape):
         raise VerifyException(f"has {len(repeats)} repeats for {len(shape)} dimensions")
     shape = (1,) * (len(repeats) - len(shape)) + shape
@@ -111,7 +111,7 @@ def _repeat(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _cat(op: EdgeOp) -> Sequence[Attribute]:
-    values = op.tensors("tensors")
+    values = op.argument("tensors")
     if not values:
         raise VerifyException("needs at least one tensor")
     element = element_of(values[0])
@@ -123,7 +123,7 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     first = shapes[0]
     if not first:
         raise VerifyException("cannot join scalars")
-    dim = wrap_dim(op.value("dim"), len(first))
+    dim = wrap_dim(op.argument("dim"), len(first))
     for shape in shapes[1:]:
         if len(shape) != len(first) or not all(
             same_dim(a, b) for i, (a, b) in enumerate(zip(first, shape, strict=True)) if i != dim
@@ -134,7 +134,7 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _stack(op: EdgeOp) -> Sequence[Attribute]:
-    values = op.tensors("tensors")
+    values = op.argument("tensors")
     if not values:
         raise VerifyException("needs at least one tensor")
     shape = shape_of(values[0])
@@ -143,14 +143,14 @@ def _stack(op: EdgeOp) -> Sequence[Attribute]:
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
-    dim = wrap_dim(op.value("dim"), len(shape) + 1)
+    dim = wrap_dim(op.argument("dim"), len(shape) + 1)
     return (tensor_type(element, (*shape[:dim], len(values), *shape[dim:])),)
 
 
 def _pieces(op: EdgeOp, sizes: Callable[[EdgeOp, int], Sequence[int] | None]) -> Sequence[Attribute | None]:
-    value = op.tensor("self")
+    value = op.argument("self")
     shape = shape_of(value)
-    dim = wrap_dim(op.value("dim"), len(shape))
+    dim = wrap_dim(op.argument("dim"), len(shape))
     pieces = sizes(op, shape[dim]) if shape else None
     if pieces is None:
         return (None,) * len(op.results)
@@ -158,7 +158,7 @@ def _pieces(op: EdgeOp, sizes: Callable[[EdgeOp, int], Sequence[int] | None]) ->
 
 
 def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
-    size = known(op.value("split_size"))
+    size = known(op.argument("split_size"))
     if is_dynamic(total) or is_dynamic(size):
         return None
     if size == 0 and total == 0:
@@ -172,7 +172,7 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
 
 
 def _given_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
-    sizes = [known(size) for size in op.value("split_sizes")]
+    sizes = [known(size) for size in op.argument("split_sizes")]
     if total >= 0 and count(sizes) >= 0 and sum(sizes) != total:
         raise VerifyException(f"split_sizes add up to {sum(sizes)}, the dimension has {total}")
     return sizes
@@ -187,9 +187,9 @@ def _split_with_sizes(op: EdgeOp) -> Sequence[Attribute | None]:
 
 
 def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
-    value = op.tensor("self")
+    value = op.argument("self")
     shape = shape_of(value)
-    dim = wrap_dim(op.value("dim"), len(shape))
+    dim = wrap_dim(op.argument("dim"), len(shape))
     if not shape:
         raise VerifyException("cannot unbind a scalar")
     if is_dynamic(shape[dim]):
@@ -206,27 +206,27 @@ def sliced_size(size: int, start: Any, end: Any, step: Any) -> int:
 
 
 def _slice(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
+    shape = shape_of(op.argument("self"))
     if not shape:
         raise VerifyException("cannot slice a scalar")
-    dim, step = wrap_dim(op.value("dim"), len(shape)), op.value("step")
+    dim, step = wrap_dim(op.argument("dim"), len(shape)), op.argument("step")
     if isinstance(step, int) and step < 1:
         raise VerifyException("step is at least 1")
-    return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.value("start"), op.value("end"), step)))
+    return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.argument("start"), op.argument("end"), step)))
 
 
 def _select(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    dim, index = wrap_dim(op.value("dim"), len(shape)), op.value("index")
+    shape = shape_of(op.argument("self"))
+    dim, index = wrap_dim(op.argument("dim"), len(shape)), op.argument("index")
     if not shape or (isinstance(index, int) and shape[dim] >= 0 and not -shape[dim] <= index < shape[dim]):
         raise VerifyException(f"index {index} is out of range for dimension {dim} of {shape_text(shape)}")
     return _reshaped(op, shape[:dim] + shape[dim + 1 :])
 
 
 def _diagonal(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.tensor("self"))
-    a, b = wrap_dims((op.value("dim1"), op.value("dim2")), len(shape))
-    offset = op.value("offset")
+    shape = shape_of(op.argument("self"))
+    a, b = wrap_dims((op.argument("dim1"), op.argument("dim2")), len(shape))
+    offset = op.argument("offset")
     rest = tuple(size for i, size in enumerate(shape) if i not in (a, b))
     if shape[a] < 0 or shape[b] < 0:
         return _reshaped(op, (*rest, DYNAMIC_INDEX))
@@ -235,7 +235,7 @@ def _diagonal(op: EdgeOp) -> Sequence[Attribute]:
 
 
 def _flip(op: EdgeOp) -> Sequence[Attribute]:
-    wrap_dims(op.value("dims"), len(shape_of(op.tensor("self"))))
+    wrap_dims(op.argument("dims"), len(shape_of(op.argument("self"))))
     return same(op)
 
 
@@ -243,7 +243,7 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
     """`name` holds (before, after) pairs, the last dimension's first."""
 
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        shape, padding = list(shape_of(op.tensor("self"))), op.value(name)
+        shape, padding = list(shape_of(op.argument("self"))), op.argument(name)
         if len(padding) % 2 or len(padding) > 2 * len(shape):
             raise VerifyException(f"{name} has {len(padding)} values for {len(shape)} dimensions")
         for i in range(len(padding) // 2):
@@ -261,31 +261,31 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
 
 
 def _as_strided(op: EdgeOp) -> Sequence[Attribute]:
-    if len(op.value("size")) != len(op.value("stride")):
+    if len(op.argument("size")) != len(op.argument("stride")):
         raise VerifyException("size and stride differ in length")
-    return _reshaped(op, tuple(known(size) for size in op.value("size")))
+    return _reshaped(op, tuple(known(size) for size in op.argument("size")))
 
 
 def _converted(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.tensor("self")
-    return (tensor_type(op.value("dtype") or element_of(value), shape_of(value)),)
+    value = op.argument("self")
+    return (tensor_type(op.argument("dtype") or element_of(value), shape_of(value)),)
 
 
 def _dropout(op: EdgeOp) -> Sequence[Attribute]:
-    if op.value("train") and op.value("p") > 0:
+    if op.argument("train") and op.argument("p") > 0:
         raise VerifyException("is for inference: train = false")
     return same(op)
 
 
 def _copy(op: EdgeOp) -> Sequence[Attribute]:
-    shape, source = shape_of(op.tensor("self")), shape_of(op.tensor("src"))
+    shape, source = shape_of(op.argument("self")), shape_of(op.argument("src"))
     if broadcast(shape, source) != shape:
         raise VerifyException(f"src {shape_text(source)} does not expand to {shape_text(shape)}")
     return same(op)
 
 
 def _triangle(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.required("self")
+    value = op.argument("self")
     if len(shape_of(value)) < 2:
         raise VerifyException(f"takes matrices, not a tensor of shape {shape_text(shape_of(value))}")
     return same(op)

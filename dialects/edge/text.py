@@ -116,9 +116,9 @@ def _parse_values(parser: Parser, schema: Schema, properties: dict[str, Attribut
 def _print_argument(op: EdgeOp, argument: Argument, printer: Printer) -> None:
     if argument.type.is_list:
         with printer.in_square_brackets():
-            printer.print_list(op.tensors(argument.name), lambda value: _print_operand(value, printer))
+            printer.print_list(op.argument(argument.name), lambda value: _print_operand(value, printer))
     else:
-        _print_operand(op.tensor(argument.name), printer)
+        _print_operand(op.argument(argument.name), printer)
 
 
 def _print_operand(value: SSAValue | None, printer: Printer) -> None:

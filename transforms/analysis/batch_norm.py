@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xir.dialects import edge
+from xir.dialects.edge.families import BatchNorm
 from xir.ir.context import XirContext
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
@@ -19,7 +20,7 @@ NO_RUNNING_STATISTICS = Refusal(
 )
 
 
-def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
+def batch_norm_affine(op: BatchNorm | edge.InstanceNormOp, ctx: XirContext) -> tuple[np.ndarray, np.ndarray]:
     """(scale, shift), fp32 by channel, of a batch norm in inference; computed in double.
 
     RefusalError if its statistics are used or missing, or its parameters are not static.
@@ -28,12 +29,16 @@ def batch_norm_affine(op: edge.EdgeOp, ctx: XirContext) -> tuple[np.ndarray, np.
         raise SAVED_STATISTICS_USED()
     mean, variance, weight, bias = (
         None if value is None else static_array(value, what, ctx).astype(np.float64)
-        for what in ("running_mean", "running_var", "weight", "bias")
-        for value in (op.tensor(what),)
+        for value, what in (
+            (op.running_mean, "running_mean"),
+            (op.running_var, "running_var"),
+            (op.weight, "weight"),
+            (op.bias, "bias"),
+        )
     )
     if mean is None or variance is None:
         raise NO_RUNNING_STATISTICS()
-    scale = 1.0 / np.sqrt(variance + op.value("eps"))
+    scale = 1.0 / np.sqrt(variance + op.eps)
     if weight is not None:
         scale = scale * weight
     shift = -mean * scale

@@ -12,32 +12,16 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
+from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import shape_of
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 
-DECOMPOSED = "edge.quantized_decomposed."
 
-AFFINE = "edge.torchao."
-
-_FORMS = ("per_tensor", "per_tensor.tensor", "per_channel", "per_channel_group", "per_token")
-
-QUANTISE = frozenset((*(f"{DECOMPOSED}quantize_{form}" for form in _FORMS), f"{AFFINE}quantize_affine"))
-"""Ops that round numbers to integers: their first operand is the numbers."""
-
-DEQUANTISE = frozenset((*(f"{DECOMPOSED}dequantize_{form}" for form in _FORMS), f"{AFFINE}dequantize_affine"))
-"""Ops that turn integers into numbers: their first operand is the integers."""
-
-_CHOICES = (".tensor", "_symmetric.tensor", "_per_token_asymmetric")
-
-CHOOSE = frozenset((*(f"{DECOMPOSED}choose_qparams{form}" for form in _CHOICES), f"{AFFINE}choose_qparams_affine"))
-"""Ops that compute a scale and a zero point for the range of a tensor, or for each row of it."""
-
-
-def integer_range(op: edge.EdgeOp) -> tuple[int, int]:
+def integer_range(op: Quantize | Dequantize | edge.TorchaoChooseQparamsAffineOp) -> tuple[int, int]:
     """The smallest and the largest integer that an op of quantisation speaks of."""
-    low, high = op.value("quant_min"), op.value("quant_max")
+    low, high = op.quant_min, op.quant_max
     if low is not None and high is not None:
         return int(low), int(high)
     storage = storage_of(op)
@@ -46,13 +30,29 @@ def integer_range(op: edge.EdgeOp) -> tuple[int, int]:
     return limits[0] if low is None else int(low), limits[1] if high is None else int(high)
 
 
-def storage_of(op: edge.EdgeOp) -> Attribute:
+def storage_of(op: Quantize | Dequantize | edge.TorchaoChooseQparamsAffineOp) -> Attribute:
     """The type of an op's integers."""
-    names = ("dtype", "target_dtype", "output_dtype" if op.name in QUANTISE else "input_dtype")
-    return op.value(next(name for name in names if name in op.schema.values))
+    match op:
+        case edge.TorchaoChooseQparamsAffineOp():
+            return op.target_dtype
+        case edge.TorchaoQuantizeAffineOp():
+            return op.output_dtype
+        case edge.TorchaoDequantizeAffineOp():
+            return op.input_dtype
+        case _:
+            return op.dtype
 
 
-def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
+PerTensor = edge.QuantizedDecomposedQuantizePerTensorOp | edge.QuantizedDecomposedDequantizePerTensorOp
+"""Ops that have their scale as a number."""
+
+Computed = edge.QuantizedDecomposedQuantizePerTensorTensorOp | edge.QuantizedDecomposedDequantizePerTensorTensorOp
+Affine = edge.TorchaoQuantizeAffineOp | edge.TorchaoDequantizeAffineOp
+PerChannel = edge.QuantizedDecomposedQuantizePerChannelOp | edge.QuantizedDecomposedDequantizePerChannelOp
+PerGroup = edge.QuantizedDecomposedQuantizePerChannelGroupOp | edge.QuantizedDecomposedDequantizePerChannelGroupOp
+
+
+def parameters(op: Quantize | Dequantize, ctx: XirContext) -> UniformType | None:
     """The type of an op's integers; None if its scales are computed at run time.
 
     VerifyException for parameters that are none: a scale of 0, a zero point out of range, too few scales.
@@ -60,11 +60,10 @@ def parameters(op: edge.EdgeOp, ctx: XirContext) -> UniformType | None:
     storage = storage_of(op)
     if not isinstance(storage, IntegerType):
         return None
-    if "scale" in op.schema.values:
-        return by_tensor(storage, op.value("scale"), op.value("zero_point"), integer_range(op))
-    scales = known(op.tensor("scales" if "scales" in op.schema.tensors else "scale"), ctx)
-    given = op.tensor("zero_points" if "zero_points" in op.schema.tensors else "zero_point")
-    zero_points = None if given is None else known(given, ctx)
+    if isinstance(op, PerTensor):
+        return by_tensor(storage, op.scale, op.zero_point, integer_range(op))
+    stored, given = (op.scale, op.zero_point) if isinstance(op, Computed | Affine) else (op.scales, op.zero_points)
+    scales, zero_points = known(stored, ctx), known(given, ctx)
     if scales is None or (given is not None and zero_points is None):
         return None
     return uniform(op, storage, scales, zero_points)
@@ -85,7 +84,9 @@ def known(value: SSAValue | None, ctx: XirContext) -> np.ndarray | None:
     return constant_array(value.owner.value, ctx, value.owner)
 
 
-def uniform(op: edge.EdgeOp, storage: IntegerType, scales: np.ndarray, zero_points: np.ndarray | None) -> UniformType:
+def uniform(
+    op: Quantize | Dequantize, storage: IntegerType, scales: np.ndarray, zero_points: np.ndarray | None
+) -> UniformType:
     """The type for the scales that an op has as a tensor. VerifyException if they do not fit the integers."""
     shape = shape_of(op.operands[0])
     if DYNAMIC_INDEX not in shape and scales.size > max(prod(shape), 1):
@@ -121,17 +122,15 @@ def whole(zero_points: np.ndarray) -> list[int]:
     return numbers.astype(np.int64).tolist()
 
 
-def block_sizes(op: edge.EdgeOp, shape: Sequence[int]) -> dict[int, int]:
+def block_sizes(op: Quantize | Dequantize, shape: Sequence[int]) -> dict[int, int]:
     """Dimension -> how many neighbours share a scale, for those dimensions along which scales differ."""
-    if "axis" in op.schema.values:
-        axis = op.value("axis")
-        if not -len(shape) <= axis < len(shape):
-            raise VerifyException(f"axis {axis} is outside of a tensor of rank {len(shape)}")
-        return {axis % len(shape): 1}
-    if "block_size" in op.schema.values:
-        pairs = enumerate(zip(op.value("block_size"), shape, strict=True))
-        return {axis: block for axis, (block, size) in pairs if block != size}
-    if "group_size" in op.schema.values:
-        size = op.value("group_size")
-        return {0: 1} if size == shape[1] else {0: 1, 1: size}
+    if isinstance(op, PerChannel):
+        if not -len(shape) <= op.axis < len(shape):
+            raise VerifyException(f"axis {op.axis} is outside of a tensor of rank {len(shape)}")
+        return {op.axis % len(shape): 1}
+    if isinstance(op, Affine):
+        pairs = enumerate(zip(op.block_size, shape, strict=True))
+        return {axis: block for axis, (block, size) in pairs if isinstance(block, int) and block != size}
+    if isinstance(op, PerGroup):
+        return {0: 1} if op.group_size == shape[1] else {0: 1, 1: op.group_size}
     return dict.fromkeys(range(len(shape) - 1), 1)

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp, InfersShapes, RegionOp
+from xir.dialects.edge.families import SizeArithmetic
 from xir.dialects.edge.types import replaced, tensor_type
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
 from xir.ir.symbolic_size import (
@@ -65,11 +66,10 @@ class Sizes:
             elif isinstance(op, InfersShapes):
                 shapes = [self.known(value) for value in op.operands]
                 self.shapes.update(zip(op.results, op.result_shapes(shapes), strict=True))
-            elif op.name == "edge.sym_size.int" and isinstance(op, edge.EdgeOp):
+            elif isinstance(op, edge.SymSizeIntOp):
                 self.follow_size(op)
-            elif op.name in ARITHMETIC and isinstance(op, edge.EdgeOp):
-                a, b = (self.interval(op.value(name)) for name in ("a", "b"))
-                self.numbers[op.results[0]] = ARITHMETIC[op.name](a, b)
+            elif isinstance(op, SizeArithmetic):
+                self.numbers[op.results[0]] = ARITHMETIC[op.name](self.interval(op.a), self.interval(op.b))
             elif isinstance(op, edge.EdgeOp) and op.row.infer is not None:
                 self.follow_edge(op)
             else:
@@ -113,9 +113,9 @@ class Sizes:
             if isinstance(result.type, TensorType) and not result.type.has_static_shape():
                 self.shapes[result] = self.known(value)
 
-    def follow_size(self, op: edge.EdgeOp) -> None:
+    def follow_size(self, op: edge.SymSizeIntOp) -> None:
         """A size that the program asks for."""
-        value, dim = op.operands[0], op.value("dim")
+        value, dim = op.self, op.dim
         assert isinstance(value.type, TensorType)
         is_open = value.type.get_shape()[dim] == DYNAMIC_INDEX
         size = self.known(value)[dim]
@@ -240,11 +240,11 @@ class SymbolicSizes(Sizes):
 
     def follow_edge(self, op: edge.EdgeOp) -> None:
         """A slice of a static dimension, up to a size that is never larger, has that size."""
-        if op.name == "edge.slice.Tensor" and isinstance(end := op.value("end"), SSAValue):
-            shape, number = self.known(op.operands[0]), self.interval(end)[0]
-            dim = op.value("dim") % len(shape)
+        if isinstance(op, edge.SliceTensorOp) and isinstance(end := op.end, SSAValue):
+            shape, number = self.known(op.self), self.interval(end)[0]
+            dim = op.dim % len(shape)
             limit = None if is_dynamic(shape[dim]) else self.limit(number)
-            if not op.value("start") and op.value("step") == 1 and limit is not None and limit <= shape[dim]:
+            if not op.start and op.step == 1 and limit is not None and limit <= shape[dim]:
                 self.shapes[op.results[0]] = replaced(shape, dim, number)
                 return
         super().follow_edge(op)

@@ -16,12 +16,13 @@ from xdsl.dialects.builtin import IntegerType, bf16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
 from xir.transforms.analysis.calls import call, tensor
-from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE, integer_range, parameters
+from xir.transforms.analysis.quantization_parameters import integer_range, parameters
 from xir.transforms.analysis.refusal import Refusal
 
 i4 = IntegerType(4)
@@ -208,7 +209,7 @@ def spread(element: UniformType, shape: Sequence[int]) -> tuple[np.ndarray, np.n
 def is_static(value: SSAValue) -> bool:
     """Whether a value is known at compile time: a constant, quantised or dequantised or not."""
     owner = value.owner
-    while isinstance(owner, edge.EdgeOp) and owner.name in QUANTISE | DEQUANTISE:
+    while isinstance(owner, Quantize | Dequantize):
         if any(not isinstance(each.owner, edge.ConstantOp) for each in owner.operands[1:]):
             return False
         owner = owner.operands[0].owner
@@ -221,7 +222,7 @@ def static_tensor(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
     if isinstance(owner, edge.ConstantOp):
         array = storage_array(owner.value, ctx, owner)
         return StaticTensor(array, element_type(value), owner.resource or "constant")
-    if not isinstance(owner, edge.EdgeOp) or owner.name not in DEQUANTISE or element_type(value) != f32:
+    if not isinstance(owner, Dequantize) or element_type(value) != f32:
         return None
     integers, element = static_integers(owner.operands[0], ctx), parameters(owner, ctx)
     if integers is None or element is None:
@@ -232,7 +233,7 @@ def static_tensor(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
 def static_integers(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
     """The integers that a value is at compile time: a constant, or the quantised form of one."""
     owner = value.owner
-    if not isinstance(owner, edge.EdgeOp) or owner.name not in QUANTISE:
+    if not isinstance(owner, Quantize):
         return static_tensor(value, ctx)
     tensor, element = static_tensor(owner.operands[0], ctx), parameters(owner, ctx)
     if tensor is None or element is None:

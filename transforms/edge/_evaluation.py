@@ -28,20 +28,20 @@ class Call:
 
     def tensor(self, name: str) -> np.ndarray:
         """The array of a tensor argument that the schema requires."""
-        value = self.op.tensor(name)
+        value = self.op.argument(name)
         assert value is not None
         return self.arrays[value]
 
     def tensors(self, name: str) -> list[np.ndarray]:
         """The arrays of a list argument; NotEvaluatedError if an element is absent."""
-        values = self.op.tensors(name)
+        values = self.op.argument(name)
         if any(value is None for value in values):
             raise NotEvaluatedError
         return [self.arrays[value] for value in values if value is not None]
 
     def value(self, name: str) -> Any:
         """Any other argument."""
-        return self.op.value(name)
+        return self.op.argument(name)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -232,7 +232,7 @@ def _gathered(call: Call) -> np.ndarray:
 def _indexed(call: Call) -> np.ndarray:
     array = call.tensor("self")
     places: dict[int, np.ndarray] = {}
-    for axis, value in enumerate(call.op.tensors("indices")):
+    for axis, value in enumerate(call.op.argument("indices")):
         if value is not None:
             places[axis] = _checked_index(call.arrays[value], array.shape[axis])
     return array[tuple(places.get(axis, slice(None)) for axis in range(array.ndim))]

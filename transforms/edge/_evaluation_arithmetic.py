@@ -180,7 +180,7 @@ def _any_product(call: Call) -> np.ndarray:
 def _linear(call: Call) -> np.ndarray:
     value, weight = _float_operands(call, "input", "weight")
     product = value @ weight.T
-    return product if call.op.tensor("bias") is None else product + call.tensor("bias")
+    return product if call.op.argument("bias") is None else product + call.tensor("bias")
 
 
 @evaluator("edge.addmm", "edge.baddbmm")

@@ -81,7 +81,7 @@ class FloatMasks:
             return []
         if op.name in ("edge._to_copy", "edge.logical_not") or (op.name in AND | OR | NOT and elements == {i1}):
             return tensors
-        if op.name in COMPARISONS and isinstance(other := op.value("other"), int) and abs(other) <= EXACT:
+        if op.name in COMPARISONS and isinstance(other := op.argument("other"), int) and abs(other) <= EXACT:
             return tensors
         return []
 
@@ -105,7 +105,7 @@ class FloatMasks:
         if op.name in OR:
             return build.call("maximum", {"self": floats[0], "other": floats[1]}, shape)
         if op.name in COMPARISONS:
-            return build.compared(op.name, floats[0], op.value("other"))
+            return build.compared(op.name, floats[0], op.argument("other"))
         chosen = floats[0] if element_of(sources[0]) == i1 else build.is_not(floats[0], 0)
         return build.inverted(chosen) if op.name in NOT else chosen
 

@@ -23,7 +23,7 @@ def whole_dims(op: edge.EdgeOp, ctx: XirContext, sizes: SymbolicSizes) -> tuple[
 
     None if it takes anything else. The dimensions of its operand are then the others of its result, in order.
     """
-    value, indices = op.operands[0], op.tensors("indices")
+    value, indices = op.operands[0], op.argument("indices")
     shape, result = sizes.known(value), sizes.known(op.results[0])
     if len(indices) != len(shape) or None in indices:
         return None
@@ -52,9 +52,9 @@ def counts_up(index: SSAValue, size: int, ctx: XirContext, sizes: SymbolicSizes)
         return np.array_equal(constant_array(op.value, ctx, op).reshape(-1), np.arange(size))
     if not isinstance(op, edge.EdgeOp) or op.name != "edge.arange.start_step":
         return False
-    return op.value("start") == 0 and op.value("step") == 1 and sizes.known(index) == (size,)
+    return op.argument("start") == 0 and op.argument("step") == 1 and sizes.known(index) == (size,)
 
 
 def adds_nothing(op: edge.EdgeOp) -> bool:
     """Whether an op adds the number 0."""
-    return op.name == "edge.add.Scalar" and op.value("other") == 0
+    return op.name == "edge.add.Scalar" and op.argument("other") == 0

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
-from xir.dialects import edge
+from xir.dialects.edge.families import Dequantize, Quantize
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
-from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE, parameters
+from xir.transforms.analysis.quantization_parameters import parameters
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CheckQuantizationPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """DiagnosticError for the first op whose parameters are known and make no sense."""
         for each in op.walk():
-            if not isinstance(each, edge.EdgeOp) or each.name not in QUANTISE | DEQUANTISE:
+            if not isinstance(each, Quantize | Dequantize):
                 continue
             try:
                 parameters(each, ctx)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.edge.convolution import is_transposed
+from xir.dialects.edge.families import BatchNorm, Convolution, output_padding_of
 from xir.dialects.edge.types import element_of, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
@@ -19,15 +19,7 @@ from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.static_tensor import static_array, static_name
 
-BATCH_NORMS = ("edge.batch_norm", "edge._native_batch_norm_legit_no_training")
-WEIGHTED = (
-    "edge.convolution",
-    "edge.conv1d",
-    "edge.conv2d",
-    "edge.conv_transpose1d",
-    "edge.conv_transpose2d.input",
-    "edge.linear",
-)
+Weighted = Convolution | edge.LinearOp
 """Ops whose output channels are dimension 0 of the weight (1 where transposed)."""
 
 
@@ -60,31 +52,31 @@ class FoldBatchNormPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold every batch norm that can be, in program order, so that chains fold too."""
         for candidate in list(op.walk()):
-            if candidate.name in BATCH_NORMS and isinstance(candidate, edge.EdgeOp):
+            if isinstance(candidate, BatchNorm):
                 try:
                     fold(candidate, ctx)
                 except RefusalError:
                     continue
 
 
-def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
+def fold(norm: BatchNorm, ctx: XirContext) -> None:
     """Fold one batch norm; RefusalError if something is not constant, nothing if there is no op to fold into."""
-    value = norm.required("input")
+    value = norm.input
     producer = value.owner
-    if not isinstance(producer, edge.EdgeOp) or producer.name not in WEIGHTED or not value.has_one_use():
+    if not isinstance(producer, Weighted) or not value.has_one_use():
         return
     # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
-    if len(shape_of(value)) != len(shape_of(producer.required("weight"))) or element_of(value) not in FOLDED:
+    if len(shape_of(value)) != len(shape_of(producer.weight)) or element_of(value) not in FOLDED:
         return
     scale, shift = batch_norm_affine(norm, ctx)
-    weight, bias = producer.required("weight"), producer.tensor("bias")
+    weight, bias = producer.weight, producer.bias
     new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
     new_bias = shift if bias is None else shift + static_array(bias, "bias", ctx) * scale
     if element_of(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
         return
 
-    arguments: dict[str, object] = {name: producer.value(name) for name in producer.schema.values}
-    arguments["input"] = producer.required("input")
+    arguments: dict[str, object] = {name: producer.argument(name) for name in producer.schema.values}
+    arguments["input"] = producer.input
     arguments["weight"] = constant(new_weight, weight, static_name(weight), ctx, norm)
     arguments["bias"] = constant(new_bias, weight, static_name(weight if bias is None else bias), ctx, norm)
     folded = type(producer).build_from(
@@ -100,12 +92,13 @@ def fold(norm: edge.EdgeOp, ctx: XirContext) -> None:
         dead.erase()
 
 
-def scaled_weight(op: edge.EdgeOp, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def scaled_weight(op: Weighted, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """`weight` with each output channel multiplied by its element of `scale`."""
-    if not is_transposed(op):
+    if isinstance(op, edge.LinearOp) or output_padding_of(op) is None:
         return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
     # Transposed: [I, O / groups, ...], a group's inputs and outputs in blocks along both dimensions.
-    groups = op.value("groups")
+    groups = op.groups
+    assert isinstance(groups, int), "verified"
     grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
     by_group = scale.reshape(groups, 1, -1, *(1,) * (weight.ndim - 2))
     return (grouped * by_group).reshape(weight.shape)

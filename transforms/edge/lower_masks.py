@@ -102,11 +102,11 @@ class MaskLowering:
                 case "edge.scaled_dot_product_attention":
                     self.attention(op, mask)
                 case "edge.where.self":
-                    self.choice(op, mask, op.required("self"), op.required("other"))
+                    self.choice(op, mask, op.argument("self"), op.argument("other"))
                 case "edge.masked_fill.Scalar":
-                    self.choice(op, mask, self.constant(op, op.value("value")), op.required("self"))
+                    self.choice(op, mask, self.constant(op, op.argument("value")), op.argument("self"))
                 case "edge.masked_fill.Tensor":
-                    self.choice(op, mask, op.required("value"), op.required("self"))
+                    self.choice(op, mask, op.argument("value"), op.argument("self"))
                 case _:
                     build = self.behind(mask)
                     self.replace(op, build.converted(self.floats[mask], element_of(op.results[0])))
@@ -119,7 +119,7 @@ class MaskLowering:
         """
         if (name := MASKS.get(op.name)) is None:
             return None
-        mask, element = op.tensor(name), element_of(op.results[0])
+        mask, element = op.argument(name), element_of(op.results[0])
         if mask is None or element not in LARGEST:
             return None
         if op.name == "edge._to_copy":
@@ -129,11 +129,11 @@ class MaskLowering:
             return None
         if op.name != "edge.scaled_dot_product_attention":
             return mask if mask in computed else None
-        if op.value("dropout_p") or isinstance(mask.owner, edge.ConstantOp):
+        if op.argument("dropout_p") or isinstance(mask.owner, edge.ConstantOp):
             return None
         # Scores broadcast it in any case.
         while isinstance(owner := mask.owner, edge.EdgeOp) and is_plain_expand(owner):
-            mask = owner.required("self")
+            mask = owner.argument("self")
         return mask
 
     def attention(self, op: edge.EdgeOp, mask: SSAValue) -> None:
@@ -224,4 +224,4 @@ def value_element(value: SSAValue) -> Attribute | None:
 
 def is_plain_expand(op: edge.EdgeOp) -> bool:
     """Whether an op repeats dimensions of size 1, and adds none."""
-    return op.name == "edge.expand" and len(shape_of(op.required("self"))) == len(shape_of(op.results[0]))
+    return op.name == "edge.expand" and len(shape_of(op.argument("self"))) == len(shape_of(op.results[0]))

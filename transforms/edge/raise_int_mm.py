@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i8
@@ -18,13 +18,16 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from xir.dialects import edge
+from xir.dialects.edge.families import Dequantize
 from xir.dialects.edge.types import element_of, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
-from xir.transforms.analysis.quantization_parameters import DEQUANTISE, integer_range, known
+from xir.transforms.analysis.quantization_parameters import integer_range, known
 from xir.transforms.edge.decompositions import EdgeBuilder
+
+EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 
 SHIFT = 128
 """What torchao adds to signed integers for processors that multiply unsigned ones."""
@@ -65,49 +68,38 @@ class DropShift(Raise):
     """_int_mm(u8(q + 128), w) − 128·Σw → _int_mm(q, w)."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: edge.SubTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the subtraction."""
-        product = made_by(op, "edge.sub.Tensor", "self", "edge._int_mm")
-        if product is None or op.value("alpha") != 1:
+        product = made_by(op.self, edge.IntMmOp)
+        if product is None or op.alpha != 1:
             return
-        correction = known(op.required("other"), self.ctx)
-        weight = known(product.required("mat2"), self.ctx)
-        unsigned = made_by(product, "edge._int_mm", "self", "edge._to_copy")
-        shifted = None if unsigned is None else made_by(unsigned, "edge._to_copy", "self", "edge.add.Scalar")
-        widened = None if shifted is None else made_by(shifted, "edge.add.Scalar", "self", "edge._to_copy")
+        correction, weight = known(op.other, self.ctx), known(product.mat2, self.ctx)
+        unsigned = made_by(product.self, edge.ToCopyOp)
+        shifted = None if unsigned is None else made_by(unsigned.self, edge.AddScalarOp)
+        widened = None if shifted is None else made_by(shifted.self, edge.ToCopyOp)
         if correction is None or weight is None or shifted is None or widened is None:
             return
-        integers = widened.required("self")
-        if shifted.value("other") != SHIFT or shifted.value("alpha") != 1 or element_of(integers) != i8:
+        if shifted.other != SHIFT or shifted.alpha != 1 or element_of(widened.self) != i8:
             return
         if np.array_equal(correction.reshape(-1), SHIFT * weight.sum(0, dtype=np.int64)):
-            made = edge.op("_int_mm").build_from({"self": integers, "mat2": product.required("mat2")})
+            made = edge.IntMmOp(self=widened.self, mat2=product.mat2)
             rewriter.replace(op, [made], made.results)
 
 
-class ScaleOperand(Raise):
-    """f32(_int_mm(q, w)) · scale → dequantised q × w, where q's zero point is 0."""
+class Rescale(Raise):
+    """A rewrite that finds a product of integers and the scale of the first ones."""
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
-        """Rewrite the multiplication."""
-        found = self.scaled_product(op)
-        if found is not None and has_no_zero_point(found.quantise, self.ctx):
-            rewriter.replace(op, *found.as_numbers())
-
-    def scaled_product(self, op: edge.EdgeOp) -> ScaledProduct | None:
+    def scaled_product(self, op: edge.MulTensorOp) -> ScaledProduct | None:
         """The product of integers that `op` multiplies by the scale of the first ones; None if it does not."""
-        number = made_by(op, "edge.mul.Tensor", "self", "edge._to_copy")
-        product = None if number is None else made_by(number, "edge._to_copy", "self", "edge._int_mm")
+        number = made_by(op.self, edge.ToCopyOp)
+        product = None if number is None else made_by(number.self, edge.IntMmOp)
         if product is None or element_of(op.results[0]) != f32:
             return None
-        source, views = without_views(product.required("self"))
-        quantise = source.owner
-        if known(product.required("mat2"), self.ctx) is None or not is_call(quantise, "edge.torchao.quantize_affine"):
+        source, views = without_views(product.self)
+        quantise = made_by(source, edge.TorchaoQuantizeAffineOp)
+        if quantise is None or known(product.mat2, self.ctx) is None:
             return None
-        if not self.is_same(op.required("other"), quantise.required("scale")):
-            return None
-        return ScaledProduct(product, quantise, views)
+        return ScaledProduct(product, quantise, views) if self.is_same(op.other, quantise.scale) else None
 
     def is_same(self, value: SSAValue, other: SSAValue) -> bool:
         """Whether two values have the same elements in some shapes."""
@@ -117,26 +109,34 @@ class ScaleOperand(Raise):
         return first is not None and second is not None and np.array_equal(np.ravel(first), np.ravel(second))
 
 
-class ShiftOperand(ScaleOperand):
+class ScaleOperand(Rescale):
+    """f32(_int_mm(q, w)) · scale → dequantised q × w, where q's zero point is 0."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: edge.MulTensorOp, rewriter: PatternRewriter, /) -> None:
+        """Rewrite the multiplication."""
+        found = self.scaled_product(op)
+        if found is not None and has_no_zero_point(found.quantise, self.ctx):
+            rewriter.replace(op, *found.as_numbers())
+
+
+class ShiftOperand(Rescale):
     """f32(_int_mm(q, w)) · scale − (f32(zero point) · scale) · Σw → dequantised q × w."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: edge.SubTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the subtraction."""
-        scaled = made_by(op, "edge.sub.Tensor", "self", "edge.mul.Tensor")
-        correction = made_by(op, "edge.sub.Tensor", "other", "edge.mul.Tensor")
+        scaled, correction = made_by(op.self, edge.MulTensorOp), made_by(op.other, edge.MulTensorOp)
         found = None if scaled is None else self.scaled_product(scaled)
-        if found is None or correction is None or op.value("alpha") != 1:
+        if found is None or correction is None or op.alpha != 1:
             return
-        shift = made_by(correction, "edge.mul.Tensor", "self", "edge.mul.Tensor")
-        number = None if shift is None else made_by(shift, "edge.mul.Tensor", "self", "edge._to_copy")
-        zero_point, sums = found.quantise.tensor("zero_point"), known(correction.required("other"), self.ctx)
-        weight = known(found.product.required("mat2"), self.ctx)
+        shift = made_by(correction.self, edge.MulTensorOp)
+        number = None if shift is None else made_by(shift.self, edge.ToCopyOp)
+        zero_point, sums = found.quantise.zero_point, known(correction.other, self.ctx)
+        weight = known(found.product.mat2, self.ctx)
         if shift is None or number is None or zero_point is None or sums is None or weight is None:
             return
-        same = self.is_same(number.required("self"), zero_point) and self.is_same(
-            shift.required("other"), found.quantise.required("scale")
-        )
+        same = self.is_same(number.self, zero_point) and self.is_same(shift.other, found.quantise.scale)
         if same and np.array_equal(sums.reshape(-1), weight.sum(0, dtype=np.int64)):
             rewriter.replace(op, *found.as_numbers())
 
@@ -145,29 +145,29 @@ class ShiftOperand(ScaleOperand):
 class ScaledProduct:
     """A product of integers that its context makes one of numbers."""
 
-    product: edge.EdgeOp
-    quantise: edge.EdgeOp
-    views: list[edge.EdgeOp]
+    product: edge.IntMmOp
+    quantise: edge.TorchaoQuantizeAffineOp
+    views: list[edge.ViewOp]
     """What was between the quantise op and the product, first to last."""
 
     def as_numbers(self) -> tuple[list[edge.EdgeOp], Sequence[SSAValue]]:
         """The ops that compute the product of dequantised integers, and its value."""
         source, b = self.quantise, EdgeBuilder()
         value = b.call(
-            "torchao.dequantize_affine",
+            edge.TorchaoDequantizeAffineOp,
             input=source.results[0],
-            block_size=source.value("block_size"),
-            scale=source.required("scale"),
-            zero_point=source.tensor("zero_point"),
-            input_dtype=source.value("output_dtype"),
-            quant_min=source.value("quant_min"),
-            quant_max=source.value("quant_max"),
+            block_size=source.block_size,
+            scale=source.scale,
+            zero_point=source.zero_point,
+            input_dtype=source.output_dtype,
+            quant_min=source.quant_min,
+            quant_max=source.quant_max,
             output_dtype=f32,
         )
         for view in self.views:
-            value = b.call("view", self=value, size=view.value("size"))
-        weight = b.call("_to_copy", self=self.product.required("mat2"), dtype=f32)
-        result = b.call("mm", self=value, mat2=weight)
+            value = b.call(edge.ViewOp, self=value, size=view.size)
+        weight = b.call(edge.ToCopyOp, self=self.product.mat2, dtype=f32)
+        result = b.call(edge.MmOp, self=value, mat2=weight)
         return b.ops, [result]
 
 
@@ -175,12 +175,12 @@ class ScaleWeight(Raise):
     """mm(x, f32(w)) · scales → linear(x, dequantised wᵀ)."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: edge.MulTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the multiplication."""
-        product = made_by(op, "edge.mul.Tensor", "self", "edge.mm")
+        product = made_by(op.self, edge.MmOp)
         if product is None or not product.results[0].has_one_use() or element_of(op.results[0]) != f32:
             return
-        numbers, scales = self.integers(product.required("mat2")), known(op.required("other"), self.ctx)
+        numbers, scales = self.integers(product.mat2), known(op.other, self.ctx)
         if numbers is None or scales is None or scales.size not in (1, numbers.shape[1]) or not (scales > 0).all():
             return
         by_channel = np.broadcast_to(scales.reshape(-1), (numbers.shape[1],)).astype(np.float32)
@@ -190,7 +190,7 @@ class ScaleWeight(Raise):
         ]
         b = EdgeBuilder()
         weight = b.call(
-            "quantized_decomposed.dequantize_per_channel",
+            edge.QuantizedDecomposedDequantizePerChannelOp,
             input=constants[0].result,
             scales=constants[1].result,
             zero_points=None,
@@ -199,13 +199,13 @@ class ScaleWeight(Raise):
             quant_max=127,
             dtype=i8,
         )
-        result = b.call("linear", input=product.required("self"), weight=weight, bias=None)
+        result = b.call(edge.LinearOp, input=product.self, weight=weight, bias=None)
         rewriter.replace(op, [*constants, *b.ops], [result])
 
     def integers(self, value: SSAValue) -> np.ndarray | None:
         """The 8-bit integers that a constant of fp32 numbers has, or was made from; None if it has others."""
-        if is_call(value.owner, "edge._to_copy"):
-            array = known(value.owner.required("self"), self.ctx)
+        if (copy := made_by(value, edge.ToCopyOp)) is not None:
+            array = known(copy.self, self.ctx)
             return array if array is not None and array.dtype == np.int8 else None
         array = known(value, self.ctx)
         if array is None or array.dtype != np.float32:
@@ -218,58 +218,49 @@ class AddBias(Raise):
     """view(linear(x, w)) + bias → view(linear(x, w, bias)), w being dequantised."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: edge.AddTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the addition."""
-        if not is_call(op, "edge.add.Tensor") or op.value("alpha") != 1:
-            return
-        source, views = without_views(op.required("self"))
-        bias, linear = op.required("other"), source.owner
-        if not is_call(linear, "edge.linear") or linear.tensor("bias") is not None:
+        source, views = without_views(op.self)
+        bias, linear = op.other, made_by(source, edge.LinearOp)
+        if linear is None or linear.bias is not None or op.alpha != 1:
             return
         channels = shape_of(source)[-1:]
         between = [source, *(view.results[0] for view in views)]
         if not all(value.has_one_use() and shape_of(value)[-1:] == channels for value in between):
             return
-        if not is_call(linear.required("weight").owner, *DEQUANTISE) or shape_of(bias) != channels:
+        if not isinstance(linear.weight.owner, Dequantize) or shape_of(bias) != channels:
             return
         if known(bias, self.ctx) is None or element_of(bias) != f32:
             return
         b = EdgeBuilder()
-        value = b.call("linear", input=linear.required("input"), weight=linear.required("weight"), bias=bias)
+        value = b.call(edge.LinearOp, input=linear.input, weight=linear.weight, bias=bias)
         for view in views:
-            value = b.call("view", self=value, size=view.value("size"))
+            value = b.call(edge.ViewOp, self=value, size=view.size)
         rewriter.replace(op, b.ops, [value])
 
 
-def is_call(op: object, *names: str) -> TypeGuard[edge.EdgeOp]:
-    """Whether `op` is a call of one of the edge ops of these names."""
-    return isinstance(op, edge.EdgeOp) and op.name in names
+def made_by(value: SSAValue, op_class: type[EdgeOpT]) -> EdgeOpT | None:
+    """The op of a class that makes a value; None if something else does."""
+    return value.owner if isinstance(value.owner, op_class) else None
 
 
-def made_by(op: edge.EdgeOp, name: str, operand: str, producer: str) -> edge.EdgeOp | None:
-    """If `op` is a `name`, the `producer` op that makes its operand; None if something else does."""
-    owner = op.required(operand).owner if op.name == name else None
-    return owner if is_call(owner, producer) else None
-
-
-def without_views(value: SSAValue) -> tuple[SSAValue, list[edge.EdgeOp]]:
+def without_views(value: SSAValue) -> tuple[SSAValue, list[edge.ViewOp]]:
     """What `value` is a view of, and the views in between, first to last."""
-    views: list[edge.EdgeOp] = []
-    while is_call(value.owner, "edge.view"):
+    views: list[edge.ViewOp] = []
+    while isinstance(value.owner, edge.ViewOp):
         views.insert(0, value.owner)
-        value = value.owner.required("self")
+        value = value.owner.self
     return value, views
 
 
-def has_no_zero_point(op: edge.EdgeOp, ctx: XirContext) -> bool:
+def has_no_zero_point(op: edge.TorchaoQuantizeAffineOp, ctx: XirContext) -> bool:
     """Whether an op quantises with the zero point 0."""
-    zero_point = op.tensor("zero_point")
-    if zero_point is None:
+    if op.zero_point is None:
         return True
-    array, chooser = known(zero_point, ctx), zero_point.owner
+    array, chooser = known(op.zero_point, ctx), made_by(op.zero_point, edge.TorchaoChooseQparamsAffineOp)
     if array is not None:
         return not array.any()
-    if not is_call(chooser, "edge.torchao.choose_qparams_affine"):
+    if chooser is None:
         return False
     low, high = integer_range(chooser)
-    return chooser.value("mapping_type").startswith("SYMMETRIC") and int((low + high + 1) / 2) == 0
+    return chooser.mapping_type.startswith("SYMMETRIC") and int((low + high + 1) / 2) == 0

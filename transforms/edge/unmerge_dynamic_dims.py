@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -19,7 +18,7 @@ from xir.ir.rewriting import erase_dead_ops
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
 from xir.transforms.analysis.sizes import SymbolicSizes
 
-VIEWS = ("edge.view", "edge._unsafe_view")
+View = edge.ViewOp | edge.UnsafeViewOp
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,13 @@ class Unmerger:
     def run(self) -> None:
         """Rewrite op by op, so that an op sees what its operands have become."""
         for op in self.block.ops:
-            if op.name in VIEWS and isinstance(op, edge.EdgeOp):
+            if isinstance(op, View):
                 self.view(op)
-            elif op.name == "edge.linear" and isinstance(op, edge.EdgeOp):
+            elif isinstance(op, edge.LinearOp):
                 self.linear(op)
         erase_dead_ops(self.block, edge.EdgeOp)
 
-    def view(self, op: edge.EdgeOp) -> None:
+    def view(self, op: View) -> None:
         """A view of permuted dimensions that another view merged."""
         value, perm = through_permutations(op.operands[0])
         merging = self.merging_view(value)
@@ -92,12 +91,12 @@ class Unmerger:
         target = self.sizes.known(op.results[0])
         if not is_grouping([sources[place] for place in order], target) or not self.has_sizes(root, sources):
             return
-        moved = self.build(op, "edge.permute", {"self": self.viewed(op, root, sources), "dims": tuple(order)})
+        moved = self.insert(op, edge.PermuteOp(self=self.viewed(op, root, sources), dims=order))
         if self.sizes.known(moved) != target:
-            moved = self.build(op, op.name, {"self": moved, "size": op.value("size")})
+            moved = self.insert(op, type(op)(self=moved, size=op.size))
         self.replace(op, moved)
 
-    def linear(self, op: edge.EdgeOp) -> None:
+    def linear(self, op: edge.LinearOp) -> None:
         """A linear layer on rows that a view merged."""
         merging = self.merging_view(op.operands[0])
         if merging is None:
@@ -107,16 +106,15 @@ class Unmerger:
         outer = next((n for n in range(len(shape)) if prod(shape[n:]) == features), None)
         if not outer:
             return
-        arguments = {"weight": op.tensor("weight"), "bias": op.tensor("bias")}
         rows = self.viewed(op, root, (*shape[:outer], features))
-        result = self.build(op, "edge.linear", {"input": rows, **arguments})
-        size = (*merging.value("size")[:-1], self.sizes.known(op.results[0])[-1])
-        self.replace(op, self.build(op, "edge.view", {"self": result, "size": size}))
+        result = self.insert(op, edge.LinearOp(input=rows, weight=op.weight, bias=op.bias))
+        size = (*merging.size[:-1], self.sizes.known(op.results[0])[-1])
+        self.replace(op, self.insert(op, edge.ViewOp(self=result, size=size)))
 
-    def merging_view(self, value: SSAValue) -> edge.EdgeOp | None:
+    def merging_view(self, value: SSAValue) -> View | None:
         """The view that `value` comes from, if it does not keep all dynamic dimensions."""
         op = value.owner
-        if not isinstance(op, edge.EdgeOp) or op.name not in VIEWS:
+        if not isinstance(op, View):
             return None
         before, after = (
             sorted(filter(is_dynamic, self.sizes.known(each)), key=size_order) for each in (op.operands[0], value)
@@ -132,16 +130,15 @@ class Unmerger:
         known = self.sizes.known(root)
         if tuple(shape) == known:
             return root
-        size: list[int | SSAValue] = [
-            self.build(op, "edge.sym_size.int", {"self": root, "dim": known.index(each)}) if is_dynamic(each) else each
+        size = [
+            self.insert(op, edge.SymSizeIntOp(self=root, dim=known.index(each))) if is_dynamic(each) else each
             for each in shape
         ]
-        return self.build(op, "edge.view", {"self": root, "size": tuple(size)})
+        return self.insert(op, edge.ViewOp(self=root, size=size))
 
-    def build(self, before: Operation, name: str, arguments: dict[str, Any]) -> SSAValue:
-        """The result of a new op, written before another one."""
-        types = [i64] if name == "edge.sym_size.int" else None
-        op = edge.OPS[name].build_from(arguments, types, before.location)
+    def insert(self, before: Operation, op: edge.EdgeOp) -> SSAValue:
+        """The result of a new op, written before another one, whose location it gets."""
+        op.location = before.location
         self.block.insert_op_before(op, before)
         self.sizes.follow(op)
         return op.results[0]
@@ -156,13 +153,12 @@ def through_permutations(value: SSAValue) -> tuple[SSAValue, list[int]]:
     """What `value` is a permutation of, and the permutation."""
     rank = len(shape_of(value))
     perm = list(range(rank))
-    while isinstance(op := value.owner, edge.EdgeOp) and op.name in ("edge.permute", "edge.transpose.int"):
+    while isinstance(op := value.owner, edge.PermuteOp | edge.TransposeIntOp):
         step = list(range(rank))
-        if op.name == "edge.permute":
-            step = [dim % rank for dim in op.value("dims")]
+        if isinstance(op, edge.PermuteOp):
+            step = [dim % rank for dim in op.dims]
         else:
-            a, b = op.value("dim0"), op.value("dim1")
-            step[a], step[b] = step[b], step[a]
+            step[op.dim0], step[op.dim1] = step[op.dim1], step[op.dim0]
         value, perm = op.operands[0], [step[dim] for dim in perm]
     return value, perm
 

@@ -205,7 +205,9 @@ class _PlanBuilder:
         given = self.tensor(argument, seen, dim_order=DenseArrayBase.from_list(i64, order))
         self.given[argument] = given
         readers = [use.operation for use in argument.uses if not isinstance(use.operation, GraphOp)]
-        restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).value("dims") == restoring]
+        restores = [
+            op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).argument("dims") == restoring
+        ]
         if readers:
             copy, axes = self.tensor(argument, seen), self.integers(range(len(order)))
             no = self.boolean(False)
@@ -369,11 +371,11 @@ class _PlanBuilder:
     def argument(self, op: EdgeOp, name: str) -> SSAValue:
         argument = op.schema.tensors.get(name)
         if argument is None:
-            return self.plain(op, name, op.value(name))
+            return self.plain(op, name, op.argument(name))
         if not argument.type.is_list:
-            tensor = op.tensor(name)
+            tensor = op.argument(name)
             return self.null() if tensor is None else self.values[tensor]
-        tensors = op.tensors(name)
+        tensors = op.argument(name)
         present = [self.values[tensor] for tensor in tensors if tensor is not None]
         if not argument.type.optional_element:
             return self.declare(pte.TensorListOp.make(present), op)

@@ -203,7 +203,7 @@ def with_fractions(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | Non
     value = args.get("self")
     if op.name != "edge._to_copy" or not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return None
-    source = op.required("self").type
+    source = op.argument("self").type
     declared = DTYPES.get(source.element_type) if isinstance(source, TensorType) else None
     is_integer = declared is not None and not declared.is_floating_point
     return (value,) if is_integer and args["dtype"] is not torch.bool else None

@@ -181,7 +181,7 @@ def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool) -> Tensor:
         scale, zero_point = dequantises(args, value.shape)
         return (value.double() - zero_point) * scale
     scale, zero_point = QUANTISES[op.name](args, value.shape)
-    dtype = DTYPES[op.value("output_dtype" if op.name.startswith("edge.torchao") else "dtype")]
+    dtype = DTYPES[op.argument("output_dtype" if op.name.startswith("edge.torchao") else "dtype")]
     low, high = args["quant_min"], args["quant_max"]
     limits = torch.iinfo(dtype)
     bounds = (limits.min if low is None else low, limits.max if high is None else high)

@@ -76,12 +76,12 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
 
 def arguments(op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> dict[str, Any]:
     """The arguments of an op's call, by the schema's names, as torch takes them."""
-    args = {name: _value(op.value(name), values) for name in op.schema.values}
+    args = {name: _value(op.argument(name), values) for name in op.schema.values}
     for name, argument in op.schema.tensors.items():
         if argument.type.is_list:
-            args[name] = [None if v is None else values[v] for v in op.tensors(name)]
+            args[name] = [None if v is None else values[v] for v in op.argument(name)]
         else:
-            tensor = op.tensor(name)
+            tensor = op.argument(name)
             args[name] = None if tensor is None else values[tensor]
     return {
         name: _restore(op.schema.values[name].type, v) if name in op.schema.values else v for name, v in args.items()

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from xir.dialects import edge
 from xir.plugin import EdgeOp, RefusalError
 from xir_masks.builder import MasksBuilder, element_of, shape_of
 from xir_masks.operation import Operation as Name
 
-Rule = Callable[[EdgeOp, MasksBuilder], SSAValue]
+EdgeOpT = TypeVar("EdgeOpT", bound=EdgeOp)
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, Callable[[Any, MasksBuilder], SSAValue]] = {}
 """Edge op name -> its rule."""
 
 MOVES = frozenset({"edge.unsqueeze", "edge.squeeze.dims", "edge.squeeze.dim", "edge.view", "edge.expand"})
 """Those that only move data: alone they are no work."""
 
 
-def masks_rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule. It returns the value that replaces the op's result, or raises RefusalError."""
-
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            RULES[f"edge.{name}"] = rule
-        return rule
-
-    return register
+def masks_rule(rule: Callable[[EdgeOpT, MasksBuilder], SSAValue]) -> Callable[[EdgeOpT, MasksBuilder], SSAValue]:
+    """Register a rule for the ops that its first parameter is annotated with. It returns the value that replaces the
+    op's result, or raises RefusalError."""
+    for op_class in edge.op_classes(rule):
+        RULES[op_class.name] = rule
+    return rule
 
 
 def _element(op: EdgeOp) -> Attribute:
@@ -63,23 +61,25 @@ def _stem(op: EdgeOp) -> str:
     return op.name.split(".")[1]
 
 
-def _operand(op: EdgeOp, name: str, b: MasksBuilder, element: Attribute) -> SSAValue:
-    """A tensor or number of the op's arguments, as an element type."""
-    tensor = op.tensor(name) if name in op.schema.tensors else None
-    return b.cast(b.value(tensor), element) if tensor is not None else b.number(op.value(name), element)
+def _operand(value: SSAValue | edge.Number, b: MasksBuilder, element: Attribute) -> SSAValue:
+    """A tensor or number as an element type."""
+    return b.cast(b.value(value), element) if isinstance(value, SSAValue) else b.number(value, element)
 
 
-@masks_rule(*(f"{name}.{kind}" for name in ("add", "sub", "mul") for kind in ("Tensor", "Scalar")))
-@masks_rule("rsub.Scalar", "minimum", "maximum")
-def arithmetic(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+Scaled = edge.AddTensorOp | edge.AddScalarOp | edge.SubTensorOp | edge.SubScalarOp | edge.RsubScalarOp
+Arithmetic = Scaled | edge.MulTensorOp | edge.MulScalarOp | edge.MinimumOp | edge.MaximumOp
+
+
+@masks_rule
+def arithmetic(op: Arithmetic, b: MasksBuilder) -> SSAValue:
     """The operation, the second operand times `alpha`."""
     element = _element(op)
     name, of_bools = _ARITHMETIC[_stem(op)]
-    operands = [_operand(op, each, b, element) for each in ("self", "other")]
-    if _stem(op) == "rsub":
+    operands = [_operand(each, b, element) for each in (op.self, op.other)]
+    if isinstance(op, edge.RsubScalarOp):
         operands.reverse()
-    if "alpha" in op.schema.values and op.value("alpha") != 1:
-        operands[1] = b.compute(Name.MULTIPLY, [operands[1], b.number(op.value("alpha"), element)], element)
+    if isinstance(op, Scaled) and op.alpha != 1:
+        operands[1] = b.compute(Name.MULTIPLY, [operands[1], b.number(op.alpha, element)], element)
     if element != i1:
         return b.compute(name, operands, element)
     if of_bools is None:
@@ -87,16 +87,22 @@ def arithmetic(op: EdgeOp, b: MasksBuilder) -> SSAValue:
     return b.compute(of_bools, operands, i1)
 
 
-@masks_rule(*(f"{name}.{kind}" for name in _COMPARISONS for kind in ("Tensor", "Scalar")))
-def comparison(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+ComparesTensors = (
+    edge.EqTensorOp | edge.NeTensorOp | edge.LtTensorOp | edge.LeTensorOp | edge.GtTensorOp | edge.GeTensorOp
+)
+ComparesScalar = (
+    edge.EqScalarOp | edge.NeScalarOp | edge.LtScalarOp | edge.LeScalarOp | edge.GtScalarOp | edge.GeScalarOp
+)
+
+
+@masks_rule
+def comparison(op: ComparesTensors | ComparesScalar, b: MasksBuilder) -> SSAValue:
     """Both operands in the type that torch compares them in."""
-    left, right = op.required("self"), op.tensor("other") if "other" in op.schema.tensors else op.value("other")
-    element = _compared_in(left, right)
-    operands = [_operand(op, name, b, element) for name in ("self", "other")]
-    return b.compute(_COMPARISONS[_stem(op)], operands, i1)
+    element = _compared_in(op.self, op.other)
+    return b.compute(_COMPARISONS[_stem(op)], [_operand(each, b, element) for each in (op.self, op.other)], i1)
 
 
-def _compared_in(left: SSAValue, right: Any) -> Attribute:
+def _compared_in(left: SSAValue, right: SSAValue | edge.Number) -> Attribute:
     """The type that a tensor and another, or a number, are compared in: torch.result_type of integers and bools."""
     element = element_of(left)
     if element == f32:
@@ -113,38 +119,41 @@ def _compared_in(left: SSAValue, right: Any) -> Attribute:
     return i64 if i64 in (element, other) else element
 
 
-@masks_rule(*(f"{name}.{kind}" for name in _BITWISE for kind in ("Tensor", "Scalar")))
-def bitwise(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+BitwiseTensor = edge.BitwiseAndTensorOp | edge.BitwiseOrTensorOp | edge.BitwiseXorTensorOp
+BitwiseScalar = edge.BitwiseAndScalarOp | edge.BitwiseOrScalarOp | edge.BitwiseXorScalarOp
+
+
+@masks_rule
+def bitwise(op: BitwiseTensor | BitwiseScalar, b: MasksBuilder) -> SSAValue:
     """Of each bit."""
     element = _element(op)
-    return b.compute(_BITWISE[_stem(op)], [_operand(op, name, b, element) for name in ("self", "other")], element)
+    return b.compute(_BITWISE[_stem(op)], [_operand(each, b, element) for each in (op.self, op.other)], element)
 
 
-@masks_rule(*_LOGICAL)
-def logical(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def logical(op: edge.LogicalAndOp | edge.LogicalOrOp | edge.LogicalXorOp, b: MasksBuilder) -> SSAValue:
     """Of whether operands are zero."""
-    return b.compute(_LOGICAL[_stem(op)], [_operand(op, name, b, i1) for name in ("self", "other")], i1)
+    return b.compute(_LOGICAL[_stem(op)], [_operand(each, b, i1) for each in (op.self, op.other)], i1)
 
 
-@masks_rule("neg", "bitwise_not", "logical_not")
-def unary(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def unary(op: edge.NegOp | edge.BitwiseNotOp | edge.LogicalNotOp, b: MasksBuilder) -> SSAValue:
     """The one operand's."""
-    name = Name.NEGATE if _stem(op) == "neg" else Name.NOT
-    return b.compute(name, [_operand(op, "self", b, _element(op))], _element(op))
+    name = Name.NEGATE if isinstance(op, edge.NegOp) else Name.NOT
+    return b.compute(name, [_operand(op.self, b, _element(op))], _element(op))
 
 
-@masks_rule("where.self")
-def where(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def where(op: edge.WhereSelfOp, b: MasksBuilder) -> SSAValue:
     """One of two; they may be float32 too."""
-    return _select(op, b, op.required("condition"), b.value(op.required("self")), b.value(op.required("other")))
+    return _select(op, b, op.condition, b.value(op.self), b.value(op.other))
 
 
-@masks_rule("masked_fill.Scalar", "masked_fill.Tensor")
-def masked_fill(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def masked_fill(op: edge.MaskedFillScalarOp | edge.MaskedFillTensorOp, b: MasksBuilder) -> SSAValue:
     """The value where the mask holds."""
-    in_schema = "value" in op.schema.tensors
-    filled = b.value(op.required("value")) if in_schema else b.number(op.value("value"), _expected(op))
-    return _select(op, b, op.required("mask"), filled, b.value(op.required("self")))
+    filled = b.value(op.value) if isinstance(op.value, SSAValue) else b.number(op.value, _expected(op))
+    return _select(op, b, op.mask, filled, b.value(op.self))
 
 
 def _select(op: EdgeOp, b: MasksBuilder, condition: SSAValue, then: SSAValue, otherwise: SSAValue) -> SSAValue:
@@ -161,45 +170,45 @@ def _expected(op: EdgeOp) -> Attribute:
     return element
 
 
-@masks_rule("clamp")
-def clamp(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def clamp(op: edge.ClampOp, b: MasksBuilder) -> SSAValue:
     """Not below the one, not above the other."""
-    value, element = _operand(op, "self", b, _element(op)), _element(op)
-    for name, bound in ((Name.MAXIMUM, op.value("min")), (Name.MINIMUM, op.value("max"))):
+    value, element = _operand(op.self, b, _element(op)), _element(op)
+    for name, bound in ((Name.MAXIMUM, op.min), (Name.MINIMUM, op.max)):
         if bound is not None:
             value = b.compute(name, [value, b.number(bound, element)], element)
     return value
 
 
-@masks_rule("_to_copy")
-def to_copy(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def to_copy(op: edge.ToCopyOp, b: MasksBuilder) -> SSAValue:
     """Another element type."""
-    return b.compute(Name.CAST, [b.value(op.required("self"))], _expected(op))
+    return b.compute(Name.CAST, [b.value(op.self)], _expected(op))
 
 
-@masks_rule("unsqueeze")
-def unsqueeze(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def unsqueeze(op: edge.UnsqueezeOp, b: MasksBuilder) -> SSAValue:
     """One more dimension."""
     rank = len(shape_of(op.results[0]))
-    return b.reshape(b.value(op.required("self")), [], [op.value("dim") % rank])
+    return b.reshape(b.value(op.self), [], [op.dim % rank])
 
 
-@masks_rule("squeeze.dims", "squeeze.dim")
-def squeeze(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def squeeze(op: edge.SqueezeDimsOp | edge.SqueezeDimOp, b: MasksBuilder) -> SSAValue:
     """Those of the dimensions that are 1."""
-    value = b.value(op.required("self"))
+    value = b.value(op.self)
     shape = shape_of(value)
-    dims = op.value("dim")
-    dropped = {dim % len(shape) for dim in ([dims] if isinstance(dims, int) else dims)} if shape else set[int]()
+    dims = [op.dim] if isinstance(op, edge.SqueezeDimOp) else op.dim
+    dropped = {dim % len(shape) for dim in dims} if shape else set[int]()
     if any(shape[dim] == -1 for dim in dropped):
         raise RefusalError("it may drop a dynamic dimension")
     return b.reshape(value, sorted(dim for dim in dropped if shape[dim] == 1), [])
 
 
-@masks_rule("view")
-def view(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def view(op: edge.ViewOp, b: MasksBuilder) -> SSAValue:
     """Where only dimensions of size 1 come and go."""
-    value = b.value(op.required("self"))
+    value = b.value(op.self)
     before, after = shape_of(value), shape_of(op.results[0])
     if [size for size in before if size != 1] != [size for size in after if size != 1] or before.count(-1) > 1:
         raise RefusalError("it changes more than dimensions of size 1")
@@ -207,9 +216,9 @@ def view(op: EdgeOp, b: MasksBuilder) -> SSAValue:
     return b.reshape(value, *ones)
 
 
-@masks_rule("expand")
-def expand(op: EdgeOp, b: MasksBuilder) -> SSAValue:
+@masks_rule
+def expand(op: edge.ExpandOp, b: MasksBuilder) -> SSAValue:
     """Dimensions of size 1 repeated."""
     type = op.results[0].type
     assert isinstance(type, TensorType)
-    return b.broadcast(b.value(op.required("self")), type.get_shape())
+    return b.broadcast(b.value(op.self), type.get_shape())

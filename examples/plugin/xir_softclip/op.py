@@ -7,51 +7,37 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from xir.plugin import (
-    EdgeBuilder,
-    EdgeOp,
-    NodeBuilder,
-    Refusal,
-    call,
-    decomposition,
-    operand,
-    register_row,
-    row,
-    rule,
-    tensor,
-)
+from xir.dialects import edge
+from xir.plugin import EdgeBuilder, EdgeOp, NodeBuilder, Refusal, call, decomposition, register_op, rule, tensor
 
 
-def same_type(op: EdgeOp) -> Sequence[Attribute]:
+def same_type(op: SoftclipOp) -> Sequence[Attribute]:
     """The operand's type."""
-    return (op.operands[0].type,)
+    return (op.self.type,)
 
 
-SOFTCLIP = register_row(
-    row(
-        "softclip::softclip(Tensor self, float limit) -> Tensor",
-        "`limit · tanh(self / limit)`: the numbers, bent into (−limit, limit).",
-        infer=same_type,
-    )
-)
+@register_op("softclip::softclip(Tensor self, float limit) -> Tensor", infer=same_type)
+class SoftclipOp(EdgeOp):
+    """`limit · tanh(self / limit)`: the numbers, bent into (−limit, limit)."""
+
+    self: SSAValue
+    limit: float
 
 
-def number(op: EdgeOp) -> Sequence[Attribute]:
+def number(op: ClippedOp) -> Sequence[Attribute]:
     """A tensor without dimensions."""
-    type = op.operands[0].type
+    type = op.self.type
     assert isinstance(type, TensorType)
     return (TensorType(type.element_type, []),)
 
 
 # Nothing makes other ops of it: the kernel is in native/softclip/clipped.cc.
-CLIPPED = register_row(
-    row(
-        "softclip::clipped(Tensor self, float limit) -> Tensor",
-        "The share of elements beyond the limit.",
-        out="softclip::clipped.out",
-        infer=number,
-    )
-)
+@register_op("softclip::clipped(Tensor self, float limit) -> Tensor", out="softclip::clipped.out", infer=number)
+class ClippedOp(EdgeOp):
+    """The share of elements beyond the limit."""
+
+    self: SSAValue
+    limit: float
 
 
 NO_LIMIT = Refusal(
@@ -61,20 +47,17 @@ NO_LIMIT = Refusal(
 )
 
 
-@rule("edge.softclip.softclip", refuses=(NO_LIMIT,))
-def nodes(op: EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NO_LIMIT,))
+def nodes(op: SoftclipOp, b: NodeBuilder) -> SSAValue:
     """Three XNNPACK nodes; one whose limit is no limit stays outside, with the reason."""
-    limit = op.value("limit")
-    if not limit > 0:
-        raise NO_LIMIT(limit=limit)
-    value = operand(op, "self")
-    bent = b.unary("tanh", b.binary("multiply", value, b.scalar(1 / limit, value)))
-    return b.binary("multiply", bent, b.scalar(limit, value))
+    if not op.limit > 0:
+        raise NO_LIMIT(limit=op.limit)
+    bent = b.unary("tanh", b.binary("multiply", op.self, b.scalar(1 / op.limit, op.self)))
+    return b.binary("multiply", bent, b.scalar(op.limit, op.self))
 
 
-@decomposition("edge.softclip.softclip")
-def kernels(op: EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def kernels(op: SoftclipOp, b: EdgeBuilder) -> SSAValue:
     """`limit * tanh(self / limit)`"""
-    limit = op.value("limit")
-    scaled = b.call("div.Scalar", self=op.required("self"), other=limit)
-    return b.call("mul.Scalar", self=b.call("tanh", self=scaled), other=limit)
+    scaled = b.call(edge.DivScalarOp, self=op.self, other=op.limit)
+    return b.call(edge.MulScalarOp, self=b.call(edge.TanhOp, self=scaled), other=op.limit)

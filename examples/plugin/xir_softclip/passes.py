@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.plugin import XirContext, XirPass, inherit, register_pass, register_pipeline, rewrite_patterns
-from xir_softclip.op import SOFTCLIP
+from xir_softclip.op import SoftclipOp
 
 
 class DropWiderClip(RewritePattern):
@@ -20,13 +20,13 @@ class DropWiderClip(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         """Rewrite the second of two clips."""
-        inner = op.operands[0].owner if isinstance(op, SOFTCLIP) else None
-        if not isinstance(op, SOFTCLIP) or not isinstance(inner, SOFTCLIP) or not inner.results[0].has_one_use():
+        inner = op.operands[0].owner if isinstance(op, SoftclipOp) else None
+        if not isinstance(op, SoftclipOp) or not isinstance(inner, SoftclipOp) or not inner.results[0].has_one_use():
             return
-        low, high = sorted((inner.value("limit"), op.value("limit")))
+        low, high = sorted((inner.limit, op.limit))
         if high < self.ratio * low:
             return
-        clip = SOFTCLIP.build_from({"self": inner.operands[0], "limit": low})
+        clip = SoftclipOp(self=inner.self, limit=low)
         inherit(clip, inner, op)
         rewriter.replace(op, clip)
 

@@ -254,8 +254,8 @@ def test_custom_operator() -> None:
         module = check(lambda x: torch.ops.xir_test.twice(x, 3.0, dims=[1]), X)
     (op,) = [op for op in module.walk() if isinstance(op, edge.OpaqueOp)]
     assert op.schema.qualified_name == "xir_test::twice"
-    assert op.value("by") == 3.0
-    assert op.value("dims") == (1,)
+    assert op.argument("by") == 3.0
+    assert op.argument("dims") == (1,)
 
 
 def test_opaque_op_names_its_kernel() -> None:

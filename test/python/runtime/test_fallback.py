@@ -137,12 +137,12 @@ def call_arguments(op: edge.EdgeOp, values: dict[Any, Any]) -> list[Any]:
     for name in kernel_arguments(op.schema, op.out_kernel):
         argument = op.schema.tensors.get(name)
         if argument is None:
-            value = op.value(name)
+            value = op.argument(name)
             arguments.append(DTYPES.get(value, value))
         elif argument.type.is_list:
-            arguments.append([None if each is None else values[each] for each in op.tensors(name)])
+            arguments.append([None if each is None else values[each] for each in op.argument(name)])
         else:
-            tensor = op.tensor(name)
+            tensor = op.argument(name)
             arguments.append(None if tensor is None else values[tensor])
     return arguments
 

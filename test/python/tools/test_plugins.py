@@ -71,6 +71,12 @@ def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFi
     assert "--say-hello" in capsys.readouterr().out
 
 
+def registering(schema: str, *arguments: str) -> str:
+    """A plugin that registers an op with annotations."""
+    start = "from xdsl.ir import SSAValue\nfrom xir.plugin import EdgeOp, register_op"
+    return "\n    ".join([f"{start}\n@register_op({schema!r})\nclass FOp(EdgeOp):", *arguments])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -82,9 +88,26 @@ def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFi
             "from xir.plugin import register_dialect\nregister_dialect('edge', None)",
             "there is a dialect 'edge' already",
         ),
+        (registering("aten::abs(Tensor self) -> Tensor", "self: SSAValue"), "there is an op 'edge.abs' already"),
         (
-            "from xir.plugin import register_row, row\nregister_row(row('aten::abs(Tensor self) -> Tensor', 'x'))",
-            "there is an op 'edge.abs' already",
+            registering("own::f(Tensor self, float x) -> Tensor", "self: SSAValue", "x: int"),
+            "FOp should have 'x: float', as own::f has",
+        ),
+        (
+            registering("own::f(Tensor self, int x=2) -> Tensor", "self: SSAValue", "x: int = 3"),
+            "FOp should have 'x: int = 2', as own::f has",
+        ),
+        (
+            registering("own::f(Tensor self) -> Tensor", "self: SSAValue", "y: int"),
+            "FOp has 'y', which is no argument of own::f",
+        ),
+        (
+            registering("own::f(Tensor operands) -> Tensor", "operands: SSAValue"),
+            "own::f has an argument 'operands', which is something else of every op",
+        ),
+        (
+            "from xir.plugin import rule\n@rule()\ndef f(op, b): ...",
+            "f: the first parameter needs an annotation, the op classes it is for",
         ),
     ],
 )

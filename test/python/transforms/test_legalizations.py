@@ -17,6 +17,7 @@ from xdsl.traits import Pure
 from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.families import Dequantize, Quantize, names_of
 from xir.dialects.xnnpack import kinds
 from xir.dialects.xnnpack.wire import FIRST_XIR_TAG
 from xir.evaluate import run_module
@@ -24,7 +25,6 @@ from xir.evaluate.nodes import BINARY, REDUCE, UNARY
 from xir.importer.dtypes import ELEMENT_TYPES
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
-from xir.transforms.analysis.quantization_parameters import DEQUANTISE, QUANTISE
 from xir.transforms.xnnpack.legalizations import RULES
 from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
@@ -53,7 +53,7 @@ def cp(*shape: int) -> Const:
     return Const(p(*shape))
 
 
-QUANTISATION = QUANTISE | DEQUANTISE
+QUANTISATION = names_of(Quantize | Dequantize)
 """Conversions from and to integers, which `test_quantised.py` puts around the others."""
 
 Target = Literal["executorch", "xir"]

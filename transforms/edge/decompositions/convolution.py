@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.families import Convolution, output_padding_of
 from xir.dialects.edge.types import shape_of
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 
 
-@decomposition("edge.conv1d", "edge.conv2d", "edge.conv_transpose1d", "edge.conv_transpose2d.input")
-def convolution(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def convolution(
+    op: edge.Conv1dOp | edge.Conv2dOp | edge.ConvTranspose1dOp | edge.ConvTranspose2dInputOp, b: EdgeBuilder
+) -> SSAValue:
     """`convolution(…)`"""
-    return _convolution(op, b, transposed="output_padding" in op.schema.values)
+    return _convolution(op, b)
 
 
-@decomposition("edge.convolution")
-def unbatched(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+@decomposition
+def unbatched(op: edge.ConvolutionOp, b: EdgeBuilder) -> SSAValue | None:
     """`convolution` of one sample: `squeeze(convolution(unsqueeze(input, 0), …), 0)`"""
-    if len(shape_of(op.required("input"))) == len(shape_of(op.required("weight"))):
+    if len(shape_of(op.input)) == len(shape_of(op.weight)):
         return None
-    return _convolution(op, b, transposed=op.value("transposed"))
+    return _convolution(op, b)
 
 
-def _convolution(op: edge.EdgeOp, b: EdgeBuilder, transposed: bool) -> SSAValue:
-    value, weight = op.required("input"), op.required("weight")
-    spatial = len(shape_of(weight)) - 2
-    is_batch = len(shape_of(value)) == spatial + 2
+def _convolution(op: Convolution, b: EdgeBuilder) -> SSAValue:
+    spatial = len(shape_of(op.weight)) - 2
+    is_batch = len(shape_of(op.input)) == spatial + 2
+    output_padding = output_padding_of(op)
 
-    def spread(name: str) -> list[Any]:
+    def spread(numbers: Sequence[edge.Size]) -> Sequence[edge.Size]:
         """One number for each spatial dimension, if only one is given."""
-        numbers = list(op.value(name)) if name in op.schema.values else [0]
-        return numbers * spatial if len(numbers) == 1 else numbers
+        return list(numbers) * spatial if len(numbers) == 1 else numbers
 
     result = b.call(
-        "convolution",
-        input=value if is_batch else b.call("unsqueeze", self=value, dim=0),
-        weight=weight,
-        bias=op.tensor("bias"),
-        transposed=transposed,
-        groups=op.value("groups"),
-        **{name: spread(name) for name in ("stride", "padding", "dilation", "output_padding")},
+        edge.ConvolutionOp,
+        input=op.input if is_batch else b.call(edge.UnsqueezeOp, self=op.input, dim=0),
+        weight=op.weight,
+        bias=op.bias,
+        stride=spread(op.stride),
+        padding=spread(op.padding),
+        dilation=spread(op.dilation),
+        transposed=output_padding is not None,
+        output_padding=spread(output_padding or [0]),
+        groups=op.groups,
     )
-    return result if is_batch else b.call("squeeze.dims", self=result, dim=[0])
+    return result if is_batch else b.call(edge.SqueezeDimsOp, self=result, dim=[0])

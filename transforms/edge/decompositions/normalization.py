@@ -10,82 +10,82 @@ from xir.dialects.edge.types import element_of, shape_of
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 
 
-@decomposition("edge.batch_norm")
-def batch_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+@decomposition
+def batch_norm(op: edge.BatchNormOp, b: EdgeBuilder) -> SSAValue | None:
     """`_native_batch_norm_legit_no_training(…)`"""
     return _with_running_statistics(op, b)
 
 
-def _with_running_statistics(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
-    mean, var = op.tensor("running_mean"), op.tensor("running_var")
+def _with_running_statistics(op: edge.BatchNormOp | edge.InstanceNormOp, b: EdgeBuilder) -> SSAValue | None:
+    mean, var = op.running_mean, op.running_var
     if mean is None or var is None:
         return None
     return b.call(
-        "_native_batch_norm_legit_no_training",
-        input=op.required("input"),
-        weight=op.tensor("weight"),
-        bias=op.tensor("bias"),
+        edge.NativeBatchNormLegitNoTrainingOp,
+        input=op.input,
+        weight=op.weight,
+        bias=op.bias,
         running_mean=mean,
         running_var=var,
-        momentum=op.value("momentum"),
-        eps=op.value("eps"),
+        momentum=op.momentum,
+        eps=op.eps,
     )
 
 
-@decomposition("edge.layer_norm")
-def layer_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def layer_norm(op: edge.LayerNormOp, b: EdgeBuilder) -> SSAValue:
     """`native_layer_norm(…)`"""
     return b.call(
-        "native_layer_norm",
-        input=op.required("input"),
-        normalized_shape=op.value("normalized_shape"),
-        weight=op.tensor("weight"),
-        bias=op.tensor("bias"),
-        eps=op.value("eps"),
+        edge.NativeLayerNormOp,
+        input=op.input,
+        normalized_shape=op.normalized_shape,
+        weight=op.weight,
+        bias=op.bias,
+        eps=op.eps,
     )
 
 
-@decomposition("edge.group_norm")
-def group_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def group_norm(op: edge.GroupNormOp, b: EdgeBuilder) -> SSAValue:
     """`native_group_norm(…)`"""
-    return _by_groups(op, b, op.value("num_groups"))
+    return _by_groups(op, b, op.num_groups)
 
 
-@decomposition("edge.instance_norm")
-def instance_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+@decomposition
+def instance_norm(op: edge.InstanceNormOp, b: EdgeBuilder) -> SSAValue | None:
     """`native_group_norm(…)` with a group for each channel; `batch_norm` where it has running statistics to use"""
-    if not op.value("use_input_stats"):
+    if not op.use_input_stats:
         return _with_running_statistics(op, b)
-    channels = shape_of(op.required("input"))[1]
+    channels = shape_of(op.input)[1]
     return None if channels < 0 else _by_groups(op, b, channels)
 
 
-def _by_groups(op: edge.EdgeOp, b: EdgeBuilder, groups: int) -> SSAValue:
-    value = op.required("input")
+def _by_groups(op: edge.GroupNormOp | edge.InstanceNormOp, b: EdgeBuilder, groups: int) -> SSAValue:
+    value = op.input
     batch, channels, *space = b.sizes(value)
     return b.call(
-        "native_group_norm",
+        edge.NativeGroupNormOp,
         input=value,
-        weight=op.tensor("weight"),
-        bias=op.tensor("bias"),
+        weight=op.weight,
+        bias=op.bias,
         N=batch,
         C=channels,
         HxW=b.product(space),
         group=groups,
-        eps=op.value("eps"),
+        eps=op.eps,
     )
 
 
-@decomposition("edge.rms_norm")
-def rms_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def rms_norm(op: edge.RmsNormOp, b: EdgeBuilder) -> SSAValue:
     """`self * rsqrt(mean(self * self) + eps) * weight`"""
-    value, weight, eps = op.required("input"), op.tensor("weight"), op.value("eps")
-    dims = list(range(-len(op.value("normalized_shape")), 0))
-    square = b.call("mul.Tensor", self=value, other=value)
-    mean = b.call("mean.dim", self=square, dim=dims, keepdim=True)
-    shifted = b.call("add.Scalar", self=mean, other=_epsilon(value) if eps is None else eps)
-    result = b.call("mul.Tensor", self=value, other=b.call("rsqrt", self=shifted))
-    return result if weight is None else b.call("mul.Tensor", self=result, other=weight)
+    value, weight, eps = op.input, op.weight, op.eps
+    dims = list(range(-len(op.normalized_shape), 0))
+    square = b.call(edge.MulTensorOp, self=value, other=value)
+    mean = b.call(edge.MeanDimOp, self=square, dim=dims, keepdim=True)
+    shifted = b.call(edge.AddScalarOp, self=mean, other=_epsilon(value) if eps is None else eps)
+    result = b.call(edge.MulTensorOp, self=value, other=b.call(edge.RsqrtOp, self=shifted))
+    return result if weight is None else b.call(edge.MulTensorOp, self=result, other=weight)
 
 
 def _epsilon(value: SSAValue) -> float:

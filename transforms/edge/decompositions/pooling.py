@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -13,110 +13,188 @@ from xir.dialects.edge.types import Shape, shape_of
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, static_shape
 
 
-@decomposition("edge.max_pool2d")
-def max_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def max_pool2d(op: edge.MaxPool2dOp, b: EdgeBuilder) -> SSAValue:
     """`max_pool2d_with_indices(…)`"""
-    return b.call("max_pool2d_with_indices", self=op.required("self"), **_window(op))
+    return _max_pool(b, op.self, _maximum_windows(op))
 
 
-@decomposition("edge.max_pool1d", "edge.avg_pool1d")
-def pool1d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
-    """`squeeze(max_pool2d_with_indices(unsqueeze(self, -2), …), -2)`, or `avg_pool2d`"""
-    row = b.call("unsqueeze", self=op.required("self"), dim=-2)
-    kind = "max_pool2d_with_indices" if op.schema.name == "max_pool1d" else "avg_pool2d"
-    lengths = {name: value for name, value in _window(op).items() if isinstance(value, tuple)}
-    rest = {name: value for name, value in _window(op).items() if name not in lengths}
-    pairs = {name: (0 if name == "padding" else 1, *value) for name, value in lengths.items()}
-    return b.call("squeeze.dims", self=b.call(kind, self=row, **pairs, **rest), dim=[-2])
+@decomposition
+def max_pool1d(op: edge.MaxPool1dOp, b: EdgeBuilder) -> SSAValue:
+    """`squeeze(max_pool2d_with_indices(unsqueeze(self, -2), …), -2)`"""
+    row = b.call(edge.UnsqueezeOp, self=op.self, dim=-2)
+    return b.call(edge.SqueezeDimsOp, self=_max_pool(b, row, _maximum_windows(op).behind()), dim=[-2])
 
 
-@decomposition("edge.avg_pool3d")
-def avg_pool3d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+@decomposition
+def avg_pool1d(op: edge.AvgPool1dOp, b: EdgeBuilder) -> SSAValue:
+    """`squeeze(avg_pool2d(unsqueeze(self, -2), …), -2)`"""
+    row = b.call(edge.UnsqueezeOp, self=op.self, dim=-2)
+    pooled = _avg_pool(b, row, _mean_windows(op).behind(), op.count_include_pad, None)
+    return b.call(edge.SqueezeDimsOp, self=pooled, dim=[-2])
+
+
+@decomposition
+def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
     """`avg_pool2d` over height and width, then over depth, with views around them"""
-    window = _window(op)
-    divisor = window.pop("divisor_override")
-    plane, depth = _plane_and_depth(window)
-    if divisor is not None:
-        plane["divisor_override"], depth["divisor_override"] = 1, divisor
-    return _pool3d(op, b, "avg_pool2d", plane, depth)
+    windows, divisor = _mean_windows(op), op.divisor_override
+    once = None if divisor is None else 1
+
+    def by_plane(planes: SSAValue) -> SSAValue:
+        return _avg_pool(b, planes, windows.of_plane(), op.count_include_pad, once)
+
+    def by_depth(columns: SSAValue) -> SSAValue:
+        return _avg_pool(b, columns, windows.of_depth(), op.count_include_pad, divisor)
+
+    return _pool3d(op.self, op.results[0], b, by_plane, by_depth)
 
 
-@decomposition("edge.max_pool3d_with_indices")
-def max_pool3d(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
+@decomposition
+def max_pool3d(op: edge.MaxPool3dWithIndicesOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
     """`max_pool2d_with_indices` over height and width, then over depth, with views around them, where the indices are
     unused"""
     if op.results[1].first_use is not None:
         return None
-    values = _pool3d(op, b, "max_pool2d_with_indices", *_plane_and_depth(_window(op)))
+    windows = _maximum_windows(op)
+    values = _pool3d(
+        op.self,
+        op.results[0],
+        b,
+        lambda planes: _max_pool(b, planes, windows.of_plane()),
+        lambda columns: _max_pool(b, columns, windows.of_depth()),
+    )
     return None if values is None else _without_indices(op, b, values)
 
 
-@decomposition("edge._adaptive_avg_pool3d")
-def adaptive_avg_pool3d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue | None:
+@decomposition
+def adaptive_avg_pool3d(op: edge.AdaptiveAvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
     """`adaptive_avg_pool2d` over height and width, then over depth, with views around them"""
-    depth, height, width = op.value("output_size")
-    columns = b.product([height, width])
-    return _pool3d(op, b, "adaptive_avg_pool2d", {"output_size": (height, width)}, {"output_size": (depth, columns)})
+    depth, height, width = op.output_size
+    area = b.product([height, width])
+    return _pool3d(
+        op.self,
+        op.results[0],
+        b,
+        lambda planes: b.call(edge.AdaptiveAvgPool2dOp, self=planes, output_size=(height, width)),
+        lambda columns: b.call(edge.AdaptiveAvgPool2dOp, self=columns, output_size=(depth, area)),
+    )
 
 
-def _window(op: edge.EdgeOp) -> dict[str, Any]:
-    """What a pooling op says about its windows. An absent stride is the kernel's size."""
-    window = {name: op.value(name) for name in op.schema.values}
-    return window | {"stride": window["stride"] or window["kernel_size"]}
+@dataclass(frozen=True)
+class _Windows:
+    """What a pooling op says about its windows, a number for each dimension."""
+
+    kernel_size: Sequence[int]
+    stride: Sequence[int]
+    padding: Sequence[int]
+    dilation: Sequence[int]
+    ceil_mode: bool
+
+    def of_plane(self) -> _Windows:
+        """Those over [height, width], of windows over [depth, height, width]."""
+        return self._with(lambda numbers, neutral: numbers[1:])
+
+    def of_depth(self) -> _Windows:
+        """Those over [depth, positions in a plane], of windows over [depth, height, width]."""
+        return self._with(lambda numbers, neutral: (numbers[0], neutral))
+
+    def behind(self) -> _Windows:
+        """Windows over a row as those over [1, row]."""
+        return self._with(lambda numbers, neutral: (neutral, *numbers))
+
+    def _with(self, spread: Callable[[Sequence[int], int], Sequence[int]]) -> _Windows:
+        """The numbers of each kind for other dimensions; `spread` is told the number that changes nothing."""
+        return _Windows(
+            spread(self.kernel_size, 1),
+            spread(self.stride, 1),
+            spread(self.padding, 0),
+            spread(self.dilation, 1),
+            self.ceil_mode,
+        )
 
 
-def _plane_and_depth(window: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The windows over [height, width], and those over [depth, positions in a plane]."""
-    plane, depth = dict(window), dict(window)
-    for name, value in window.items():
-        if isinstance(value, tuple):
-            along, *across = value
-            plane[name], depth[name] = tuple(across), (along, 0 if name == "padding" else 1)
-    return plane, depth
+def _maximum_windows(op: edge.MaxPool1dOp | edge.MaxPool2dOp | edge.MaxPool3dWithIndicesOp) -> _Windows:
+    """An absent stride is the kernel's size."""
+    return _Windows(op.kernel_size, op.stride or op.kernel_size, op.padding, op.dilation, op.ceil_mode)
+
+
+def _mean_windows(op: edge.AvgPool1dOp | edge.AvgPool3dOp) -> _Windows:
+    dense = [1] * len(op.kernel_size)
+    return _Windows(op.kernel_size, op.stride or op.kernel_size, op.padding, dense, op.ceil_mode)
+
+
+def _max_pool(b: EdgeBuilder, value: SSAValue, windows: _Windows) -> SSAValue:
+    return b.call(
+        edge.MaxPool2dWithIndicesOp,
+        self=value,
+        kernel_size=windows.kernel_size,
+        stride=windows.stride,
+        padding=windows.padding,
+        dilation=windows.dilation,
+        ceil_mode=windows.ceil_mode,
+    )
+
+
+def _avg_pool(
+    b: EdgeBuilder, value: SSAValue, windows: _Windows, count_include_pad: bool, divisor: int | None
+) -> SSAValue:
+    return b.call(
+        edge.AvgPool2dOp,
+        self=value,
+        kernel_size=windows.kernel_size,
+        stride=windows.stride,
+        padding=windows.padding,
+        ceil_mode=windows.ceil_mode,
+        count_include_pad=count_include_pad,
+        divisor_override=divisor,
+    )
 
 
 def _pool3d(
-    op: edge.EdgeOp, b: EdgeBuilder, kind: str, plane: dict[str, Any], depth: dict[str, Any]
+    value: SSAValue,
+    result: SSAValue,
+    b: EdgeBuilder,
+    by_plane: Callable[[SSAValue], SSAValue],
+    by_depth: Callable[[SSAValue], SSAValue],
 ) -> SSAValue | None:
     """Windows of three dimensions in two steps. Sums and maxima split that way, and so do the counts of elements."""
-    value = op.required("self")
     if static_shape(value) is None:
         return None
     *lead, slices, height, width = shape_of(value)
-    planes = b.call(kind, self=b.view(value, (math.prod(lead), slices, height, width)), **plane)
+    planes = by_plane(b.view(value, (math.prod(lead), slices, height, width)))
     *_, height, width = shape_of(planes)
-    columns = b.call(kind, self=b.view(planes, (1, math.prod(lead), slices, height * width)), **depth)
-    return b.view(columns, shape_of(op.results[0]))
+    columns = by_depth(b.view(planes, (1, math.prod(lead), slices, height * width)))
+    return b.view(columns, shape_of(result))
 
 
-@decomposition("edge.adaptive_avg_pool1d")
-def adaptive_avg_pool1d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def adaptive_avg_pool1d(op: edge.AdaptiveAvgPool1dOp, b: EdgeBuilder) -> SSAValue:
     """`squeeze(adaptive_avg_pool2d(unsqueeze(self, -2), [1, size]), -2)`"""
-    row = b.call("unsqueeze", self=op.required("self"), dim=-2)
-    pooled = b.call("adaptive_avg_pool2d", self=row, output_size=[1, *op.value("output_size")])
-    return b.call("squeeze.dims", self=pooled, dim=[-2])
+    row = b.call(edge.UnsqueezeOp, self=op.self, dim=-2)
+    pooled = b.call(edge.AdaptiveAvgPool2dOp, self=row, output_size=[1, *op.output_size])
+    return b.call(edge.SqueezeDimsOp, self=pooled, dim=[-2])
 
 
-@decomposition("edge.adaptive_avg_pool2d")
-def adaptive_avg_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def adaptive_avg_pool2d(op: edge.AdaptiveAvgPool2dOp, b: EdgeBuilder) -> SSAValue:
     """`mean(self, [-2, -1])` if it leaves one element, else `_adaptive_avg_pool2d(…)`"""
-    value, size = op.required("self"), op.value("output_size")
+    value, size = op.self, op.output_size
     if size == (1, 1):
-        return b.call("mean.dim", self=value, dim=[-2, -1], keepdim=True)
-    return b.call("_adaptive_avg_pool2d", self=value, output_size=size)
+        return b.call(edge.MeanDimOp, self=value, dim=[-2, -1], keepdim=True)
+    return b.call(edge.InternalAdaptiveAvgPool2dOp, self=value, output_size=size)
 
 
-@decomposition("edge.adaptive_max_pool2d")
-def adaptive_max_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
+@decomposition
+def adaptive_max_pool2d(op: edge.AdaptiveMaxPool2dOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
     """`max_pool2d_with_indices(…)` if the windows are alike, else, where the indices are unused, `cat` of the `amax`
     of each one's rows, and then of its columns"""
-    value, size = op.required("self"), op.value("output_size")
+    value, size = op.self, op.output_size
     shape = static_shape(value)
     if shape is None:
         return None
     if all(length % count == 0 for length, count in zip(shape[-2:], size, strict=True)):
         kernel = tuple(length // count for length, count in zip(shape[-2:], size, strict=True))
-        return b.calls("max_pool2d_with_indices", self=value, kernel_size=kernel, stride=kernel)
+        return b.calls(edge.MaxPool2dWithIndicesOp, self=value, kernel_size=kernel, stride=kernel)
     if op.results[1].first_use is not None:
         return None
     for dim, count in zip((-2, -1), size, strict=True):
@@ -125,29 +203,35 @@ def adaptive_max_pool2d(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue] |
         for i in range(count):
             # As `at::native::start_index` and `end_index` have them.
             start, end = i * length // count, -(-(i + 1) * length // count)
-            window = b.call("slice.Tensor", self=value, dim=dim, start=start, end=end)
-            maxima.append(b.call("amax", self=window, dim=[dim], keepdim=True))
-        value = b.call("cat", tensors=maxima, dim=dim)
+            window = b.call(edge.SliceTensorOp, self=value, dim=dim, start=start, end=end)
+            maxima.append(b.call(edge.AmaxOp, self=window, dim=[dim], keepdim=True))
+        value = b.call(edge.CatOp, tensors=maxima, dim=dim)
     return _without_indices(op, b, value)
 
 
 def _without_indices(op: edge.EdgeOp, b: EdgeBuilder, values: SSAValue) -> Sequence[SSAValue]:
     """Results whose indices have no user: anything of their type will do."""
-    return values, b.call("full", size=shape_of(op.results[1]), fill_value=0)
+    return values, b.call(edge.FullOp, size=shape_of(op.results[1]), fill_value=0)
 
 
-@decomposition("edge.upsample_bilinear2d", "edge.upsample_nearest2d")
-def upsample(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def upsample(op: edge.UpsampleBilinear2dOp | edge.UpsampleNearest2dOp, b: EdgeBuilder) -> SSAValue:
     """`upsample_bilinear2d.vec(…)`, `upsample_nearest2d.vec(…)`: by the factors if there are some, else to the size"""
-    value, size = op.required("self"), op.value("output_size")
-    factors = (op.value("scales_h"), op.value("scales_w"))
-    result = op.results[0]
-    how: dict[str, Any] = {"output_size": size, "scale_factors": None}
+    size, factors = op.output_size, None
     # The factors say more than the size, as long as both agree: they are what ATen computes positions from.
-    if None not in factors and scaled_shape(shape_of(value), factors) == shape_of(result):
-        how = {"output_size": None, "scale_factors": factors}
-    corners = {"align_corners": op.value("align_corners")} if "align_corners" in op.schema.values else {}
-    return b.call(f"{op.schema.name}.vec", input=value, **how, **corners)
+    if op.scales_h is not None and op.scales_w is not None:
+        given = (op.scales_h, op.scales_w)
+        if scaled_shape(shape_of(op.self), given) == shape_of(op.results[0]):
+            size, factors = None, given
+    if isinstance(op, edge.UpsampleNearest2dOp):
+        return b.call(edge.UpsampleNearest2dVecOp, input=op.self, output_size=size, scale_factors=factors)
+    return b.call(
+        edge.UpsampleBilinear2dVecOp,
+        input=op.self,
+        output_size=size,
+        align_corners=op.align_corners,
+        scale_factors=factors,
+    )
 
 
 def scaled_shape(shape: Shape, factors: Sequence[float]) -> Shape:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -13,49 +12,50 @@ from xir.dialects.edge.types import shape_of
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 
 
-@decomposition("edge.sum")
-def sum_of_all(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def sum_of_all(op: edge.SumOp, b: EdgeBuilder) -> SSAValue:
     """`sum(self, dim=None)`"""
-    return b.call("sum.dim_IntList", self=op.required("self"), dim=None, dtype=op.value("dtype"))
+    return b.call(edge.SumDimIntListOp, self=op.self, dim=None, dtype=op.dtype)
 
 
-@decomposition("edge.all", "edge.all.dim")
-def all_of(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def all_of(op: edge.AllOp | edge.AllDimOp, b: EdgeBuilder) -> SSAValue:
     """`logical_not(any(logical_not(self)))`"""
-    overload = f"any.{op.schema.overload}" if op.schema.overload else "any"
-    where = {name: op.value(name) for name in op.schema.values}
-    zeros = b.call("logical_not", self=op.required("self"))
-    none = b.call("logical_not", self=b.call(overload, self=zeros, **where))
-    return b.convert(none, op.results[0])
+    zeros = b.call(edge.LogicalNotOp, self=op.self)
+    if isinstance(op, edge.AllDimOp):
+        found = b.call(edge.AnyDimOp, self=zeros, dim=op.dim, keepdim=op.keepdim)
+    else:
+        found = b.call(edge.AnyOp, self=zeros)
+    return b.convert(b.call(edge.LogicalNotOp, self=found), op.results[0])
 
 
-@decomposition("edge.linalg_vector_norm")
-def vector_norm(op: edge.EdgeOp, b: EdgeBuilder) -> SSAValue:
+@decomposition
+def vector_norm(op: edge.LinalgVectorNormOp, b: EdgeBuilder) -> SSAValue:
     """`sqrt(sum(self * self))`; by the order also `sum(abs)`, `amax(abs)`, `amin(abs)`, `sum(self != 0)`, or
     `pow(sum(pow(abs, ord)), 1 / ord)`"""
-    value, order = b.convert(op.required("self"), op.results[0]), op.value("ord")
-    over: dict[str, Any] = {"dim": op.value("dim"), "keepdim": op.value("keepdim")}
+    value, order = b.convert(op.self, op.results[0]), op.ord
+
+    def total(numbers: SSAValue) -> SSAValue:
+        return b.call(edge.SumDimIntListOp, self=numbers, dim=op.dim, keepdim=op.keepdim)
+
     if order == 2:
-        return b.call(
-            "sqrt", self=b.call("sum.dim_IntList", self=b.call("mul.Tensor", self=value, other=value), **over)
-        )
+        return b.call(edge.SqrtOp, self=total(b.call(edge.MulTensorOp, self=value, other=value)))
     if order == 0:
-        different = b.convert(b.call("ne.Scalar", self=value, other=0), value)
-        return b.call("sum.dim_IntList", self=different, **over)
-    magnitude = b.call("abs", self=value)
+        return total(b.convert(b.call(edge.NeScalarOp, self=value, other=0), value))
+    magnitude = b.call(edge.AbsOp, self=value)
     if math.isinf(order):
-        over["dim"] = over["dim"] or ()
-        return b.call("amax" if order > 0 else "amin", self=magnitude, **over)
+        extreme = edge.AmaxOp if order > 0 else edge.AminOp
+        return b.call(extreme, self=magnitude, dim=op.dim or (), keepdim=op.keepdim)
     if order == 1:
-        return b.call("sum.dim_IntList", self=magnitude, **over)
-    powers = b.call("pow.Tensor_Scalar", self=magnitude, exponent=order)
-    return b.call("pow.Tensor_Scalar", self=b.call("sum.dim_IntList", self=powers, **over), exponent=1 / order)
+        return total(magnitude)
+    powers = b.call(edge.PowTensorScalarOp, self=magnitude, exponent=order)
+    return b.call(edge.PowTensorScalarOp, self=total(powers), exponent=1 / order)
 
 
-@decomposition("edge.sort")
-def sort(op: edge.EdgeOp, b: EdgeBuilder) -> Sequence[SSAValue]:
+@decomposition
+def sort(op: edge.SortOp, b: EdgeBuilder) -> Sequence[SSAValue]:
     """`topk(self, size of the dimension, …)`"""
-    value, dim = op.required("self"), op.value("dim")
+    value, dim = op.self, op.dim
     if not shape_of(value):
-        return value, b.call("full", size=(), fill_value=0)
-    return b.calls("topk", self=value, k=b.size(value, dim), dim=dim, largest=op.value("descending"))
+        return value, b.call(edge.FullOp, size=(), fill_value=0)
+    return b.calls(edge.TopkOp, self=value, k=b.size(value, dim), dim=dim, largest=op.descending)

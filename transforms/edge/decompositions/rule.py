@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
 
-Size = int | SSAValue
-"""A dimension: a number, or the value that holds it when the program runs."""
+Arguments = ParamSpec("Arguments")
+EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 
 
 class EdgeBuilder:
@@ -25,67 +25,88 @@ class EdgeBuilder:
     def __init__(self) -> None:
         self.ops: list[edge.EdgeOp] = []
 
-    def call(self, name: str, /, **args: Any) -> SSAValue:
-        """Call `edge.<name>`; its first result."""
-        return self.calls(name, **args)[0]
+    def call(
+        self,
+        op_class: Callable[Arguments, edge.EdgeOp],
+        /,
+        *args: Arguments.args,
+        **arguments: Arguments.kwargs,
+    ) -> SSAValue:
+        """Call an op, `b.call(edge.AddTensorOp, self=x, other=y)`; its first result."""
+        return self.calls(op_class, *args, **arguments)[0]
 
-    def calls(self, name: str, /, **args: Any) -> Sequence[SSAValue]:
-        """Call `edge.<name>`; its results."""
-        op = edge.op(name).build_from(args)
+    def calls(
+        self,
+        op_class: Callable[Arguments, edge.EdgeOp],
+        /,
+        *args: Arguments.args,
+        **arguments: Arguments.kwargs,
+    ) -> Sequence[SSAValue]:
+        """Call an op; its results."""
+        op = op_class(*args, **arguments)
         self.ops.append(op)
         return op.results
 
-    def size(self, value: SSAValue, dim: int) -> Size:
+    def size(self, value: SSAValue, dim: int) -> edge.Size:
         """The size of a dimension, which may count from the end."""
         shape = shape_of(value)
         dim %= len(shape)
-        return shape[dim] if shape[dim] >= 0 else self.call("sym_size.int", self=value, dim=dim)
+        return shape[dim] if shape[dim] >= 0 else self.call(edge.SymSizeIntOp, self=value, dim=dim)
 
-    def sizes(self, value: SSAValue) -> list[Size]:
+    def sizes(self, value: SSAValue) -> list[edge.Size]:
         """The size of every dimension."""
         return [self.size(value, dim) for dim in range(len(shape_of(value)))]
 
-    def product(self, sizes: Sequence[Size]) -> Size:
+    def product(self, sizes: Sequence[edge.Size]) -> edge.Size:
         """The product of sizes."""
         static = math.prod(size for size in sizes if isinstance(size, int))
-        result: Size = static
+        result: edge.Size = static
         for size in sizes:
             if isinstance(size, SSAValue):
-                result = size if result == 1 else self.call("executorch_prim.mul.Scalar", a=size, b=result)
+                result = size if result == 1 else self.call(edge.ExecutorchPrimMulScalarOp, a=size, b=result)
         return result
 
-    def view(self, value: SSAValue, size: Sequence[Size]) -> SSAValue:
+    def view(self, value: SSAValue, size: Sequence[edge.Size]) -> SSAValue:
         """The elements in another shape; nothing is built when it is the shape already."""
         if tuple(size) == shape_of(value):
             return value
-        return self.call("view", self=value, size=list(size))
+        return self.call(edge.ViewOp, self=value, size=list(size))
 
     def convert(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """The value in the element type of another; nothing is built when it has that already."""
         element = element_of(like)
-        return value if element_of(value) == element else self.call("_to_copy", self=value, dtype=element)
+        return value if element_of(value) == element else self.call(edge.ToCopyOp, self=value, dtype=element)
 
 
-Decomposition = Callable[[edge.EdgeOp, EdgeBuilder], "SSAValue | Sequence[SSAValue] | None"]
+Replacement = SSAValue | Sequence[SSAValue] | None
+"""What replaces the results of an op; None: nothing does, it stays."""
+
+Decomposition = Callable[[Any, EdgeBuilder], Replacement]
+"""A decomposition as the table has it, which no longer says of which op class it is."""
 
 DECOMPOSITIONS: dict[str, Decomposition] = {}
 """Edge op name -> its decomposition. The docstring says in formulas what it builds."""
 
 
-def decomposition(*names: str) -> Callable[[Decomposition], Decomposition]:
-    """Register a decomposition of the edge ops of these names."""
-
-    def register(function: Decomposition) -> Decomposition:
-        for name in names:
-            if name in DECOMPOSITIONS or name not in edge.OPS:
-                raise ValueError(f"{name} is not an edge op, or has a decomposition already")
-            DECOMPOSITIONS[name] = function
-        return function
-
-    return register
+def decomposition(
+    function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
+) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
+    """Register a decomposition of the op classes that the annotation of its first parameter names, one or a union:
+    `def square(op: edge.SquareOp, b: EdgeBuilder) -> SSAValue`."""
+    for op_class in edge.op_classes(function):
+        if op_class.name in DECOMPOSITIONS:
+            raise ValueError(f"{op_class.name} has a decomposition already")
+        DECOMPOSITIONS[op_class.name] = function
+    return function
 
 
 def static_shape(value: SSAValue) -> Shape | None:
     """The shape of `value`; None if a dimension is open."""
     shape = shape_of(value)
     return None if any(size < 0 for size in shape) else shape
+
+
+def static_sizes(sizes: Sequence[edge.Size]) -> tuple[int, ...] | None:
+    """Sizes among the arguments; None if one is only known when the program runs."""
+    static = tuple(size for size in sizes if isinstance(size, int))
+    return static if len(static) == len(sizes) else None

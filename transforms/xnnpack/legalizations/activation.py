@@ -18,7 +18,6 @@ from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
-    operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.special_functions import (
@@ -46,22 +45,22 @@ NEGATIVE_THRESHOLD = Refusal(
 )
 
 
-@rule("edge.relu", quantized=Quantized.TABLE)
-def relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def relu(op: edge.ReluOp, b: NodeBuilder) -> SSAValue:
     """max(self, 0)."""
-    return b.clamp(operand(op, "self"), 0.0, None)
+    return b.clamp(op.self, 0.0, None)
 
 
-@rule("edge.hardtanh", quantized=Quantized.TABLE)
-def hardtanh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def hardtanh(op: edge.HardtanhOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min_val, max_val)."""
-    return checked_clamp(b, operand(op, "self"), op.value("min_val"), op.value("max_val"))
+    return checked_clamp(b, op.self, op.min_val, op.max_val)
 
 
-@rule("edge.clamp", quantized=Quantized.TABLE)
-def clamp(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def clamp(op: edge.ClampOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min, max), either bound absent."""
-    return checked_clamp(b, operand(op, "self"), op.value("min"), op.value("max"))
+    return checked_clamp(b, op.self, op.min, op.max)
 
 
 def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
@@ -73,10 +72,10 @@ def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: floa
     return b.binary("minimum", b.binary("maximum", value, b.scalar(low, value)), b.scalar(high, value))
 
 
-@rule("edge.hardsigmoid", quantized=Quantized.TABLE)
-def hardsigmoid(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def hardsigmoid(op: edge.HardsigmoidOp, b: NodeBuilder) -> SSAValue:
     """clamp(self + 3, 0, 6) / 6."""
-    return gate(b, operand(op, "self"))
+    return gate(b, op.self)
 
 
 def gate(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -87,11 +86,10 @@ def gate(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return scaled(b, raised, 1.0 / 6.0)
 
 
-@rule("edge.silu", quantized=Quantized.TABLE)
-def silu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def silu(op: edge.SiluOp, b: NodeBuilder) -> SSAValue:
     """self · sigmoid(self)."""
-    value = operand(op, "self")
-    return b.binary("multiply", value, b.unary("sigmoid", value))
+    return b.binary("multiply", op.self, b.unary("sigmoid", op.self))
 
 
 GELU_FORMS_DIFFER = 4.8e-4
@@ -100,14 +98,14 @@ MANY = 16
 """How many times larger than the difference of the forms a step must be, for rounding to hide the difference."""
 
 
-@rule("edge.gelu", quantized=Quantized.TABLE)
-def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def gelu(op: edge.GeluOp, b: NodeBuilder) -> SSAValue:
     """GELU in both of PyTorch's forms.
 
     Where both are quantised with steps much larger than the difference of the two forms, one look-up table serves both.
     """
-    value = operand(op, "self")
-    if op.value("approximate") == "none":
+    value = op.self
+    if op.approximate == "none":
         return b.unary("gelu", value)
     if b.target == "xir":
         return b.unary("approxgelu", value)
@@ -121,14 +119,14 @@ def gelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("multiply", scaled(b, value, 0.5), gate)
 
 
-@rule("edge.elu", quantized=Quantized.TABLE)
-def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def elu(op: edge.EluOp, b: NodeBuilder) -> SSAValue:
     """scale · (self where positive, else alpha·(e^(input_scale·self) − 1)).
 
     XNNPACK has this for a positive alpha and without the scale of the input. In general it is the sum of both sides.
     """
-    value = operand(op, "self")
-    alpha, scale, input_scale = (float(op.value(name)) for name in ("alpha", "scale", "input_scale"))
+    value = op.self
+    alpha, scale, input_scale = float(op.alpha), float(op.scale), float(op.input_scale)
     if alpha > 0 and input_scale == 1:
         return scaled(b, elu_of(b, value, alpha), scale)
     below = scaled(b, b.clamp(value, None, 0.0), input_scale)
@@ -136,17 +134,17 @@ def elu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("add", scaled(b, b.clamp(value, 0.0, None), scale), scaled(b, falling, alpha * scale))
 
 
-@rule("edge.leaky_relu", quantized=Quantized.TABLE)
-def leaky_relu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def leaky_relu(op: edge.LeakyReluOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else negative_slope·self."""
-    value, slope = operand(op, "self"), FloatAttr(float(op.value("negative_slope")), f32)
+    value, slope = op.self, FloatAttr(float(op.negative_slope), f32)
     return b.node(xnnpack.LeakyReluOp, [value], {"negative_slope": slope})
 
 
-@rule("edge.prelu")
-def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def prelu(op: edge.PreluOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else weight·self; one weight for all, or one for each channel (dimension 1)."""
-    value, weight = operand(op, "self"), operand(op, "weight")
+    value, weight = op.self, op.weight
     count = prod(b.shape(weight))
     shape = (count, *(1 for _ in range(rank_of(value) - 2))) if count > 1 else ()
     if not is_static(weight):
@@ -154,13 +152,13 @@ def prelu(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
-@rule("edge.softplus", quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD,))
-def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD,))
+def softplus(op: edge.SoftplusOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
-    beta, threshold = float(op.value("beta")), float(op.value("threshold"))
+    beta, threshold = float(op.beta), float(op.threshold)
     if threshold < 0:
         raise NEGATIVE_THRESHOLD(threshold=threshold)
-    value = scaled(b, operand(op, "self"), beta)
+    value = scaled(b, op.self, beta)
     if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
         # One reader of each value: XNNPACK makes a table of it.
         return scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta)
@@ -170,9 +168,9 @@ def softplus(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta)
 
 
-def is_within(op: edge.EdgeOp, b: NodeBuilder, limit: float) -> bool:
+def is_within(op: edge.SoftplusOp | edge.MishOp, b: NodeBuilder, limit: float) -> bool:
     """Whether an op's input and result are quantised, the input over a range within ±`limit`."""
-    around = integers_around(operand(op, "self"), op.results[0], b.ctx)
+    around = integers_around(op.self, op.results[0], b.ctx)
     if around is None:
         return False
     low, high = range_of(around[0])
@@ -184,14 +182,14 @@ def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return logarithm_of_one_plus(b, b.unary("exp", b.unary("negate", b.unary("abs", value))))
 
 
-@rule("edge.mish", quantized=Quantized.TABLE)
-def mish(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def mish(op: edge.MishOp, b: NodeBuilder) -> SSAValue:
     """self · tanh(log(1 + e^self)), which is self · w / (w + 2) with n = e^self and w = n·(n + 2).
 
     From e^10 on the quotient is 1. Between integers it is 1 − 2 / ((1 + n)² + 1), which XNNPACK makes a table of up to
     the product with `self`; like SiLU's sigmoid it is rounded to 8 bits in between.
     """
-    value = argument(op, b, "self")
+    value = argument(b, op.self)
     if is_within(op, b, LARGEST_EXPONENT / 2):
         square = b.unary("square", plus(b, b.unary("exp", value), 1.0))
         two, one = b.scalar(2.0, value), b.scalar(1.0, value)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.edge.convolution import is_transposed
+from xir.dialects.edge.families import BatchNorm, Convolution, output_padding_of
 from xir.dialects.xnnpack.base import rank_of, u32s
 from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS, batch_norm_affine
 from xir.transforms.analysis.calls import call, constant, tensor
@@ -19,7 +19,6 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NHWC_TO_NCHW,
     NodeBuilder,
     Quantized,
-    operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.slicing import pad_with
@@ -40,43 +39,35 @@ TOO_MANY_DIMENSIONS = Refusal(
 )
 
 
-@rule(
-    "edge.convolution",
-    "edge.conv1d",
-    "edge.conv2d",
-    "edge.conv_transpose1d",
-    "edge.conv_transpose2d.input",
-    quantized=Quantized.WEIGHTED,
-    refuses=(TOO_MANY_DIMENSIONS, NOT_STATIC),
-)
-def convolution(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.WEIGHTED, refuses=(TOO_MANY_DIMENSIONS, NOT_STATIC))
+def convolution(op: Convolution, b: NodeBuilder) -> SSAValue:
     """A convolution of any kind over one or two dimensions; one is an image of height 1.
 
     input [N, C, (H,) W], or without N; weight [O, C / groups, (kH,) kW], transposed [C, O / groups, (kH,) kW].
     """
-    value, bias = operand(op, "input"), op.tensor("bias")
-    filter_, groups = operand(op, "weight"), op.value("groups")
-    weight = b.weight(filter_, "weight")
+    value, bias = op.input, op.bias
+    groups, output_padding = b.integer(op.groups), output_padding_of(op)
+    weight = b.weight(op.weight, "weight")
     if weight.ndim not in (3, 4):
         raise TOO_MANY_DIMENSIONS(count=weight.ndim - 2)
     dims = weight.ndim - 2
     image = b.reshape(value, image_shape(b, value, dims))
     weight = weight.reshape(*weight.shape[:2], -1, weight.shape[-1])
 
-    pad_height, pad_width = window(op.value("padding"), dims, 0)
-    padding, stride = (pad_height, pad_width, pad_height, pad_width), window(op.value("stride"), dims, 1)
+    pad_height, pad_width = window(b.integers(op.padding), dims, 0)
+    padding, stride = (pad_height, pad_width, pad_height, pad_width), window(b.integers(op.stride), dims, 1)
     adjustment = (0, 0)
-    if is_transposed(op):
+    if output_padding is not None:
         image, padding, adjustment = with_smaller_adjustment(
-            b, image, padding, window(op.value("output_padding"), dims, 0), stride
+            b, image, padding, window(b.integers(output_padding), dims, 0), stride
         )
     properties: dict[str, Attribute] = {
         "padding": u32s(padding),
         "stride": u32s(stride),
-        "dilation": u32s(window(op.value("dilation"), dims, 1)),
+        "dilation": u32s(window(b.integers(op.dilation), dims, 1)),
         "groups": IntegerAttr(groups, i32),
     }
-    if is_transposed(op):
+    if output_padding is not None:
         op_class, filter_array = xnnpack.Deconv2dOp, deconv_filter(weight, groups)
         properties["adjustment"] = u32s(adjustment)
     elif groups > 1 and groups == b.shape(image)[1]:
@@ -134,16 +125,16 @@ def deconv_filter(weight: StaticTensor, groups: int) -> StaticTensor:
     return grouped.transpose(0, 2, 3, 4, 1).reshape(groups * group_out, height, width, in_channels // groups)
 
 
-@rule("edge.batch_norm", "edge._native_batch_norm_legit_no_training", refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
-def batch_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
+def batch_norm(op: BatchNorm, b: NodeBuilder) -> list[SSAValue]:
     """self·scale + shift by channel; what `fold-batch-norm` could not fold into a convolution."""
     return [by_running_statistics(op, b)]
 
 
-def by_running_statistics(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+def by_running_statistics(op: BatchNorm | edge.InstanceNormOp, b: NodeBuilder) -> SSAValue:
     """The normalisation by static mean and variance: a product and a sum by channel."""
     scale, shift = batch_norm_affine(op, b.ctx)
-    value = operand(op, "input")
+    value = op.input
     shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
     product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
     return b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))

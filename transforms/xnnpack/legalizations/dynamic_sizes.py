@@ -58,10 +58,10 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return spreading
 
 
-@rule("edge.full", "edge.full_like", symbolic=True, refuses=(SINGLE_NUMBER, NO_DONOR, FROM_DYNAMIC_END))
-def full(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(symbolic=True, refuses=(SINGLE_NUMBER, NO_DONOR, FROM_DYNAMIC_END))
+def full(op: edge.FullOp | edge.FullLikeOp, b: NodeBuilder) -> SSAValue:
     """One number everywhere, where `fold-constants` made no constant of it: the padding around that number."""
-    result, value = op.results[0], op.value("fill_value")
+    result, value = op.results[0], op.fill_value
     shape = b.shape(result)
     corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
     padding = [0 if isinstance(size, SymbolicSize) else size - 1 for size in shape]

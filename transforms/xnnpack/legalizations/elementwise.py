@@ -13,7 +13,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     Rule,
-    promoted,
+    register_rule,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.special_functions import lifted, power_of, scaled, truncated
@@ -36,131 +36,134 @@ def binary_rule(kind: str) -> Rule:
 
 for row in UNARY:
     # A number in quantised form is a float: what works on bits has no part in it.
-    rule(*row.edge, quantized=Quantized.TABLE if row.elements != "integer" else None)(unary_rule(row.kind))
+    register_rule(unary_rule(row.kind), row.edge, quantized=Quantized.TABLE if row.elements != "integer" else None)
 for row in BINARY:
-    rule(*row.edge, quantized=Quantized.OPERANDS if row.quantized else None)(binary_rule(row.kind))
+    register_rule(binary_rule(row.kind), row.edge, quantized=Quantized.OPERANDS if row.quantized else None)
 
 
-@rule("edge.add.Tensor", "edge.sub.Tensor", quantized=Quantized.OPERANDS)
-def add(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.OPERANDS)
+def add(op: edge.AddTensorOp | edge.SubTensorOp, b: NodeBuilder) -> SSAValue:
     """self ± alpha·other."""
     kind = "add" if op.name == "edge.add.Tensor" else "subtract"
-    return b.binary(kind, promoted(op, b, "self"), scaled(b, promoted(op, b, "other"), op.value("alpha")))
+    return b.binary(kind, b.promoted(op.self), scaled(b, b.promoted(op.other), op.alpha))
 
 
-@rule("edge.add.Scalar", "edge.sub.Scalar", quantized=Quantized.TABLE)
-def add_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def add_scalar(op: edge.AddScalarOp | edge.SubScalarOp, b: NodeBuilder) -> SSAValue:
     """Self ± alpha·other, `other` a number."""
     kind = "add" if op.name == "edge.add.Scalar" else "subtract"
-    value = promoted(op, b, "self")
-    return b.binary(kind, value, b.scalar(float(op.value("other")) * float(op.value("alpha")), value))
+    value = b.promoted(op.self)
+    return b.binary(kind, value, b.scalar(float(op.other) * float(op.alpha), value))
 
 
-@rule("edge.mul.Scalar", quantized=Quantized.TABLE)
-def mul_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def mul_scalar(op: edge.MulScalarOp, b: NodeBuilder) -> SSAValue:
     """Self · other."""
-    return scaled(b, promoted(op, b, "self"), op.value("other"))
+    return scaled(b, b.promoted(op.self), op.other)
 
 
-@rule("edge.div.Scalar", quantized=Quantized.TABLE)
-def div_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def div_scalar(op: edge.DivScalarOp, b: NodeBuilder) -> SSAValue:
     """self / other, as a true division: multiplying by the inverse would round twice."""
-    value = promoted(op, b, "self")
-    return b.binary("divide", value, b.scalar(float(op.value("other")), value))
+    value = b.promoted(op.self)
+    return b.binary("divide", value, b.scalar(float(op.other), value))
 
 
-@rule("edge.rsub.Scalar", quantized=Quantized.TABLE)
-def rsub_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.TABLE)
+def rsub_scalar(op: edge.RsubScalarOp, b: NodeBuilder) -> SSAValue:
     """Other − alpha·self, `other` a number."""
-    value = promoted(op, b, "self")
-    return b.binary("subtract", b.scalar(float(op.value("other")), value), scaled(b, value, op.value("alpha")))
+    value = b.promoted(op.self)
+    return b.binary("subtract", b.scalar(float(op.other), value), scaled(b, value, op.alpha))
 
 
-@rule("edge.reciprocal")
-def reciprocal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def reciprocal(op: edge.ReciprocalOp, b: NodeBuilder) -> SSAValue:
     """1 / self."""
-    value = promoted(op, b, "self")
+    value = b.promoted(op.self)
     return b.binary("divide", b.scalar(1.0, value), value)
 
 
-@rule("edge.div.Tensor_mode", "edge.div.Scalar_mode")
-def div_mode(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def div_mode(op: edge.DivTensorModeOp | edge.DivScalarModeOp, b: NodeBuilder) -> SSAValue:
     """self / other, rounded down or towards zero."""
-    value = promoted(op, b, "self")
-    is_number = op.name == "edge.div.Scalar_mode"
-    divisor = b.scalar(float(op.value("other")), value) if is_number else promoted(op, b, "other")
+    value = b.promoted(op.self)
+    divisor = b.scalar(float(op.other), value) if isinstance(op, edge.DivScalarModeOp) else b.promoted(op.other)
     quotient = b.binary("divide", value, divisor)
-    mode = op.value("rounding_mode")
+    mode = op.rounding_mode
     if mode is None:
         return quotient
     return b.unary("floor", quotient) if mode == "floor" else truncated(b, quotient)
 
 
-@rule("edge.trunc")
-def trunc(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def trunc(op: edge.TruncOp, b: NodeBuilder) -> SSAValue:
     """Self rounded towards zero."""
-    return truncated(b, promoted(op, b, "self"))
+    return truncated(b, b.promoted(op.self))
 
 
-@rule("edge.exp2")
-def exp2(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def exp2(op: edge.Exp2Op, b: NodeBuilder) -> SSAValue:
     """2 to the power self."""
-    return power_of(b, 2, promoted(op, b, "self"))
+    return power_of(b, 2, b.promoted(op.self))
 
 
-@rule("edge.log2", "edge.log10")
-def other_logarithm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def other_logarithm(op: edge.Log2Op | edge.Log10Op, b: NodeBuilder) -> SSAValue:
     """The logarithm to base 2 or 10."""
     base = 2 if op.name == "edge.log2" else 10
-    return scaled(b, b.unary("log", promoted(op, b, "self")), 1 / math.log(base))
+    return scaled(b, b.unary("log", b.promoted(op.self)), 1 / math.log(base))
 
 
-@rule("edge.tan")
-def tan(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def tan(op: edge.TanOp, b: NodeBuilder) -> SSAValue:
     """sin(self) / cos(self)."""
-    value = promoted(op, b, "self")
+    value = b.promoted(op.self)
     return b.binary("divide", b.unary("sine", value), b.unary("cosine", value))
 
 
-@rule("edge.cosh")
-def cosh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def cosh(op: edge.CoshOp, b: NodeBuilder) -> SSAValue:
     """(e^|self| + e^−|self|) / 2, halved before the sum, which then overflows no earlier than the result."""
-    magnitude = b.unary("abs", promoted(op, b, "self"))
+    magnitude = b.unary("abs", b.promoted(op.self))
     rising, falling = (scaled(b, b.unary("exp", each), 0.5) for each in (magnitude, b.unary("negate", magnitude)))
     return b.binary("add", rising, falling)
 
 
-@rule("edge.sign")
-def sign(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def sign(op: edge.SignOp, b: NodeBuilder) -> SSAValue:
     """−1, 0 or 1."""
-    value = promoted(op, b, "self")
+    value = b.promoted(op.self)
     return b.unary("sign", value) if b.target == "xir" else lifted(b, value, -1.0, 1.0)
 
 
-@rule("edge.bitwise_and.Scalar", "edge.bitwise_or.Scalar", "edge.bitwise_xor.Scalar")
-def bitwise_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def bitwise_scalar(
+    op: edge.BitwiseAndScalarOp | edge.BitwiseOrScalarOp | edge.BitwiseXorScalarOp, b: NodeBuilder
+) -> SSAValue:
     """The bits of self and of a number, combined."""
-    value = promoted(op, b, "self")
+    value = b.promoted(op.self)
     kind = op.name.removeprefix("edge.").removesuffix(".Scalar")
-    return b.binary(kind, value, b.scalar(float(op.value("other")), value))
+    return b.binary(kind, value, b.scalar(float(op.other), value))
 
 
-@rule("edge.clamp.Tensor")
-def clamp_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def clamp_tensor(op: edge.ClampTensorOp, b: NodeBuilder) -> SSAValue:
     """min(max(self, min), max), either bound absent."""
-    value = promoted(op, b, "self")
-    if op.tensor("min") is not None:
-        value = b.binary("maximum", value, promoted(op, b, "min"))
-    return value if op.tensor("max") is None else b.binary("minimum", value, promoted(op, b, "max"))
+    value = b.promoted(op.self)
+    if op.min is not None:
+        value = b.binary("maximum", value, b.promoted(op.min))
+    return value if op.max is None else b.binary("minimum", value, b.promoted(op.max))
 
 
-@rule("edge.dropout", quantized=Quantized.MOVES)
-def dropout(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def dropout(op: edge.DropoutOp, b: NodeBuilder) -> SSAValue:
     """Nothing: a program for inference drops nothing out."""
     return op.operands[0]
 
 
-@rule("edge.clone", "edge.contiguous", "edge.alias", "edge.detach", "edge.lift_fresh_copy", quantized=Quantized.MOVES)
-def same(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def same(
+    op: edge.CloneOp | edge.ContiguousOp | edge.AliasOp | edge.DetachOp | edge.LiftFreshCopyOp, b: NodeBuilder
+) -> SSAValue:
     """Nothing: values have no identity in the IR, and the compiler chooses layouts."""
     return op.operands[0]

@@ -18,7 +18,7 @@ from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, operand, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
 COMPUTED_MASK = Refusal(
@@ -35,11 +35,11 @@ def static_mask(b: NodeBuilder, value: SSAValue, what: str) -> np.ndarray:
     return b.numbers(value, what)
 
 
-@rule("edge.where.self", refuses=(COMPUTED_MASK, NOT_STATIC))
-def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(COMPUTED_MASK, NOT_STATIC))
+def where(op: edge.WhereSelfOp, b: NodeBuilder) -> SSAValue:
     """Self where the condition holds, else other."""
-    mask = static_mask(b, operand(op, "condition"), "condition")
-    value, other = operand(op, "self"), operand(op, "other")
+    mask = static_mask(b, op.condition, "condition")
+    value, other = op.self, op.other
     if isinstance(value.owner, edge.ConstantOp):
         return filled(b, other, mask, b.numbers(value, "self"))
     if isinstance(other.owner, edge.ConstantOp):
@@ -48,31 +48,31 @@ def where(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
 
-@rule("edge.masked_fill.Scalar", refuses=(COMPUTED_MASK,))
-def masked_fill_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(COMPUTED_MASK,))
+def masked_fill_scalar(op: edge.MaskedFillScalarOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = static_mask(b, operand(op, "mask"), "mask")
-    return filled(b, operand(op, "self"), mask, np.asarray(op.value("value")))
+    mask = static_mask(b, op.mask, "mask")
+    return filled(b, op.self, mask, np.asarray(op.value))
 
 
-@rule("edge.masked_fill.Tensor", refuses=(COMPUTED_MASK, NOT_STATIC))
-def masked_fill_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(COMPUTED_MASK, NOT_STATIC))
+def masked_fill_tensor(op: edge.MaskedFillTensorOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
-    mask = static_mask(b, operand(op, "mask"), "mask")
-    return filled(b, operand(op, "self"), mask, b.numbers(operand(op, "value"), "value"))
+    mask = static_mask(b, op.mask, "mask")
+    return filled(b, op.self, mask, b.numbers(op.value, "value"))
 
 
-@rule("edge.tril", "edge.triu", refuses=(UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
-def triangle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
+def triangle(op: edge.TrilOp | edge.TriuOp, b: NodeBuilder) -> SSAValue:
     """Self below or above a diagonal, else 0."""
-    value = operand(op, "self")
+    value = op.self
     rows, columns = b.shape(value)[-2:]
-    upper, diagonal = op.name == "edge.triu", op.value("diagonal")
+    upper, diagonal = isinstance(op, edge.TriuOp), b.integer(op.diagonal)
     if isinstance(rows, SymbolicSize) or isinstance(columns, SymbolicSize):
         kept = minus_infinity(b, (rows, columns), diagonal + (-1 if upper else 1), element_type(value), above=upper)
         return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
     lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
-    return filled(b, value, ~lower if op.name == "edge.tril" else lower, np.zeros(()))
+    return filled(b, value, lower if upper else ~lower, np.zeros(()))
 
 
 def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:

@@ -23,7 +23,6 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     fixed,
-    operand,
     rule,
     static_name,
 )
@@ -43,10 +42,10 @@ RANDOM = Refusal(
 )
 
 
-@rule("edge.linear", quantized=Quantized.WEIGHTED)
-def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.WEIGHTED)
+def linear(op: edge.LinearOp, b: NodeBuilder) -> SSAValue:
     """input [..., I] times weight [O, I] transposed, plus bias [O]; a weight [I] is one row, which leaves no O."""
-    value, weight, bias = operand(op, "input"), operand(op, "weight"), op.tensor("bias")
+    value, weight, bias = op.input, op.weight, op.bias
     if rank_of(weight) == 1:
         row = b.reshape(weight, (1, *b.shape(weight)))
         product = b.node(xnnpack.FullyConnectedOp, [value, row])
@@ -58,11 +57,11 @@ def linear(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return product if bias is None else b.binary("add", product, bias)
 
 
-@rule("edge.addmm", quantized=Quantized.WEIGHTED)
-def addmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.WEIGHTED)
+def addmm(op: edge.AddmmOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(mat1 × mat2): one node when `self` is a static bias by column."""
-    value, weight, bias = operand(op, "mat1"), operand(op, "mat2"), operand(op, "self")
-    if is_static(weight) and op.value("beta") == op.value("alpha") == 1:
+    value, weight, bias = op.mat1, op.mat2, op.self
+    if is_static(weight) and op.beta == op.alpha == 1:
         by_column = column_bias(b, bias, b.shape(op.results[0])[-1])
         if by_column is not None:
             return fully_connected(op, b, value, weight, by_column, transpose=True)
@@ -78,16 +77,16 @@ def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None
     return b.constant(np.broadcast_to(b.numbers(bias, "bias").reshape(-1), columns), bias, static_name(bias))
 
 
-def accumulated(op: edge.EdgeOp, b: NodeBuilder, addend: SSAValue, product: SSAValue) -> SSAValue:
+def accumulated(op: edge.AddmmOp | edge.BaddbmmOp, b: NodeBuilder, addend: SSAValue, product: SSAValue) -> SSAValue:
     """beta·addend + alpha·product; ATen does not look at the addend where beta is 0."""
-    product = scaled(b, product, op.value("alpha"))
-    return b.binary("add", product, scaled(b, addend, op.value("beta"))) if op.value("beta") != 0 else product
+    product = scaled(b, product, op.alpha)
+    return b.binary("add", product, scaled(b, addend, op.beta)) if op.beta != 0 else product
 
 
-@rule("edge.mm")
-def mm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def mm(op: edge.MmOp, b: NodeBuilder) -> SSAValue:
     """self × mat2: a fully connected node when `mat2` is static."""
-    return matrix_product(op, b, operand(op, "self"), operand(op, "mat2"))
+    return matrix_product(op, b, op.self, op.mat2)
 
 
 def matrix_product(op: edge.EdgeOp, b: NodeBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
@@ -97,24 +96,24 @@ def matrix_product(op: edge.EdgeOp, b: NodeBuilder, lhs: SSAValue, rhs: SSAValue
     return b.node(xnnpack.BatchMatrixMultiplyOp, [lhs, rhs])
 
 
-@rule("edge.bmm", quantized=Quantized.MATRICES)
-def bmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MATRICES)
+def bmm(op: edge.BmmOp, b: NodeBuilder) -> SSAValue:
     """self × mat2, a batch of matrices each."""
-    return b.node(xnnpack.BatchMatrixMultiplyOp, [operand(op, "self"), operand(op, "mat2")])
+    return b.node(xnnpack.BatchMatrixMultiplyOp, [op.self, op.mat2])
 
 
-@rule("edge.baddbmm")
-def baddbmm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def baddbmm(op: edge.BaddbmmOp, b: NodeBuilder) -> SSAValue:
     """beta·self + alpha·(batch1 × batch2)."""
-    batches = [operand(op, "batch1"), operand(op, "batch2")]
+    batches = [op.batch1, op.batch2]
     product = b.node(xnnpack.BatchMatrixMultiplyOp, batches)
-    return accumulated(op, b, operand(op, "self"), product)
+    return accumulated(op, b, op.self, product)
 
 
-@rule("edge.matmul")
-def matmul(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def matmul(op: edge.MatmulOp, b: NodeBuilder) -> SSAValue:
     """The product of matrices or vectors of any ranks, batches broadcast."""
-    lhs, rhs = operand(op, "self"), operand(op, "other")
+    lhs, rhs = op.self, op.other
     if rank_of(rhs) == 2 and is_static(rhs) and rank_of(lhs) > 0:
         return fully_connected(op, b, lhs, rhs, None, transpose=True)
     if rank_of(lhs) == 1:
@@ -164,28 +163,25 @@ def has_half_byte(weight: StaticTensor) -> bool:
     return weight.shape[1] % 2 == 1
 
 
-@rule(
-    "edge.scaled_dot_product_attention",
-    refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, COMPUTED_MASK, FROM_DYNAMIC_END),
-)
-def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, COMPUTED_MASK, FROM_DYNAMIC_END))
+def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> SSAValue:
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
 
     Where groups of query heads share a head of keys and values, a group is one long head: [..., H, L, E] has the
     order of [..., H / G, G·L, E].
     """
-    if op.value("dropout_p"):
+    if op.dropout_p:
         raise RANDOM()
-    query, key, value = operand(op, "query"), operand(op, "key"), operand(op, "value")
+    query, key, value = op.query, op.key, op.value
     *batch, length, features = b.shape(query)
-    keys, scale, result_shape = b.shape(key)[-2], op.value("scale"), b.shape(op.results[0])
+    keys, scale, result_shape = b.shape(key)[-2], op.scale, b.shape(op.results[0])
     query = scaled(b, query, 1 / math.sqrt(fixed(features, "scale")) if scale is None else scale)
-    if op.value("enable_gqa"):
+    if op.enable_gqa:
         heads = fixed(b.shape(key)[-3], "groups")
         query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads * length, features))
     scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], {"transpose_b": UnitAttr()})
     mask, rows = attention_mask(op, b)
-    if mask is not None and op.value("enable_gqa"):
+    if mask is not None and op.enable_gqa:
         grouped = b.shape(scores)
         scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), grouped)
     elif mask is not None:
@@ -195,15 +191,15 @@ def scaled_dot_product_attention(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return result if rows is None else b.binary("multiply", result, rows)
 
 
-def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SSAValue | None]:
+def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tuple[SSAValue | None, SSAValue | None]:
     """What to add to the scores, and a factor for the rows of the result, which a static mask may leave nothing to see.
 
     Booleans become 0 where True and −∞ elsewhere. ATen gives zeros for a row of −∞, whose softmax is NaN: such a row
     is not masked, and its result is multiplied by 0.
     """
-    query, mask = operand(op, "query"), op.tensor("attn_mask")
-    if op.value("is_causal"):
-        length, keys = (b.shape(operand(op, name))[-2] for name in ("query", "key"))
+    query, mask = op.query, op.attn_mask
+    if op.is_causal:
+        length, keys = (b.shape(value)[-2] for value in (op.query, op.key))
         if isinstance(length, SymbolicSize) or isinstance(keys, SymbolicSize):
             return minus_infinity(b, (length, keys), 0, element_type(query)), None
         above = np.triu(np.full((length, keys), -np.inf, dtype=np.float32), 1)
@@ -219,11 +215,11 @@ def attention_mask(op: edge.EdgeOp, b: NodeBuilder) -> tuple[SSAValue | None, SS
     return b.constant(np.where(hidden, 0.0, added), query, "mask"), rows
 
 
-@rule("edge._softmax")
-def softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def softmax(op: edge.SoftmaxOp, b: NodeBuilder) -> SSAValue:
     """Softmax over `dim`, which is moved to the end where it is not."""
-    value = operand(op, "self")
-    rank, dim = rank_of(value), op.value("dim") % max(rank_of(value), 1)
+    value = op.self
+    rank, dim = rank_of(value), op.dim % max(rank_of(value), 1)
     perm = (*(d for d in range(rank) if d != dim), dim)
     moved = b.transpose(value, perm)
     result = b.node(xnnpack.SoftmaxOp, [moved])

@@ -24,7 +24,6 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     fixed,
-    operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.shape import every
@@ -36,6 +35,10 @@ DYNAMIC_LAST_WINDOW = Refusal(
     "pool with ceil_mode=False",
     example=call("edge.max_pool2d", self=tensor(1, 1, "?", 4), kernel_size=(2, 2), ceil_mode=True),
 )
+
+
+MaxPool = edge.MaxPool1dOp | edge.MaxPool2dOp | edge.MaxPool2dWithIndicesOp
+AvgPool = edge.AvgPool1dOp | edge.AvgPool2dOp
 
 
 @dataclass(frozen=True)
@@ -71,34 +74,28 @@ class Pooling:
         return after(0), after(1)
 
 
-def pooling(op: edge.EdgeOp, b: NodeBuilder, dims: int) -> Pooling:
-    """The arguments of an op that pools `dims` dimensions."""
-    value = operand(op, "self")
-    kernel, shape = window(op.value("kernel_size"), dims, 1), image_shape(b, value, dims)
+def pooling(op: MaxPool | AvgPool, b: NodeBuilder) -> Pooling:
+    """The arguments of an op that pools one or two dimensions."""
+    value, dims = op.self, 1 if isinstance(op, edge.MaxPool1dOp | edge.AvgPool1dOp) else 2
+    kernel, shape = window(op.kernel_size, dims, 1), image_shape(b, value, dims)
     return Pooling(
         image=b.reshape(value, shape),
         kernel=kernel,
-        stride=window(op.value("stride"), dims, 1) if op.value("stride") else kernel,
-        padding=window(op.value("padding"), dims, 0),
-        dilation=window(op.value("dilation"), dims, 1) if "dilation" in op.schema.values else (1, 1),
+        stride=window(op.stride, dims, 1) if op.stride else kernel,
+        padding=window(op.padding, dims, 0),
+        dilation=window(op.dilation, dims, 1) if isinstance(op, MaxPool) else (1, 1),
         size=shape[2:],
         result=image_shape(b, op.results[0], dims)[2:],
-        ceil_mode=op.value("ceil_mode"),
+        ceil_mode=op.ceil_mode,
     )
 
 
-@rule(
-    "edge.max_pool1d",
-    "edge.max_pool2d",
-    "edge.max_pool2d_with_indices",
-    quantized=Quantized.MOVES,
-    refuses=(INDICES_USED, DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END),
-)
-def max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(quantized=Quantized.MOVES, refuses=(INDICES_USED, DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END))
+def max_pool(op: MaxPool, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each window."""
     if any(result.first_use is not None for result in op.results[1:]):
         raise INDICES_USED()
-    pool = pooling(op, b, 1 if op.name == "edge.max_pool1d" else 2)
+    pool = pooling(op, b)
     if pool.kernel == (1, 1):
         return [b.reshape(strided(b, pool), b.shape(op.results[0]))]
     (top, left), (bottom, right) = pool.padding, pool.padding_after
@@ -121,21 +118,21 @@ def strided(b: NodeBuilder, pool: Pooling) -> SSAValue:
     return image
 
 
-@rule("edge.avg_pool1d", "edge.avg_pool2d", refuses=(DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END))
-def avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END))
+def avg_pool(op: AvgPool, b: NodeBuilder) -> SSAValue:
     """The mean of each window.
 
     XNNPACK divides by the elements that are not padding. To count the padding, zeros are put around the image first;
     what lies beyond them (`ceil_mode`) never counts. A `divisor_override` divides the sum, whatever the window meets:
     then zeros are put everywhere, and it is a factor on the mean.
     """
-    pool = pooling(op, b, 1 if op.name == "edge.avg_pool1d" else 2)
-    divisor = op.value("divisor_override") if op.name == "edge.avg_pool2d" else None
+    pool = pooling(op, b)
+    divisor = op.divisor_override if isinstance(op, edge.AvgPool2dOp) else None
     image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
     if divisor is not None:
         image = pad_with(b, image, (0, 0, top, left), (0, 0, bottom, right), 0.0)
         top, right, bottom, left = 0, 0, 0, 0
-    elif op.value("count_include_pad"):
+    elif op.count_include_pad:
         image = pad_with(b, image, (0, 0, top, left), (0, 0, top, left), 0.0)
         top, right, bottom, left = 0, right - left, bottom - top, 0
     if pool.kernel == (1, 1):
@@ -163,11 +160,13 @@ def average(
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-@rule("edge.adaptive_avg_pool1d", "edge.adaptive_avg_pool2d", "edge._adaptive_avg_pool2d", quantized=Quantized.OPERANDS)
-def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.OPERANDS)
+def adaptive_avg_pool(
+    op: edge.AdaptiveAvgPool1dOp | edge.AdaptiveAvgPool2dOp | edge.InternalAdaptiveAvgPool2dOp, b: NodeBuilder
+) -> SSAValue:
     """The mean of each cell of a grid: one mean, a pooling where the grid is even, else a matrix on either side."""
     dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2
-    value = operand(op, "self")
+    value = op.self
     image = b.reshape(value, image_shape(b, value, dims))
     size, out = b.shape(image)[2:], image_shape(b, op.results[0], dims)[2:]
     if out == (1, 1):
@@ -182,12 +181,12 @@ def adaptive_avg_pool(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(result, b.shape(op.results[0]))
 
 
-@rule("edge.adaptive_max_pool2d", refuses=(INDICES_USED, DYNAMIC_PART, FROM_DYNAMIC_END))
-def adaptive_max_pool(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(refuses=(INDICES_USED, DYNAMIC_PART, FROM_DYNAMIC_END))
+def adaptive_max_pool(op: edge.AdaptiveMaxPool2dOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each cell of a grid, one dimension after the other."""
     if op.results[1].first_use is not None:
         raise INDICES_USED()
-    value, result = operand(op, "self"), b.shape(op.results[0])
+    value, result = op.self, b.shape(op.results[0])
     shape = b.shape(value)
     for dim in (len(shape) - 2, len(shape) - 1):
         fixed(shape[dim], "grid")

@@ -9,13 +9,14 @@ from __future__ import annotations
 from xdsl.dialects.builtin import Float32Type, f16, f64, i8, i16, i64
 from xdsl.ir import SSAValue
 
-from xir.dialects import edge, xnnpack
+from xir.dialects import xnnpack
+from xir.dialects.edge.families import ChooseQparams, Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.quantization import expect_normal
 from xir.ir.context import XirContext
 from xir.transforms.analysis.calls import call, numbers, tensor
-from xir.transforms.analysis.quantization_parameters import CHOOSE, DEQUANTISE, QUANTISE, parameters
+from xir.transforms.analysis.quantization_parameters import parameters
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import is_static, range_of, stored_as
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
@@ -89,7 +90,7 @@ func.func @forward(%x: tensor<4xi8>) -> (tensor<4xf32>, tensor<4xf32>) {
 )
 
 
-def activation_type(op: edge.EdgeOp, ctx: XirContext) -> UniformType:
+def activation_type(op: Quantize | Dequantize, ctx: XirContext) -> UniformType:
     """The type of the integers that an op writes or reads; RefusalError if XNNPACK has no activations of it."""
     element = parameters(op, ctx)
     if element is None:
@@ -102,8 +103,8 @@ def activation_type(op: edge.EdgeOp, ctx: XirContext) -> UniformType:
     return element
 
 
-@rule(*sorted(QUANTISE), refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
-def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
+def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
     """round(input / scale) + zero_point, clamped to the range of the integers."""
     element = activation_type(op, b.ctx)
     value = op.operands[0]
@@ -118,8 +119,8 @@ def quantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.cast(b.quantise(value, stored_as(element, element.storage)), element.storage)
 
 
-@rule(*sorted(DEQUANTISE), refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
-def dequantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
+def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
     if not isinstance(element_type(op.results[0]), Float32Type):
         raise NOT_TO_F32(element=element_type(op.results[0]))
@@ -137,19 +138,19 @@ def dequantise(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.dequantise(b.cast(value, stored_as(element, element.storage)))
 
 
-def readers_and_writers(value: SSAValue) -> list[edge.EdgeOp]:
+def readers_and_writers(value: SSAValue) -> list[Quantize | Dequantize]:
     """The quantise and dequantise ops that give integers their meaning."""
     ops = [use.operation for use in value.uses if use.index == 0] + [value.owner]
-    return [op for op in ops if isinstance(op, edge.EdgeOp) and op.name in QUANTISE | DEQUANTISE and op.operands]
+    return [op for op in ops if isinstance(op, Quantize | Dequantize) and op.operands]
 
 
-def quantised_at_run_time(op: edge.EdgeOp) -> SSAValue | None:
+def quantised_at_run_time(op: Dequantize) -> SSAValue | None:
     """The numbers that an op gives back which were quantised with a scale of their own, found at run time."""
     writer = op.operands[0].owner
-    if not isinstance(writer, edge.EdgeOp) or writer.name not in QUANTISE or len(writer.operands) < 2:
+    if not isinstance(writer, Quantize) or len(writer.operands) < 2:
         return None
     chooser = writer.operands[1].owner
-    if not isinstance(chooser, edge.EdgeOp) or chooser.name not in CHOOSE:
+    if not isinstance(chooser, ChooseQparams):
         return None
     same = chooser.operands[0] is writer.operands[0] and list(op.operands[1:]) == list(writer.operands[1:])
     return writer.operands[0] if same else None

@@ -32,7 +32,6 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     fixed,
-    operand,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, run
@@ -186,26 +185,26 @@ def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
 
 
-@rule("edge.mean", "edge.mean.dim", quantized=Quantized.OPERANDS)
-def mean(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.OPERANDS)
+def mean(op: edge.MeanOp | edge.MeanDimOp, b: NodeBuilder) -> SSAValue:
     """The mean over `dim`, or over everything."""
-    value = operand(op, "self")
-    if op.name == "edge.mean":
+    value = op.self
+    if isinstance(op, edge.MeanOp):
         return mean_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
-    return mean_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+    return mean_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule("edge.sum.dim_IntList")
-def sum_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def sum_(op: edge.SumDimIntListOp, b: NodeBuilder) -> SSAValue:
     """The sum over `dim`: the mean times the number of elements."""
-    value = operand(op, "self")
-    return sum_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+    value = op.self
+    return sum_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule("edge.sum")
-def sum_all(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def sum_all(op: edge.SumOp, b: NodeBuilder) -> SSAValue:
     """The sum of all elements."""
-    value = operand(op, "self")
+    value = op.self
     return sum_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
 
 
@@ -222,14 +221,14 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.convert(total, element_type(value))
 
 
-@rule("edge.prod", "edge.prod.dim_int", refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
-def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
+def prod_(op: edge.ProdOp | edge.ProdDimIntOp, b: NodeBuilder) -> SSAValue:
     """The product over `dim`, or over everything: of both halves, as long as there are two."""
-    value = argument(op, b, "self")
+    value = argument(b, op.self)
     shape = b.shape(value)
-    by_dim = op.name == "edge.prod.dim_int"
-    dims = normalized_dims(op.value("dim") if by_dim else None, rank_of(value))
-    kept = kept_shape(shape, dims, by_dim and op.value("keepdim"))
+    dim, keepdim = (op.dim, op.keepdim) if isinstance(op, edge.ProdDimIntOp) else (None, False)
+    dims = normalized_dims(dim, rank_of(value))
+    kept = kept_shape(shape, dims, keepdim)
     if is_single(b, value, dims):
         return returned(op, b, b.reshape(value, kept))
     value = as_image(b, value, dims)
@@ -244,11 +243,11 @@ def prod_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.reshape(value, kept))
 
 
-@rule("edge.linalg_vector_norm", refuses=(DYNAMIC_PART,))
-def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def vector_norm(op: edge.LinalgVectorNormOp, b: NodeBuilder) -> SSAValue:
     """(Σ|x|ⁿ)^(1/n) over `dim`; for ∞ and −∞ the largest and smallest |x|, for 0 how many are not 0."""
-    value, order = operand(op, "self"), float(op.value("ord"))
-    dims, keepdim = normalized_dims(op.value("dim"), rank_of(value)), op.value("keepdim")
+    value, order = op.self, float(op.ord)
+    dims, keepdim = normalized_dims(op.dim, rank_of(value)), op.keepdim
     if order == 2:
         squares = b.unary("square", b.convert(value, f32))
         length = b.unary("square_root", sum_over(b, squares, dims, keepdim=keepdim))
@@ -262,35 +261,35 @@ def vector_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, power(b, sum_over(b, powers, dims, keepdim=keepdim), 1 / order))
 
 
-@rule("edge.amax", refuses=(DYNAMIC_PART,))
-def amax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def amax(op: edge.AmaxOp, b: NodeBuilder) -> SSAValue:
     """The largest element over `dim`."""
-    value = operand(op, "self")
-    return max_over(b, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))
+    value = op.self
+    return max_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule("edge.amin", refuses=(DYNAMIC_PART,))
-def amin(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def amin(op: edge.AminOp, b: NodeBuilder) -> SSAValue:
     """The smallest element over `dim`."""
-    value = operand(op, "self")
-    dims = normalized_dims(op.value("dim"), rank_of(value))
-    return min_over(b, value, dims, keepdim=op.value("keepdim"))
+    value = op.self
+    dims = normalized_dims(op.dim, rank_of(value))
+    return min_over(b, value, dims, keepdim=op.keepdim)
 
 
-@rule("edge.max", "edge.min", refuses=(DYNAMIC_PART,))
-def extreme(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def extreme(op: edge.MaxOp | edge.MinOp, b: NodeBuilder) -> SSAValue:
     """The largest or smallest of all elements."""
-    value = operand(op, "self")
+    value = op.self
     return extreme_over(b, op, value, normalized_dims(None, rank_of(value)), keepdim=False)
 
 
-@rule("edge.max.dim", "edge.min.dim", refuses=(INDICES_USED, DYNAMIC_PART))
-def extreme_of_dim(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(refuses=(INDICES_USED, DYNAMIC_PART))
+def extreme_of_dim(op: edge.MaxDimOp | edge.MinDimOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest or smallest element over `dim`, if its indices are unused."""
     if op.results[1].first_use is not None:
         raise INDICES_USED()
-    value = operand(op, "self")
-    return [extreme_over(b, op, value, normalized_dims(op.value("dim"), rank_of(value)), keepdim=op.value("keepdim"))]
+    value = op.self
+    return [extreme_over(b, op, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)]
 
 
 def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
@@ -298,44 +297,44 @@ def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequenc
     return (max_over if op.name.startswith("edge.max") else min_over)(b, value, dims, keepdim=keepdim)
 
 
-@rule("edge._log_softmax", refuses=(DYNAMIC_PART,))
-def log_softmax(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def log_softmax(op: edge.LogSoftmaxOp, b: NodeBuilder) -> SSAValue:
     """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
-    value = operand(op, "self")
-    dims = normalized_dims(op.value("dim"), rank_of(value))
+    value = op.self
+    dims = normalized_dims(op.dim, rank_of(value))
     shifted = b.binary("subtract", value, max_over(b, value, dims, keepdim=True))
     total = sum_over(b, b.unary("exp", shifted), dims, keepdim=True)
     return b.binary("subtract", shifted, b.unary("log", total))
 
 
-@rule("edge.var.correction", "edge.var.dim", refuses=(NOTHING_TO_DIVIDE_BY,))
-def var(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NOTHING_TO_DIVIDE_BY,))
+def var(op: edge.VarCorrectionOp | edge.VarDimOp, b: NodeBuilder) -> SSAValue:
     """The variance over `dim`, its sum of squares divided by the number of elements less the correction."""
-    value = operand(op, "self")
-    dims = normalized_dims(op.value("dim"), rank_of(value))
-    correction = op.value("correction") if op.name == "edge.var.correction" else int(op.value("unbiased"))
+    value = op.self
+    dims = normalized_dims(op.dim, rank_of(value))
+    correction = op.correction if isinstance(op, edge.VarCorrectionOp) else int(op.unbiased)
     correction = 1 if correction is None else correction
     count = prod(b.shape(value)[d] for d in dims)
     if count <= correction:
         raise NOTHING_TO_DIVIDE_BY(count=count, correction=correction)
     _, variance = centered(b, value, dims)
     result = b.convert(scaled(b, variance, count / (count - correction)), element_type(value))
-    return b.reshape(result, kept_shape(b.shape(value), dims, op.value("keepdim")))
+    return b.reshape(result, kept_shape(b.shape(value), dims, op.keepdim))
 
 
-@rule("edge.rms_norm")
-def rms_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def rms_norm(op: edge.RmsNormOp, b: NodeBuilder) -> SSAValue:
     """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
-    value, shape = operand(op, "input"), op.value("normalized_shape")
+    value, shape = op.input, b.integers(op.normalized_shape)
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    epsilon = op.value("eps")
+    epsilon = op.eps
     if epsilon is None:
         epsilon = EPSILON[element_type(value)]
     wide = b.convert(value, f32)
     mean_square = mean_over(b, b.unary("square", wide), dims, keepdim=True)
     shifted = b.binary("add", mean_square, b.scalar(epsilon, mean_square))
     result = b.binary("multiply", wide, b.unary("reciprocal_square_root", shifted))
-    return b.convert(affine(b, result, op.tensor("weight"), None, shape), element_type(value))
+    return b.convert(affine(b, result, op.weight, None, shape), element_type(value))
 
 
 def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
@@ -366,13 +365,13 @@ def affine(
     return value
 
 
-@rule("edge.layer_norm", "edge.native_layer_norm", refuses=(STATISTICS_USED,))
-def layer_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(refuses=(STATISTICS_USED,))
+def layer_norm(op: edge.LayerNormOp | edge.NativeLayerNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise over the last dimensions, then scale and shift elementwise."""
     refuse_statistics(op)
-    value, shape = operand(op, "input"), op.value("normalized_shape")
+    value, shape = op.input, b.integers(op.normalized_shape)
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    result = affine(b, standardized(b, value, dims, op.value("eps")), op.tensor("weight"), op.tensor("bias"), shape)
+    result = affine(b, standardized(b, value, dims, op.eps), op.weight, op.bias, shape)
     return [b.convert(result, element_type(value))]
 
 
@@ -382,26 +381,28 @@ def refuse_statistics(op: edge.EdgeOp) -> None:
         raise STATISTICS_USED()
 
 
-@rule("edge.group_norm", "edge.native_group_norm", refuses=(STATISTICS_USED,))
-def group_norm(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(refuses=(STATISTICS_USED,))
+def group_norm(op: edge.GroupNormOp | edge.NativeGroupNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise each group of channels, then scale and shift by channel."""
     refuse_statistics(op)
-    return [grouped_norm(op, b, op.value("num_groups" if op.name == "edge.group_norm" else "group"))]
+    return [grouped_norm(op, b, op.num_groups if isinstance(op, edge.GroupNormOp) else op.group)]
 
 
-@rule("edge.instance_norm", refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
-def instance_norm(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
+def instance_norm(op: edge.InstanceNormOp, b: NodeBuilder) -> SSAValue:
     """Standardise each channel of each sample, or by running statistics, then scale and shift by channel."""
-    if not op.value("use_input_stats"):
+    if not op.use_input_stats:
         return by_running_statistics(op, b)
-    return grouped_norm(op, b, b.shape(operand(op, "input"))[1])
+    return grouped_norm(op, b, b.shape(op.input)[1])
 
 
-def grouped_norm(op: edge.EdgeOp, b: NodeBuilder, groups: int) -> SSAValue:
+def grouped_norm(
+    op: edge.GroupNormOp | edge.NativeGroupNormOp | edge.InstanceNormOp, b: NodeBuilder, groups: int
+) -> SSAValue:
     """The normalisation of `groups` groups of channels."""
-    value = operand(op, "input")
+    value = op.input
     batch, channels, *space = b.shape(value)
     grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
-    result = b.reshape(standardized(b, grouped, [2], op.value("eps")), (batch, channels, *space))
-    result = affine(b, result, op.tensor("weight"), op.tensor("bias"), (channels, *(1 for _ in space)))
+    result = b.reshape(standardized(b, grouped, [2], op.eps), (batch, channels, *space))
+    result = affine(b, result, op.weight, op.bias, (channels, *(1 for _ in space)))
     return b.convert(result, element_type(value))

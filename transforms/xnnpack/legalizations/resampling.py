@@ -36,26 +36,32 @@ def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
     return b.node(xnnpack.FullyConnectedOp, operands)
 
 
-def inverse_scales(op: edge.EdgeOp, size: tuple[int, int], out: tuple[int, int]) -> tuple[float, float]:
+UpsampleBilinear = edge.UpsampleBilinear2dVecOp | edge.UpsampleBilinear2dOp
+UpsampleNearest = edge.UpsampleNearest2dVecOp | edge.UpsampleNearest2dOp
+
+
+def inverse_scales(
+    op: UpsampleBilinear | UpsampleNearest, size: tuple[int, int], out: tuple[int, int]
+) -> tuple[float, float]:
     """How far the source moves for one step of the result, (height, width).
 
     By the op's factors where it has them; where the size stays, ATen copies and does not look at the factor.
     """
-    if op.name.endswith(".vec"):
-        factors = op.value("scale_factors") or (None, None)
+    if isinstance(op, edge.UpsampleBilinear2dVecOp | edge.UpsampleNearest2dVecOp):
+        factors = op.scale_factors or (None, None)
     else:
-        factors = (op.value("scales_h"), op.value("scales_w"))
+        factors = (op.scales_h, op.scales_w)
     height, width = (1.0 / f if f and n != m else n / m for f, n, m in zip(factors, size, out, strict=True))
     return height, width
 
 
-@rule("edge.upsample_bilinear2d.vec", "edge.upsample_bilinear2d", quantized=Quantized.MOVES, refuses=(DYNAMIC_PART,))
-def upsample_bilinear2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(DYNAMIC_PART,))
+def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
     size = b.shape(value)[2:]
     height, width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
-    align = bool(op.value("align_corners"))
+    align = bool(op.align_corners)
     ratio = (size[0] / height, size[1] / width)
     steps = inverse_scales(op, (size[0], size[1]), (height, width))
     if not align and not np.allclose(steps, ratio, rtol=1e-6):
@@ -80,8 +86,8 @@ def hat_functions(size: int, out: int, step: float) -> np.ndarray:
     return matrix
 
 
-@rule("edge.upsample_nearest2d", "edge.upsample_nearest2d.vec", refuses=(DYNAMIC_PART,))
-def upsample_nearest2d(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(DYNAMIC_PART,))
+def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
     batch, channels, height, width = b.shape(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -48,6 +48,7 @@ from xir.transforms.analysis.static_tensor import (
 from xir.transforms.xnnpack.legalizations.reshaping import composed_reshape
 
 OpT = TypeVar("OpT", bound=Operation)
+EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 
 
 class Quantized(Enum):
@@ -121,9 +122,17 @@ class NodeBuilder:
         """The shape of a value, a `SymbolicSize` for each dynamic dimension."""
         return self.sizes.known(value)
 
-    def number(self, value: int | SSAValue) -> int:
-        """An argument that may be a size which the program computes: that as `SymbolicSize`."""
+    def integer(self, value: edge.Size) -> int:
+        """A size among the arguments; one that the program computes as `SymbolicSize`."""
         return self.sizes.number(value) if isinstance(value, SSAValue) else value
+
+    def integers(self, values: Sequence[edge.Size]) -> tuple[int, ...]:
+        """Sizes among the arguments, as `integer` has them."""
+        return tuple(self.integer(value) for value in values)
+
+    def promoted(self, value: SSAValue) -> SSAValue:
+        """An operand in the result's element type, in which ATen computes an elementwise op."""
+        return self.convert(value, element_type(self.op.results[0]))
 
     def insert(self, op: OpT) -> OpT:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
@@ -291,7 +300,11 @@ def has_number(element: Attribute, value: int) -> bool:
     return low <= value <= high
 
 
-Rule = Callable[[edge.EdgeOp, NodeBuilder], SSAValue | Sequence[SSAValue]]
+Replacement = SSAValue | Sequence[SSAValue]
+"""What replaces the results of an op."""
+
+Rule = Callable[[Any, NodeBuilder], Replacement]
+"""A rule as the tables have it, which no longer say of which op class it is."""
 
 RULES: dict[str, Rule] = {}
 """Edge op name -> its rule."""
@@ -311,13 +324,14 @@ REFUSES: dict[str, tuple[Refusal, ...]] = {}
 
 
 def rule(
-    *names: str,
+    *,
     quantized: Quantized | None = None,
     symbolic: bool = False,
     empty: bool = False,
     refuses: Sequence[Refusal] = (),
-) -> Callable[[Rule], Rule]:
-    """Register a rule for the edge ops of these names, and how they take part in static quantisation.
+) -> Callable[[Callable[[EdgeOpT, NodeBuilder], Replacement]], Callable[[EdgeOpT, NodeBuilder], Replacement]]:
+    """Register a rule for the op classes that the annotation of its first parameter names, one or a union, as in
+    `def relu(op: edge.ReluOp, b: NodeBuilder) -> SSAValue`, and say how they take part in static quantisation.
 
     `symbolic` says that it also takes sizes among the arguments that only the run time knows, and `empty` that it takes
     operands without elements, of which XNNPACK knows nothing.
@@ -326,31 +340,31 @@ def rule(
     that they take.
     """
 
-    def register(function: Rule) -> Rule:
-        for name in names:
-            if name in RULES or name not in edge.OPS:
-                raise ValueError(f"{name} is not an edge op, or has a rule already")
-            RULES[name] = function
+    def register(
+        function: Callable[[EdgeOpT, NodeBuilder], Replacement],
+    ) -> Callable[[EdgeOpT, NodeBuilder], Replacement]:
+        ops = [op_class.name for op_class in edge.op_classes(function)]
+        register_rule(function, ops, quantized=quantized)
+        for name in ops:
             if symbolic:
                 SYMBOLIC.add(name)
             if empty:
                 EMPTY.add(name)
-            if quantized is not None:
-                QUANTIZED[name] = quantized
             REFUSES[name] = tuple(refuses)
         return function
 
     return register
 
 
-def operand(op: edge.EdgeOp, name: str) -> SSAValue:
-    """A tensor argument that the schema requires."""
-    return op.required(name)
-
-
-def promoted(op: edge.EdgeOp, b: NodeBuilder, name: str) -> SSAValue:
-    """A tensor argument in the result's element type, in which ATen computes an elementwise op."""
-    return b.convert(operand(op, name), element_type(op.results[0]))
+def register_rule(function: Rule, names: Sequence[str], *, quantized: Quantized | None = None) -> None:
+    """Register a rule for the edge ops of these names: one of many that a table makes. See `rule`."""
+    for name in names:
+        if name in RULES or name not in edge.OPS:
+            raise ValueError(f"{name} is not an edge op, or has a rule already")
+        RULES[name] = function
+        if quantized is not None:
+            QUANTIZED[name] = quantized
+        REFUSES[name] = ()
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:

@@ -18,7 +18,7 @@ from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
 from xir.transforms.xnnpack.legalizations.reshaping import joined
-from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, operand, rule
+from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
 
 MAX_RUNS = 256
@@ -64,38 +64,32 @@ NEGATIVE_PADDING = Refusal(
 )
 
 
-@rule(
-    "edge.view",
-    "edge._unsafe_view",
-    "edge.squeeze",
-    "edge.squeeze.dim",
-    "edge.squeeze.dims",
-    "edge.unsqueeze",
-    quantized=Quantized.MOVES,
-    symbolic=True,
-)
-def view(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, symbolic=True)
+def view(
+    op: edge.ViewOp | edge.UnsafeViewOp | edge.SqueezeOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp,
+    b: NodeBuilder,
+) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""
     return b.reshape(op.operands[0], b.shape(op.results[0]))
 
 
-@rule("edge.expand", symbolic=True, refuses=(NO_DONOR, FROM_DYNAMIC_END))
-def expand(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(symbolic=True, refuses=(NO_DONOR, FROM_DYNAMIC_END))
+def expand(op: edge.ExpandOp, b: NodeBuilder) -> SSAValue:
     """Repeat dimensions of size 1."""
-    return spread(b, operand(op, "self"), b.shape(op.results[0]))
+    return spread(b, op.self, b.shape(op.results[0]))
 
 
-@rule("edge.copy", refuses=(NO_DONOR, FROM_DYNAMIC_END))
-def copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NO_DONOR, FROM_DYNAMIC_END))
+def copy(op: edge.CopyOp, b: NodeBuilder) -> SSAValue:
     """Src in the shape and element type of self."""
-    source = cast(b, operand(op, "src"), element_type(op.results[0]))
+    source = cast(b, op.src, element_type(op.results[0]))
     return spread(b, source, b.shape(op.results[0]))
 
 
-@rule("edge._to_copy")
-def to_copy(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def to_copy(op: edge.ToCopyOp, b: NodeBuilder) -> SSAValue:
     """Self converted to another element type."""
-    return cast(b, operand(op, "self"), element_type(op.results[0]))
+    return cast(b, op.self, element_type(op.results[0]))
 
 
 def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
@@ -105,24 +99,24 @@ def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
     return b.convert(value, element)
 
 
-@rule("edge.permute", quantized=Quantized.MOVES)
-def permute(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def permute(op: edge.PermuteOp, b: NodeBuilder) -> SSAValue:
     """Permute dimensions."""
-    value = operand(op, "self")
-    return b.transpose(value, [d % rank_of(value) for d in op.value("dims")])
+    value = op.self
+    return b.transpose(value, [d % rank_of(value) for d in op.dims])
 
 
-@rule("edge.transpose.int", quantized=Quantized.MOVES)
-def transpose(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def transpose(op: edge.TransposeIntOp, b: NodeBuilder) -> SSAValue:
     """Exchange two dimensions."""
-    value = operand(op, "self")
-    return b.transpose(value, exchanged(rank_of(value), op.value("dim0"), op.value("dim1")))
+    value = op.self
+    return b.transpose(value, exchanged(rank_of(value), op.dim0, op.dim1))
 
 
-@rule("edge.t", quantized=Quantized.MOVES)
-def t(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def t(op: edge.TOp, b: NodeBuilder) -> SSAValue:
     """A matrix's transpose."""
-    value = operand(op, "self")
+    value = op.self
     return b.transpose(value, exchanged(rank_of(value), 0, -1)) if rank_of(value) == 2 else value
 
 
@@ -134,24 +128,24 @@ def exchanged(rank: int, first: int, second: int) -> list[int]:
     return perm
 
 
-@rule("edge.cat", quantized=Quantized.MOVES, empty=True)
-def cat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, empty=True)
+def cat(op: edge.CatOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along `dim`; those without elements add nothing."""
-    values = [value for value in op.tensors("tensors") if value is not None and 0 not in b.shape(value)]
-    return joined(b, values, op.value("dim") % rank_of(values[0]))
+    values = [value for value in op.tensors if 0 not in b.shape(value)]
+    return joined(b, values, op.dim % rank_of(values[0]))
 
 
-@rule("edge.slice.Tensor", quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
-def slice_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
+def slice_(op: edge.SliceTensorOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
-    value = operand(op, "self")
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    value = op.self
+    shape, dim = b.shape(value), op.dim % rank_of(value)
 
-    def index(name: str, default: int) -> int:
-        number = default if (given := op.value(name)) is None else b.number(given)
+    def index(given: edge.Size | None, default: int) -> int:
+        number = default if given is None else b.integer(given)
         return clamp_index(number if isinstance(shape[dim], SymbolicSize) else fixed(number, "run"), shape[dim])
 
-    start, end, step = index("start", 0), index("end", shape[dim]), b.number(op.value("step"))
+    start, end, step = index(op.start, 0), index(op.end, shape[dim]), b.integer(op.step)
     return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
 
 
@@ -167,23 +161,23 @@ def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step:
     return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
 
 
-@rule("edge.select_scatter", refuses=(FROM_DYNAMIC_END,))
-def select_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(FROM_DYNAMIC_END,))
+def select_scatter(op: edge.SelectScatterOp, b: NodeBuilder) -> SSAValue:
     """Self with one index of one dimension replaced by src, which lacks that dimension."""
-    value, source = operand(op, "self"), operand(op, "src")
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    value, source = op.self, op.src
+    shape, dim = b.shape(value), op.dim % rank_of(value)
     widened = b.reshape(source, (*shape[:dim], 1, *shape[dim + 1 :]))
-    return replaced(b, value, widened, dim, wrap_index(op.value("index"), shape[dim]))
+    return replaced(b, value, widened, dim, wrap_index(b.integer(op.index), shape[dim]))
 
 
-@rule("edge.slice_scatter", empty=True, refuses=(FROM_DYNAMIC_END,))
-def slice_scatter(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(empty=True, refuses=(FROM_DYNAMIC_END,))
+def slice_scatter(op: edge.SliceScatterOp, b: NodeBuilder) -> SSAValue:
     """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
-    value, source = operand(op, "self"), operand(op, "src")
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    value, source = op.self, op.src
+    shape, dim = b.shape(value), op.dim % rank_of(value)
     if b.shape(source)[dim] == 0:
         return value
-    start, step = clamp_index(op.value("start") or 0, shape[dim]), op.value("step")
+    start, step = clamp_index(b.integer(op.start or 0), shape[dim]), b.integer(op.step)
     if step > 1:
         source = spread_out(b, value, source, dim, start, step)
     return replaced(b, value, source, dim, start)
@@ -209,38 +203,33 @@ def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start:
     return joined(b, [*before, source, *behind], dim)
 
 
-@rule("edge.flip", quantized=Quantized.MOVES, refuses=(TOO_MANY_RUNS, DYNAMIC_PART, FROM_DYNAMIC_END))
-def flip(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(TOO_MANY_RUNS, DYNAMIC_PART, FROM_DYNAMIC_END))
+def flip(op: edge.FlipOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
-    value = operand(op, "self")
+    value = op.self
     shape = b.shape(value)
-    for axis in op.value("dims"):
+    for axis in op.dims:
         dim = axis % len(shape)
         value = taken(b, value, dim, range(fixed(shape[dim], "order") - 1, -1, -1))
     return value
 
 
-@rule(
-    "edge.index_select", quantized=Quantized.MOVES, refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END)
-)
-def index_select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END))
+def index_select(op: edge.IndexSelectOp, b: NodeBuilder) -> SSAValue:
     """Elements of one dimension by a static index, one slice for each run of neighbours."""
-    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index").reshape(-1)
+    value, index = op.self, b.numbers(op.index, "index").reshape(-1)
     if rank_of(value) == 0:
         return value
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.dim % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise INDEX_OUTSIDE(size=shape[dim])
     return taken(b, value, dim, [int(i) for i in index])
 
 
-@rule(
-    "edge.index.Tensor",
-    refuses=(INDICES_APART, INDEXED_BY_MASK, INDICES_OUTSIDE, TOO_MANY_RUNS, FROM_DYNAMIC_END, NOT_STATIC),
-)
-def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(INDICES_APART, INDEXED_BY_MASK, INDICES_OUTSIDE, TOO_MANY_RUNS, FROM_DYNAMIC_END, NOT_STATIC))
+def index(op: edge.IndexTensorOp, b: NodeBuilder) -> SSAValue:
     """Elements by static indices of neighbouring dimensions, which are first made one."""
-    value, indices = operand(op, "self"), op.tensors("indices")
+    value, indices = op.self, op.indices
     shape = b.shape(value)
     places = {dim: index for dim, index in enumerate(indices) if index is not None}
     first, last = min(places), max(places)
@@ -260,28 +249,28 @@ def index(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(taken(b, merged, first, flat.reshape(-1).tolist()), b.shape(op.results[0]))
 
 
-@rule("edge.gather", refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END))
-def gather(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(INDEX_OUTSIDE, TOO_MANY_RUNS, NOT_STATIC, FROM_DYNAMIC_END))
+def gather(op: edge.GatherOp, b: NodeBuilder) -> SSAValue:
     """Elements by a static index, one for each element of the result; a scalar counts as a vector."""
-    value, index = operand(op, "self"), b.numbers(operand(op, "index"), "index")
+    value, index = op.self, b.numbers(op.index, "index")
     result, index = index.shape, np.atleast_1d(index)
     value = b.reshape(value, b.shape(value) or (1,))
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    shape, dim = b.shape(value), op.dim % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise INDEX_OUTSIDE(size=shape[dim])
-    places = list(np.indices(index.shape))
+    places = np.indices(index.shape)
     places[dim] = index
     flat = np.ravel_multi_index(tuple(places), shape)
     elements = taken(b, b.reshape(value, (prod(shape),)), 0, flat.reshape(-1).tolist())
     return b.reshape(elements, result)
 
 
-@rule("edge.diagonal", refuses=(FROM_DYNAMIC_END,))
-def diagonal(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(FROM_DYNAMIC_END,))
+def diagonal(op: edge.DiagonalOp, b: NodeBuilder) -> SSAValue:
     """The diagonal of two dimensions, as the last one: with both made one, its elements have one distance."""
-    value, offset = operand(op, "self"), op.value("offset")
+    value, offset = op.self, op.offset
     rank = rank_of(value)
-    pair = (op.value("dim1") % rank, op.value("dim2") % rank)
+    pair = (op.dim1 % rank, op.dim2 % rank)
     value = b.transpose(value, (*(d for d in range(rank) if d not in pair), *pair))
     *rest, _, columns = b.shape(value)
     result = b.shape(op.results[0])
@@ -303,13 +292,13 @@ def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SS
     return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
 
 
-@rule("edge.select.int", quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
-def select(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
+def select(op: edge.SelectIntOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
-    value = operand(op, "self")
-    shape, dim = b.shape(value), op.value("dim") % rank_of(value)
+    value = op.self
+    shape, dim = b.shape(value), op.dim % rank_of(value)
     offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = wrap_index(op.value("index"), shape[dim]), 1
+    offsets[dim], sizes[dim] = wrap_index(b.integer(op.index), shape[dim]), 1
     return b.reshape(box(b, value, offsets, sizes), (*shape[:dim], *shape[dim + 1 :]))
 
 
@@ -325,38 +314,37 @@ def clamp_index(index: int, size: int) -> int:
     return min(max(wrap_index(index, size), 0), size)
 
 
-def padding_by_dimension(op: edge.EdgeOp, name: str, rank: int) -> tuple[list[int], list[int]]:
+def padding_by_dimension(pad: Sequence[int], rank: int) -> tuple[list[int], list[int]]:
     """(before, after) for each dimension; ATen lists such pairs from the last dimension on."""
-    pad = op.value(name)
     before, after = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
         before[-1 - i], after[-1 - i] = pad[2 * i], pad[2 * i + 1]
     return before, after
 
 
-@rule("edge.constant_pad_nd", quantized=Quantized.MOVES, refuses=(NOTHING_LEFT, FROM_DYNAMIC_END))
-def constant_pad_nd(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(NOTHING_LEFT, FROM_DYNAMIC_END))
+def constant_pad_nd(op: edge.ConstantPadNdOp, b: NodeBuilder) -> SSAValue:
     """Surround with a constant; negative padding cuts."""
-    value = operand(op, "self")
+    value = op.self
     shape = b.shape(value)
-    before, after = padding_by_dimension(op, "pad", len(shape))
+    before, after = padding_by_dimension(b.integers(op.pad), len(shape))
     offsets = [max(-p, 0) for p in before]
     sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
     if min(sizes) < 1:
         raise NOTHING_LEFT()
     inner = box(b, value, offsets, sizes)
-    return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value("value")))
+    return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value))
 
 
-@rule(
-    *(f"edge.{kind}_pad{dims}d" for kind in ("reflection", "replication") for dims in (1, 2, 3)),
-    quantized=Quantized.MOVES,
-    refuses=(NEGATIVE_PADDING, FROM_DYNAMIC_END),
-)
-def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+ReflectionPad = edge.ReflectionPad1dOp | edge.ReflectionPad2dOp | edge.ReflectionPad3dOp
+ReplicationPad = edge.ReplicationPad1dOp | edge.ReplicationPad2dOp | edge.ReplicationPad3dOp
+
+
+@rule(quantized=Quantized.MOVES, refuses=(NEGATIVE_PADDING, FROM_DYNAMIC_END))
+def border_pad(op: ReflectionPad | ReplicationPad, b: NodeBuilder) -> SSAValue:
     """Surround with the mirrored or repeated border, one slice for each new row and column."""
-    value, reflect = operand(op, "self"), op.name.startswith("edge.reflection")
-    before, after = padding_by_dimension(op, "padding", rank_of(value))
+    value, reflect = op.self, isinstance(op, ReflectionPad)
+    before, after = padding_by_dimension(b.integers(op.padding), rank_of(value))
     if min(*before, *after) < 0:
         raise NEGATIVE_PADDING()
     for dim in range(rank_of(value)):
@@ -368,53 +356,47 @@ def border_pad(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return value
 
 
-@rule(
-    "edge.split.Tensor",
-    "edge.split_with_sizes",
-    "edge.unbind.int",
-    quantized=Quantized.MOVES,
-    refuses=(FROM_DYNAMIC_END,),
-)
-def split(op: edge.EdgeOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
+def split(op: edge.SplitTensorOp | edge.SplitWithSizesOp | edge.UnbindIntOp, b: NodeBuilder) -> list[SSAValue]:
     """Cut one dimension into runs, a result each; `unbind` drops the dimension."""
-    value = operand(op, "self")
-    dim, start = op.value("dim") % rank_of(value), 0
+    value = op.self
+    dim, start = op.dim % rank_of(value), 0
     pieces: list[SSAValue] = []
     for result in op.results:
-        size = 1 if op.name == "edge.unbind.int" else b.shape(result)[dim]
+        size = 1 if isinstance(op, edge.UnbindIntOp) else b.shape(result)[dim]
         pieces.append(b.reshape(run(b, value, dim, start, size), b.shape(result)))
         start += size
     return pieces
 
 
-@rule("edge.stack", quantized=Quantized.MOVES)
-def stack(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def stack(op: edge.StackOp, b: NodeBuilder) -> SSAValue:
     """Join tensors along a new dimension."""
     shape = b.shape(op.results[0])
-    dim = op.value("dim") % len(shape)
+    dim = op.dim % len(shape)
     widened = (*shape[:dim], 1, *shape[dim + 1 :])
-    return joined(b, [b.reshape(value, widened) for value in op.tensors("tensors") if value is not None], dim)
+    return joined(b, [b.reshape(value, widened) for value in op.tensors], dim)
 
 
-@rule("edge.repeat", quantized=Quantized.MOVES)
-def repeat(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def repeat(op: edge.RepeatOp, b: NodeBuilder) -> SSAValue:
     """Lay copies side by side in each dimension."""
-    value, repeats = operand(op, "self"), op.value("repeats")
+    value, repeats = op.self, b.integers(op.repeats)
     value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + b.shape(value))
     for dim, count in enumerate(repeats):
         value = joined(b, [value] * count, dim)
     return value
 
 
-@rule("edge.roll", quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
-def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
+def roll(op: edge.RollOp, b: NodeBuilder) -> SSAValue:
     """Move elements along dimensions, or all in a row, those that leave coming in on the other side."""
-    value, dims = operand(op, "self"), op.value("dims")
+    value, dims = op.self, op.dims
     shape = result = b.shape(value)
     if not dims:
         shape, dims = (prod(shape),), (0,)
     value = b.reshape(value, shape)
-    for shift, axis in zip(op.value("shifts"), dims, strict=True):
+    for shift, axis in zip(b.integers(op.shifts), dims, strict=True):
         dim = axis % len(shape)
         cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], SymbolicSize) else -shift % shape[dim]
         if cut:
@@ -422,15 +404,15 @@ def roll(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return b.reshape(value, result)
 
 
-@rule("edge.pixel_shuffle", "edge.pixel_unshuffle", quantized=Quantized.MOVES)
-def pixel_shuffle(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(quantized=Quantized.MOVES)
+def pixel_shuffle(op: edge.PixelShuffleOp | edge.PixelUnshuffleOp, b: NodeBuilder) -> SSAValue:
     """Move blocks of channels into space, or back: [..., C·r², H, W] ⇔ [..., C, H·r, W·r]."""
-    value, result = operand(op, "self"), b.shape(op.results[0])
+    value, result = op.self, b.shape(op.results[0])
     shape = b.shape(value)
-    if op.name == "edge.pixel_shuffle":
-        factor, (height, width) = op.value("upscale_factor"), shape[-2:]
+    if isinstance(op, edge.PixelShuffleOp):
+        factor, (height, width) = op.upscale_factor, shape[-2:]
         blocks, perm = (prod(result[:-2]), factor, factor, height, width), (0, 3, 1, 4, 2)
     else:
-        factor, (height, width) = op.value("downscale_factor"), result[-2:]
+        factor, (height, width) = op.downscale_factor, result[-2:]
         blocks, perm = (prod(shape[:-2]), height, factor, width, factor), (0, 2, 4, 1, 3)
     return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)

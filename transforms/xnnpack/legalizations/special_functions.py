@@ -16,7 +16,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, promoted, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
 
 LARGEST = float.fromhex("0x1.fffffep127")
 """The largest fp32 number."""
@@ -105,9 +105,9 @@ def polynomial(b: NodeBuilder, value: SSAValue, coefficients: Sequence[float]) -
     return result
 
 
-def argument(op: edge.EdgeOp, b: NodeBuilder, name: str) -> SSAValue:
-    """A tensor argument in the result's element type, 16-bit numbers as fp32, which the compositions are made for."""
-    return widened(b, promoted(op, b, name))
+def argument(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """An operand in the result's element type, 16-bit numbers as fp32, which the compositions are made for."""
+    return widened(b, b.promoted(value))
 
 
 def widened(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -120,20 +120,20 @@ def returned(op: edge.EdgeOp, b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.convert(value, element_type(op.results[0]))
 
 
-@rule("edge.erf")
-def erf(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def erf(op: edge.ErfOp, b: NodeBuilder) -> SSAValue:
     """The error function, as a quotient of polynomials."""
-    value = b.clamp(argument(op, b, "self"), -4.0, 4.0)
+    value = b.clamp(argument(b, op.self), -4.0, 4.0)
     square = b.unary("square", value)
     numerator = b.binary("multiply", value, polynomial(b, square, ERF_NUMERATOR))
     quotient = b.binary("divide", numerator, polynomial(b, square, ERF_DENOMINATOR))
     return returned(op, b, b.clamp(quotient, -1.0, 1.0))
 
 
-@rule("edge.expm1")
-def expm1(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def expm1(op: edge.Expm1Op, b: NodeBuilder) -> SSAValue:
     """e^self − 1, without the loss of digits near 0."""
-    return returned(op, b, exponential_less_one(b, argument(op, b, "self")))
+    return returned(op, b, exponential_less_one(b, argument(b, op.self)))
 
 
 def exponential_less_one(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -150,22 +150,22 @@ def elu_of(b: NodeBuilder, value: SSAValue, alpha: float) -> SSAValue:
     return b.node(xnnpack.EluOp, [value], {"alpha": FloatAttr(alpha, f32)})
 
 
-@rule("edge.sinh")
-def sinh(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def sinh(op: edge.SinhOp, b: NodeBuilder) -> SSAValue:
     """((e^self − 1) − (e^−self − 1)) / 2, whose terms have one sign. Like e^self it overflows from 88.8 on."""
-    value = argument(op, b, "self")
+    value = argument(b, op.self)
     rising, falling = exponential_less_one(b, value), exponential_less_one(b, b.unary("negate", value))
     return returned(op, b, difference(b, scaled(b, rising, 0.5), scaled(b, falling, 0.5)))
 
 
-@rule("edge.log1p")
-def log1p(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def log1p(op: edge.Log1pOp, b: NodeBuilder) -> SSAValue:
     """log(1 + self), without the loss of digits near 0.
 
     XNNPACK's logarithm of infinity is infinity on some processors only; what infinity is above the largest number is it
     everywhere.
     """
-    value = argument(op, b, "self")
+    value = argument(b, op.self)
     number = finite(b, value)
     curve = b.binary("add", b.unary("log", plus(b, number, 1.0)), lost_by_one(b, number))
     return returned(op, b, b.binary("add", curve, difference(b, value, number)))
@@ -184,14 +184,14 @@ def lost_by_one(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.binary("divide", rest, b.clamp(rounded, 2.0**-14, None))
 
 
-@rule("edge.round")
-def round_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def round_(op: edge.RoundOp, b: NodeBuilder) -> SSAValue:
     """The nearest integer, ties to even.
 
     Stock ExecuTorch has no node for it. Between 2²³ and 2²⁴ fp32 has whole numbers only, so there addition rounds:
     positive numbers on that side of 0, negative ones on the other. What is larger is whole.
     """
-    value = argument(op, b, "self")
+    value = argument(b, op.self)
     if b.target == "xir":
         return returned(op, b, b.unary("bankers_rounding", value))
     number = b.scalar(WHOLE, value)
@@ -201,14 +201,14 @@ def round_(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.binary("add", b.binary("add", above, below), rest))
 
 
-@rule("edge.remainder.Scalar", "edge.fmod.Scalar", refuses=(INEXACT_DIVISOR,))
-def remainder(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(INEXACT_DIVISOR,))
+def remainder(op: edge.RemainderScalarOp | edge.FmodScalarOp, b: NodeBuilder) -> SSAValue:
     """self − ⌊self / other⌋·other, rounded towards zero for fmod.
 
     By a power of 2 no step rounds. Other quotients may round up to a whole number, which is wrong by all of `other`;
     stock ExecuTorch has no node that computes the remainder itself.
     """
-    value, divisor = argument(op, b, "self"), float(op.value("other"))
+    value, divisor = argument(b, op.self), float(op.other)
     if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
         return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
     if divisor == 0 or abs(math.frexp(divisor)[0]) != 0.5:
@@ -224,13 +224,13 @@ def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.binary("maximum", b.unary("floor", value), towards_zero)
 
 
-@rule("edge.pow.Tensor_Scalar", refuses=(NO_FUNCTION_OF_BASE,))
-def pow_scalar(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NO_FUNCTION_OF_BASE,))
+def pow_scalar(op: edge.PowTensorScalarOp, b: NodeBuilder) -> SSAValue:
     """Self to the power of a number."""
-    exponent = float(op.value("exponent"))
+    exponent = float(op.exponent)
     if exponent == 0 or not math.isfinite(exponent):
         raise NO_FUNCTION_OF_BASE(exponent=exponent)
-    return returned(op, b, power(b, argument(op, b, "self"), exponent))
+    return returned(op, b, power(b, argument(b, op.self), exponent))
 
 
 def power(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
@@ -279,13 +279,13 @@ def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
     return half if exponent % 2 == 0 else b.binary("multiply", half, value)
 
 
-@rule("edge.pow.Scalar", refuses=(NO_LOGARITHM,))
-def scalar_pow(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NO_LOGARITHM,))
+def scalar_pow(op: edge.PowScalarOp, b: NodeBuilder) -> SSAValue:
     """A positive number to the power `exponent`: e^(exponent·log(number))."""
-    base = float(op.value("self"))
+    base = float(op.self)
     if base <= 0:
         raise NO_LOGARITHM(base=base)
-    return returned(op, b, power_of(b, base, argument(op, b, "exponent")))
+    return returned(op, b, power_of(b, base, argument(b, op.exponent)))
 
 
 def power_of(b: NodeBuilder, base: float, exponent: SSAValue) -> SSAValue:
@@ -294,16 +294,16 @@ def power_of(b: NodeBuilder, base: float, exponent: SSAValue) -> SSAValue:
     return b.convert(result, element_type(exponent))
 
 
-@rule("edge.pow.Tensor_Tensor")
-def pow_tensor(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
+@rule()
+def pow_tensor(op: edge.PowTensorTensorOp, b: NodeBuilder) -> SSAValue:
     """Self to the power `exponent`: e^(exponent·log |self|), with the sign of an odd power of a negative number.
 
     A negative number has no other than whole powers: the square root of −(exponent − ⌊exponent⌋) is NaN there, and 0
     for all others. Stock ExecuTorch has no node for it.
     """
     if b.target == "xir":
-        return returned(op, b, b.binary("pow", argument(op, b, "self"), argument(op, b, "exponent")))
-    base, exponent = argument(op, b, "self"), finite(b, argument(op, b, "exponent"))
+        return returned(op, b, b.binary("pow", argument(b, op.self), argument(b, op.exponent)))
+    base, exponent = argument(b, op.self), finite(b, argument(b, op.exponent))
     logarithm = finite(b, b.unary("log", b.unary("abs", base)))
     magnitude = b.unary("exp", b.binary("multiply", exponent, logarithm))
     negative = is_positive(b, b.unary("negate", base))
