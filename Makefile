@@ -169,6 +169,10 @@ docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_docs.py --check
 	@echo 'Generated files and pages are up to date'
 
+.PHONY: mlir-opt
+mlir-opt: build ## Hold the table of mlir-opt's flags, and what xir-opt prints, against the mlir-opt that is installed
+	$(BIN)/python scripts/mlir_opt_flags.py
+
 ##@ Other
 .PHONY: clean
 clean: ## Remove everything that was built; .venv stays (rm -r .venv removes that too)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import mlir_opt_flags
 import operator_table
 from xdsl.ir import Dialect
 from xdsl.irdl import (
@@ -285,6 +286,7 @@ def pages() -> dict[Path, str]:
         "operators.md": operators_page,
         "refusals.md": refusals_page,
         "annotations.md": annotations_page,
+        "mlir_opt.md": mlir_opt_flags.page,
         "dialects/edge.md": edge_page,
     }
     makers |= {f"dialects/{name}.md": lambda name=name: dialect_page(name) for name in OWN_DIALECTS}
