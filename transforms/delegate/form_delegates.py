@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.dialects import edge
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.delegate._groups import form_groups, ops_along
@@ -36,6 +38,8 @@ class FormDelegatesPass(XirPass):
     }
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     min_ops: int = 1
     """Leave groups of fewer nodes outside."""

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xir.backend.interface import Request, Target
 from xir.backend.registry import backend_named
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.delegate._marks import (
     function_blocks,
@@ -44,6 +45,8 @@ class MarkDelegatesPass(XirPass):
          : (tensor<4xf32>) -> tensor<4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     backend: str
     """The backend's name."""

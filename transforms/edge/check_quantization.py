@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
@@ -10,6 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects.edge.families import Dequantize, Quantize
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.analysis.quantization_parameters import parameters
 
@@ -32,6 +34,8 @@ class CheckQuantizationPass(XirPass):
     error: edge.quantized_decomposed.quantize_per_tensor: a scale is a positive number that f32 can hold, got 0; …
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """DiagnosticError for the first op whose parameters are known and make no sense."""

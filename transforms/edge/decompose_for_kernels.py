@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -11,6 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
@@ -33,6 +35,8 @@ class DecomposeForKernelsPass(XirPass):
     %1 = edge.mul.Tensor(%x, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Decompose until nothing is left to."""

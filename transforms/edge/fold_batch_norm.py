@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f16, f32
@@ -14,6 +15,7 @@ from xir.dialects.edge.types import element_of, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.location import fused_location
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.refusal import RefusalError
@@ -48,6 +50,8 @@ class FoldBatchNormPass(XirPass):
          : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold every batch norm that can be, in program order, so that chains fold too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, ModuleOp, TensorType
@@ -13,6 +14,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xir.dialects import edge
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
@@ -38,6 +40,8 @@ class FoldConstantsPass(XirPass):
     %1 = edge.constant dense<[false, false, true]> : tensor<3xi1>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32, i1
@@ -15,6 +16,7 @@ from xir.dialects import edge
 from xir.dialects.edge.types import element_of, is_integral, shape_of
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.ir.shapes import broadcast
@@ -67,6 +69,8 @@ class LowerMasksPass(XirPass):
     %4 = edge.mul.Scalar(%3) {other = -1000.0 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function."""

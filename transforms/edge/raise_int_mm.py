@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i8
@@ -22,6 +22,7 @@ from xir.dialects.edge.families import Dequantize
 from xir.dialects.edge.types import element_of, shape_of
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
 from xir.transforms.analysis.quantization_parameters import integer_range, known
@@ -51,6 +52,8 @@ class RaiseIntMmPass(XirPass):
     %4 = edge.linear(%1, %2, none) : (tensor<5x64xf32>, tensor<8x64xf32>) -> tensor<5x8xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Raise until nothing is left to."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -13,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, shape_of
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
@@ -42,6 +44,8 @@ class UnmergeDynamicDimsPass(XirPass):
     %3 = edge.linear(%x, %w, none) : (tensor<?x?x4xf32>, tensor<3x4xf32>) -> tensor<?x?x3xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function with several dynamic dimensions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -12,6 +13,7 @@ from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.traits import DistinctOperands
@@ -37,6 +39,8 @@ class CsePass(XirPass):
     %2 = edge.mul.Tensor(%0, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""

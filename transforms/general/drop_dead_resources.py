@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, ParametrizedAttribute
 
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 
 
@@ -19,6 +21,8 @@ class DropDeadResourcesPass(XirPass):
     Folding leaves the weights that it read behind; without this pass they would stay in memory, and in the text under
     `--print-resources`.
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Keep the blobs of the keys found in attributes and properties, at any depth."""

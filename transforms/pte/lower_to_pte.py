@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -36,6 +36,7 @@ from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.tensor_types import size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
@@ -87,6 +88,8 @@ class LowerToPtePass(XirPass):
     }
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.KERNELS
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One plan for each function, in order; the functions are gone afterwards."""

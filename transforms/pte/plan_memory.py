@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xdsl.ir import SSAValue
@@ -11,6 +12,7 @@ from xdsl.ir import SSAValue
 from xir.dialects import pte
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.pte._arena import Lifetime, extent, place
 
@@ -50,6 +52,8 @@ class PlanMemoryPass(XirPass):
     %0 = pte.tensor tensor<4xf32> planned <1, 0>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.KERNELS
 
     alloc_inputs: bool = True
     """Place the inputs, whose contents are then copied in; otherwise the caller hands their memory over."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +21,7 @@ from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.dialects.xnnpack.boxes import whole
 from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -45,6 +47,8 @@ class BubbleUpSlicePass(XirPass):
     %2 = xnnpack.fully_connected %1, %w : (tensor<1x4xf32>, tensor<6x4xf32>) -> tensor<1x6xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Move every slice as far up as it goes."""

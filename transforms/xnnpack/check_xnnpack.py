@@ -13,6 +13,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, tensor_type
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import origins_of
 from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
@@ -30,6 +31,8 @@ class CheckXnnpackPass(XirPass):
     an error; behind `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside.
     Where XNNPACK is not installed, nothing is checked.
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     uses_origins: ClassVar[bool] = True
     may_refuse: ClassVar[bool] = True

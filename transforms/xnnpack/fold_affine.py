@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
@@ -16,6 +17,7 @@ from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
 from xir.dialects.xnnpack.interfaces import Movement, movement_of
 from xir.ir.constants import is_large_splat, storage_array
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -42,6 +44,8 @@ class FoldAffinePass(XirPass):
     %2 = xnnpack.fully_connected %0, %w', %b' : (tensor<5x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<5x3xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold until nothing can be."""

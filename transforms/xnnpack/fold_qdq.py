@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 
 from xir.dialects import xnnpack
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops, rewrite_once
 from xir.transforms.xnnpack._fold_filters import FoldFilter, FoldRunTimeInput
@@ -47,6 +48,8 @@ class FoldQdqPass(XirPass):
            -> tensor<1x4x!quant.uniform<i8:f32, 1.0>>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.REQUANTISED
 
     uses_origins: ClassVar[bool] = True
 

@@ -8,6 +8,7 @@ pixels of one row, which lie side by side in memory anyway, can be one pixel of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
@@ -19,6 +20,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type, u32s
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -44,6 +46,8 @@ class FoldWidthStridePass(XirPass):
          : (tensor<1x8x4x6x!q>, tensor<16x3x2x6x!q>) -> tensor<1x4x4x16x!q>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     channel_group: int = 8
     """Input channels that XNNPACK multiplies at once: 8 on x86 and on Arm with I8MM, 4 on Arm before."""

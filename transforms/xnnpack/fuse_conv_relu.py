@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -11,6 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.interfaces import rearranges
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -65,6 +67,8 @@ class FuseConvReluPass(XirPass):
          : (tensor<1x8x8x3xf32>, tensor<4x1x1x3xf32>) -> tensor<1x8x8x4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fuse every clamp that can be."""

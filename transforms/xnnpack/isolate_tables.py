@@ -7,12 +7,14 @@ would leave all of them in floating point. The conversion itself costs nothing: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from xir.dialects import xnnpack
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.transforms.xnnpack._tables import is_dequantise, table_through
@@ -38,6 +40,8 @@ class IsolateTablesPass(XirPass):
     %4 = xnnpack.softmax %1 : tensor<4xf32> -> tensor<4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Isolate the chains of every subgraph."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from xir.backend.interface import Request, Target
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.transforms.delegate._legalize import legalize_regions
 from xir.transforms.xnnpack._backend import XnnpackBackend
@@ -37,6 +38,8 @@ class LegalizeToXnnpackPass(XirPass):
     }
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     target: Target = "executorch"
     """The runtime whose nodes may be used."""

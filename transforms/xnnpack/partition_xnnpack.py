@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xir.backend.interface import Request, Target
 from xir.dialects import edge
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.delegate._groups import form_groups, ops_along
@@ -43,6 +44,8 @@ class PartitionXnnpackPass(XirPass):
          : (tensor<4xf32>) -> tensor<4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     target: Target = "executorch"
     """The runtime whose nodes may be used."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,6 +20,7 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 
@@ -41,6 +43,8 @@ class PropagateConvertsPass(XirPass):
     %3 = xnnpack.static_transpose %0 {perm = array<i32: 1, 0>} : tensor<2x3xf32> -> tensor<3x2xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every subgraph."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
@@ -26,6 +27,7 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, tensor_type, u32s
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.transforms.xnnpack._constants import constant_like
@@ -60,6 +62,8 @@ class PropagateLayoutPass(XirPass):
     %2 = xnnpack.unary hardswish %1 : tensor<1x8x8x4xf32> -> tensor<1x8x8x4xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Lay out every subgraph of the module."""

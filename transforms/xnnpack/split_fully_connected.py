@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
@@ -23,6 +24,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -85,6 +87,8 @@ class SplitFullyConnectedPass(XirPass):
     %3 = xnnpack.fully_connected %0, %w1 : (tensor<5x4xf32>, tensor<3x4xf32>) -> tensor<5x3xf32>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Split every node of every function that can be."""

@@ -9,7 +9,7 @@ multiply 8-bit numbers as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
@@ -21,6 +21,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of, tensor_type
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import rewrite_patterns
@@ -51,6 +52,8 @@ class WidenDepthwisePass(XirPass):
     %3 = xnnpack.convert %2 : tensor<1x5x5x8xf32> -> tensor<1x5x5x8x!p>
     ```
     """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: Literal["any", "x86"] = "any"
     """The processors that the file is for; nothing changes for `any`."""

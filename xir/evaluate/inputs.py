@@ -20,14 +20,14 @@ SPREAD = 2.0
 """The standard deviation of drawn numbers: some are beyond the bounds of what activations clamp to."""
 
 FEW = 8
-"""Drawn integers of 16 bits and more are from 0 to below this: they are mostly indices, of whatever is large enough."""
+"""Integers of 16 bits and more are drawn from 0 to below this: most are indices, of whatever is large enough."""
 
 SMALLER = 0.75
 """How much of the largest size of a dynamic dimension is drawn."""
 
 
-def draw_inputs(function: FuncOp, seed: int = 0) -> list[Any]:
-    """Random inputs of a function, the same for the same seed.
+def draw_inputs(function: FuncOp, seed: int = 0, few: int = FEW) -> list[Any]:
+    """Random inputs of a function, the same for the same seed; integers that may be indices are below `few`.
 
     Numbers are normally distributed around 0 with a deviation of `SPREAD`, 8-bit integers are of the whole range.
     Dynamic dimensions are somewhat below their largest, those with one largest size alike. DiagnosticError for an
@@ -36,12 +36,12 @@ def draw_inputs(function: FuncOp, seed: int = 0) -> list[Any]:
     generator = torch.Generator().manual_seed(seed)
     attributes = () if function.arg_attrs is None else function.arg_attrs.data
     return [
-        _drawn(argument, attributes[index].data if attributes else {}, generator)
+        _drawn(argument, attributes[index].data if attributes else {}, generator, few)
         for index, argument in enumerate(function.body.block.args)
     ]
 
 
-def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator) -> Any:
+def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator, few: int) -> Any:
     type = argument.type
     if not isinstance(type, TensorType):
         return 2
@@ -55,10 +55,12 @@ def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator)
             size if size != DYNAMIC_INDEX else max(1, round(int(bound) * SMALLER))
             for size, bound in zip(shape, bounds, strict=True)
         ]
-    return _numbers(type.element_type, shape, generator, argument)
+    return _numbers(type.element_type, shape, generator, argument, few)
 
 
-def _numbers(element: Attribute, shape: Sequence[int], generator: torch.Generator, where: BlockArgument) -> Any:
+def _numbers(
+    element: Attribute, shape: Sequence[int], generator: torch.Generator, where: BlockArgument, few: int
+) -> Any:
     dtype = DTYPES.get(element)
     if dtype is None:
         raise DiagnosticError(where, f"no inputs of type {element} are drawn: give them")
@@ -68,16 +70,16 @@ def _numbers(element: Attribute, shape: Sequence[int], generator: torch.Generato
         return torch.rand(list(shape), generator=generator) < 0.5
     limits = torch.iinfo(dtype)
     narrow = limits.bits <= 8
-    low, high = (limits.min, limits.max + 1) if narrow else (0, FEW)
+    low, high = (limits.min, limits.max + 1) if narrow else (0, few)
     return torch.randint(low, high, list(shape), generator=generator, dtype=dtype)
 
 
-def load_inputs(paths: Sequence[Path], function: FuncOp) -> list[Any]:
+def load_inputs(paths: Sequence[str], function: FuncOp) -> list[Any]:
     """Inputs from `.npy` files, one for each argument, or from one `.npz` or `.pt` file with all of them.
 
     DiagnosticError if they do not fit the function's arguments; OSError or ValueError if a file cannot be read.
     """
-    values = [value for path in paths for value in _loaded(path)]
+    values = [value for path in paths for value in _loaded(Path(path))]
     arguments = function.body.block.args
     if len(values) != len(arguments):
         raise DiagnosticError(function, f"{len(values)} inputs are given, the function takes {len(arguments)}")

@@ -24,6 +24,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
 from xir.ir.internal_errors import InternalError
 from xir.ir.location import Locatable
+from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
 from xir.ir.verifier import verify
 
@@ -42,6 +43,8 @@ class XirPass(ModulePass):
     """Whether it delegates ops, and numbers them so that they can be taken back."""
     may_refuse: ClassVar[bool] = False
     """Whether it raises `LateRefusalError`."""
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    """How far it may move the numbers that a program computes."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -190,6 +193,8 @@ class PassManager:
     after_pass: list[PassHook] = field(default_factory=list[PassHook])
     failed_pass: list[PassHook] = field(default_factory=list[PassHook])
     """Called with the module as a pass left it that failed, or after which the module does not verify."""
+    after_verified: list[PassHook] = field(default_factory=list[PassHook])
+    """As `after_pass`, behind the verifier, if that runs."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
@@ -258,6 +263,8 @@ class PassManager:
             hook(each, module)
         if self.verify_each:
             self._verify_after(each, module)
+        for hook in self.after_verified:
+            hook(each, module)
 
     def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
         try:

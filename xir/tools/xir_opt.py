@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from xir.files import atomic_file
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.verify_numerics import verify_numerics
 from xir.tools.xir_opt_arguments import UsageError, argument_parser, lift_pass_flags, pass_listing
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
@@ -197,6 +198,7 @@ def _compile(
         if options.verify_roundtrip:
             check_roundtrip(ctx, module)
         manager.timings.append(("parser", time.perf_counter() - start))
+        verify_numerics(manager, options, module)
         manager.run(module)
     except DiagnosticError as error:
         ctx.diagnostics.emit(error.diagnostic)

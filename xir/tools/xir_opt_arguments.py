@@ -14,7 +14,12 @@ from xir.transforms.registry import PASSES, describe
 
 SPLIT_MARKER = "// -----"
 
-_BARE_FLAGS = {"verify-each": "true", "split-input-file": SPLIT_MARKER, "verify-diagnostics": "all"}
+_BARE_FLAGS = {
+    "verify-each": "true",
+    "split-input-file": SPLIT_MARKER,
+    "verify-diagnostics": "all",
+    "verify-numerics": "0",
+}
 """Flags whose value may be left out, and what they then mean. argparse would take the input file for the value."""
 
 
@@ -44,6 +49,8 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 def argument_parser() -> argparse.ArgumentParser:
     """The parser of what `lift_pass_flags` leaves."""
+    from xir.tools.verify_numerics import add_arguments as add_numerics_arguments
+
     parser = _ArgumentParser(
         prog="xir-opt",
         description="Run passes over a module of MLIR text. Each pass and each named pipeline below is a flag; "
@@ -134,6 +141,7 @@ def argument_parser() -> argparse.ArgumentParser:
     checks.add_argument(
         "--mlir-print-ir-module-scope", action="store_true", help="accepted: what is printed is always the whole module"
     )
+    add_numerics_arguments(checks)
     checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
     parser.add_argument(
         "--version", action="version", version=f"xir-opt {__version__}", help="print the version, and exit"

@@ -1,0 +1,282 @@
+"""`--verify-numerics`: after each pass, whether the program still computes what it did before the pass.
+
+The module is evaluated before the first pass and after each one that changed it. What a pass may change of the numbers
+is a property of the pass (`XirPass.numerics`). Once there is a program of calls, it is emitted and run, by XNNPACK.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from xir.evaluate.comparison import FLIPPED, Difference, largest_difference, tolerance
+from xir.evaluate.evaluator import Evaluator, NotEvaluatedError
+from xir.evaluate.inputs import draw_inputs
+from xir.evaluate.trace import Print, Trace, first_difference, traced
+from xir.ir.annotations import DIM_ORDER
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Diagnostic, DiagnosticError, note, op_name
+from xir.ir.numerics import Numerics
+from xir.ir.passes import PassManager, XirPass
+
+Structure = list[tuple[object, ...]]
+
+
+@dataclass
+class _State:
+    """What a function computes at one point of the pipeline."""
+
+    outputs: list[Any]
+    prints: Mapping[SSAValue, Print]
+
+
+class MiscompileError(DiagnosticError):
+    """A pass changed what the program computes."""
+
+    def __init__(self, each: XirPass, where: Any, message: str, notes: Sequence[Diagnostic], error: float):
+        super().__init__(where, message, notes)
+        self.culprit = each
+        self.error = error
+
+
+@dataclass
+class NumericsChecker:
+    """Checks each pass of the pass managers that it is attached to, one behind the other.
+
+    `inputs` are those of the function, or of each one by its name; without, they are drawn. `rtol` lets every pass move
+    the outputs that far, relative to the largest magnitude of each.
+    """
+
+    inputs: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None
+    rtol: float = 0.0
+    errors: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    """Of each pass that changed the module so far: its name and the error, 0 where no bit changed."""
+
+    _inputs: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    _given: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    """The inputs as a caller of the file gives them."""
+    _structure: Structure = field(default_factory=list[tuple[object, ...]])
+    _original: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    _last: dict[str, _State] = field(default_factory=dict[str, _State])
+    _exact: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    """What the kernels have to compute: quantised values rounded."""
+    _allowed: float = 0.0
+    _tolerances: dict[Numerics, float] = field(default_factory=dict[Numerics, float])
+    _gave_up: bool = False
+
+    def attach(self, manager: PassManager) -> None:
+        """Check the passes of a manager. Its `run` raises MiscompileError at the first that changes the program."""
+        manager.before_pass.append(lambda each, module: self._before(manager.ctx, each, module))
+        manager.after_verified.append(lambda each, module: self._after(manager.ctx, each, module))
+
+    # What is to be compared.
+
+    def _before(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
+        functions = functions_of(module)
+        if self._gave_up or not functions:
+            return
+        self._tolerances = {numerics: max(self.rtol, tolerance(numerics, module)) for numerics in Numerics}
+        if not self._last:
+            self._start(ctx, functions)
+            self._structure = structure(module)
+        if each.numerics is Numerics.KERNELS and not self._gave_up:
+            self._exact = {f.sym_name.data: Evaluator(ctx).run(f, self._inputs[f.sym_name.data]) for f in functions}
+
+    def _start(self, ctx: XirContext, functions: Sequence[FuncOp]) -> None:
+        for function in functions:
+            name = function.sym_name.data
+            try:
+                self._inputs[name], state = self._first(ctx, function)
+            except NotEvaluatedError as error:
+                self._give_up(ctx, error)
+                return
+            self._given[name] = as_called(function, self._inputs[name])
+            self._last[name] = state
+            self._original[name] = state.outputs
+
+    def _first(self, ctx: XirContext, function: FuncOp) -> tuple[list[Any], _State]:
+        """Inputs that the function runs on, and what it computes of them."""
+        given = self.inputs[function.sym_name.data] if isinstance(self.inputs, Mapping) else self.inputs
+        if given is not None:
+            inputs = as_stored(function, given)
+            return inputs, self._state(traced(function, ctx, inputs, rounds=False))
+        try:
+            inputs = draw_inputs(function)
+            return inputs, self._state(traced(function, ctx, inputs, rounds=False))
+        except NotEvaluatedError:
+            raise
+        except (DiagnosticError, IndexError):
+            # Integers may be indices, of which 0 is within whatever there is.
+            inputs = draw_inputs(function, few=1)
+            return inputs, self._state(traced(function, ctx, inputs, rounds=False))
+
+    def _state(self, trace: Trace) -> _State:
+        return _State(trace.outputs, trace.prints)
+
+    def _give_up(self, ctx: XirContext, error: DiagnosticError) -> None:
+        self._gave_up = True
+        found = error.diagnostic
+        ctx.diagnostics.warning(found.location, f"numbers are not verified from here on: {found.message}")
+
+    # The comparison.
+
+    def _after(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
+        if self._gave_up or not self._last:
+            return
+        functions = functions_of(module)
+        if not functions:
+            self._run(ctx, each, module)
+            return
+        now = structure(module)
+        if now == self._structure:
+            return
+        self._structure = now
+        allowed = self._tolerances[each.numerics]
+        self._allowed += allowed
+        largest = 0.0
+        for function in functions:
+            name = function.sym_name.data
+            if name not in self._last:
+                continue
+            try:
+                trace = traced(function, ctx, self._inputs[name], rounds=False)
+            except NotEvaluatedError as error:
+                self._give_up(ctx, error)
+                return
+            last = self._last[name]
+            for before, limit, what in (
+                (last.outputs, allowed, "before it"),
+                (self._original[name], self._allowed, "at first"),
+            ):
+                found = largest_difference(before, trace.outputs)
+                if found is not None and found.error > limit_of(found, limit, each):
+                    raise self._error(each, function, found, limit, what, last.prints, trace)
+                if found is not None and what == "before it":
+                    largest = max(largest, found.error)
+            self._last[name] = self._state(trace)
+        self.errors.append((each.name, largest))
+
+    def _error(
+        self,
+        each: XirPass,
+        function: FuncOp,
+        found: Difference,
+        limit: float,
+        what: str,
+        before: Mapping[SSAValue, Print],
+        trace: Trace,
+    ) -> MiscompileError:
+        op = first_difference(function, before, trace, found.output, max(limit, 1e-12))
+        place = f" at {list(found.index)}" if found.index else ""
+        notes = [
+            note(op, f"first at '{op_name(op)}', whose result is no value of the module before the pass"),
+            note(
+                function,
+                f"output {found.output} of '{function.sym_name.data}' is {found.after:.9g}{place}, "
+                f"it was {found.before:.9g} {what}",
+            ),
+            note(function, f"{limit:.1e} is allowed: {each.numerics.value}"),
+        ]
+        return MiscompileError(
+            each, op, f"{each.name} changes what the program computes: {told(found)}", notes, found.error
+        )
+
+    # The program of calls.
+
+    def _run(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
+        """Emit the program, run it, and compare with what the last module of functions computes."""
+        from xir.runtime import Runtime, XirRuntimeError
+
+        data = file_of(module, ctx)
+        allowed = self._tolerances[Numerics.KERNELS]
+        largest = 0.0
+        for name, expected in self._exact.items():
+            try:
+                method = Runtime.get().load_program(data).load_method(name)
+                outputs = method.execute(self._given[name])
+            except XirRuntimeError as error:
+                raise MiscompileError(
+                    each, module, f"{each.name} makes a program that does not run: {error}", (), 1
+                ) from error
+            found = largest_difference(expected, outputs, mean=allowed >= 0.2)
+            if found is not None and found.error > limit_of(found, allowed, each):
+                where = f"output {found.output} of '{name}' is {found.after:.9g}, it was {found.before:.9g} before it"
+                notes = [note(module, where), note(module, f"{allowed:.1e} is allowed: {each.numerics.value}")]
+                message = f"{each.name} changes what the program computes: {told(found)}"
+                raise MiscompileError(each, module, message, notes, found.error)
+            largest = max(largest, 0.0 if found is None else found.error)
+        self.errors.append((each.name, largest))
+
+
+def told(found: Difference) -> str:
+    """A difference in words."""
+    if found.counted:
+        return f"{100 * found.error:.3g} % of output {found.output} differ"
+    return f"output {found.output} is off by {found.error:.1e} of its largest magnitude"
+
+
+def limit_of(found: Difference, allowed: float, each: XirPass) -> float:
+    """What is allowed of such a difference."""
+    return max(allowed, FLIPPED) if found.counted and each.numerics is not Numerics.SAME else allowed
+
+
+def functions_of(module: ModuleOp) -> list[FuncOp]:
+    """The functions with a body."""
+    return [op for op in module.body.ops if isinstance(op, FuncOp) and not op.is_declaration]
+
+
+def structure(module: ModuleOp) -> Structure:
+    """What a module is but for locations, names, and attributes that mean nothing: equal if nothing has changed."""
+    numbers: dict[SSAValue, int] = {}
+    rows: Structure = []
+    for op in module.walk():
+        operands = tuple(numbers.setdefault(value, len(numbers)) for value in op.operands)
+        results = tuple(numbers.setdefault(value, len(numbers)) for value in op.results)
+        rows.append((op.name, op.parent_op() is None, operands, results, op.result_types, dict(op.properties)))
+    return rows
+
+
+def dim_order_of(function: FuncOp, index: int) -> tuple[int, ...] | None:
+    """Which dimension of the caller's tensor each of an argument is, if they are not the same."""
+    attributes: Mapping[str, Attribute] = {} if function.arg_attrs is None else function.arg_attrs.data[index].data
+    order = attributes.get(DIM_ORDER)
+    if not isinstance(order, DenseArrayBase):
+        return None
+    return tuple(int(i) for i in order.get_values()) if isinstance(order.elt_type, IntegerType) else None
+
+
+def as_called(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs as a caller has them."""
+    orders = [dim_order_of(function, index) for index in range(len(inputs))]
+    return [
+        value if order is None else value.permute(np.argsort(order).tolist())
+        for value, order in zip(inputs, orders, strict=True)
+    ]
+
+
+def as_stored(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs that a caller has, as the function's arguments."""
+    orders = [dim_order_of(function, index) for index in range(len(inputs))]
+    return [
+        value if order is None else value.permute(order).contiguous()
+        for value, order in zip(inputs, orders, strict=True)
+    ]
+
+
+def file_of(module: ModuleOp, ctx: XirContext) -> bytes:
+    """The bytes of the file that a program of calls becomes."""
+    from xir.emitter import emit
+    from xir.transforms.pte.plan_memory import PlanMemoryPass
+
+    planned = module.clone()
+    PlanMemoryPass().apply(ctx, planned)
+    stream = io.BytesIO()
+    emit(planned, ctx, stream)
+    return stream.getvalue()
