@@ -29,6 +29,10 @@ demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
 bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8
 	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) --stock-cache build/bench
 
+.PHONY: verify-zoo
+verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: do the numbers stay?
+	$(BIN)/python -m bench.verify
+
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
 	$(BIN)/python -m bench.tables

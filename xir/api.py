@@ -26,6 +26,8 @@ from xir.transforms.registry import PASSES
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from xir.evaluate import NumericsChecker
+
 
 def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
     """Import an exported program, or the `.pt2` file of one, into the edge dialect.
@@ -120,23 +122,23 @@ class EdgeProgram:
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as why an op was not delegated."""
 
-    def to_backend(self, partitioner: Partitioner) -> EdgeProgram:
+    def to_backend(self, partitioner: Partitioner, *, numerics: NumericsChecker | None = None) -> EdgeProgram:
         """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
 
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
         that it was made of stay outside, and the rest is delegated once more.
         """
-        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes())
+        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics)
         return EdgeProgram(module, ctx, (*self.remarks, *remarks))
 
-    def to_executorch(self, *, debug_info: bool = True) -> ExecutorchProgram:
+    def to_executorch(self, *, debug_info: bool = True, numerics: NumericsChecker | None = None) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
 
         With `debug_info` the file tells the source line, module and ATen op of each node and kernel call, for profiles
         and errors. It takes some bytes a node, and names the model's source files.
         """
         passes = parse_pipeline("emit", PASSES, PIPELINES)
-        module, ctx, remarks = _transform(self.module, self.ctx, passes)
+        module, ctx, remarks = _transform(self.module, self.ctx, passes, numerics)
         return ExecutorchProgram(module, ctx, remarks, debug_info)
 
 
@@ -174,7 +176,7 @@ class ExecutorchProgram:
 
 
 def _transform(
-    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass]
+    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass], numerics: NumericsChecker | None
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     with paused_collection():
@@ -188,7 +190,10 @@ def _transform(
         return True
 
     with ctx.diagnostics.handler(keep_remark):
-        PassManager(ctx, passes, verify_each=False).run(module)
+        manager = PassManager(ctx, passes, verify_each=False)
+        if numerics is not None:
+            numerics.attach(manager)
+        manager.run(module)
     with paused_collection():
         verify(module)
     return module, ctx, remarks

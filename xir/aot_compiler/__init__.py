@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, XnnpackPartitioner
+    from xir.evaluate import NumericsChecker
     from xir.quantizer import QuantReport
     from xir.runtime.agreement import Agreement
 
@@ -65,8 +66,9 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         if options.quantize is not None:
             program, quality = quantize_program(options, program)
         with step(f"Lowering {name}"):
-            edge = _lower(program, partitioner)
-            executorch = edge.to_executorch(debug_info=not options.strip_debug)
+            numerics = _numerics(options, program)
+            edge = _lower(program, partitioner, numerics)
+            executorch = edge.to_executorch(debug_info=not options.strip_debug, numerics=numerics)
         variant = "xnnpack" if options.delegate else "portable"
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
@@ -89,11 +91,28 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     raise UsageError(f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr)")
 
 
-def _lower(program: ExportedProgram, partitioner: XnnpackPartitioner | None) -> EdgeProgram:
+def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:
+    """What --verify-numerics asks for, on the program's example inputs if it has them."""
+    if options.verify_numerics is None:
+        return None
+    from torch import Tensor
+    from torch.utils._pytree import tree_leaves
+
+    from xir.evaluate import NumericsChecker
+
+    # Numbers that are no tensors may be constants of the program, and no inputs of it.
+    values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
+    given = None if values is None or not all(isinstance(value, Tensor) for value in values) else values
+    return NumericsChecker(given, options.verify_numerics)
+
+
+def _lower(
+    program: ExportedProgram, partitioner: XnnpackPartitioner | None, numerics: NumericsChecker | None
+) -> EdgeProgram:
     from xir.api import to_edge
 
     edge = to_edge(program)
-    return edge if partitioner is None else edge.to_backend(partitioner)
+    return edge if partitioner is None else edge.to_backend(partitioner, numerics=numerics)
 
 
 def _test(path: Path, program: ExportedProgram) -> Agreement:

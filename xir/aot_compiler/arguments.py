@@ -79,6 +79,16 @@ def _argument_parser() -> argparse.ArgumentParser:
         "-v", "--verbose", action="store_true", help="tell of each op that stays outside or in float, one line an op"
     )
     parser.add_argument(
+        "--verify-numerics",
+        metavar="RTOL",
+        type=float,
+        nargs="?",
+        const=0.0,
+        help="check after each pass that the program still computes what it did, on the example inputs, and fail at "
+        "the first pass that changes it; each may move outputs by RTOL of their largest magnitude (default: 0), or as "
+        "far as it says",
+    )
+    parser.add_argument(
         "--strip-debug",
         action="store_true",
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",

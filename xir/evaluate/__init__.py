@@ -1,5 +1,6 @@
 """What a module computes, at any point of a pipeline: edge ops by ATen, xnnpack nodes by their definitions."""
 
+from xir.evaluate.checker import MiscompileError, NumericsChecker
 from xir.evaluate.evaluator import Evaluator, run_function, run_module
 
-__all__ = ["Evaluator", "run_function", "run_module"]
+__all__ = ["Evaluator", "MiscompileError", "NumericsChecker", "run_function", "run_module"]

@@ -1,0 +1,227 @@
+"""`--verify-numerics` finds what a pass breaks, names pass and op, and says nothing about passes that are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f32
+
+from xir import XnnpackPartitioner, to_edge
+from xir.aot_compiler import main as xir_aot
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import u32s
+from xir.evaluate import MiscompileError, NumericsChecker
+from xir.evaluate.checker import structure
+from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
+from xir.ir.parser import parse_module
+from xir.ir.passes import PassManager, XirPass
+from xir.models import load_model
+from xir.tools.xir_opt import main as xir_opt
+from xir.transforms.pipelines import passes_of
+from xir.transforms.registry import PASSES
+
+CONVOLUTION = """
+func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = edge.constant dense<[[[[0.5]], [[0.25]], [[-0.7]]], [[[0.5]], [[0.25]], [[0.7]]],
+                            [[[0.5]], [[0.25]], [[0.1]]], [[[0.5]], [[-0.25]], [[-0.7]]]]> : tensor<4x3x1x1xf32>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = edge.sigmoid(%0) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %2 = edge.hardtanh(%1) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  func.return %2 : tensor<1x4x8x8xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class PadsOnPass(XirPass):
+    """Loosen the bounds of clamps."""
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in op.walk():
+            if isinstance(each, xnnpack.ClampOp):
+                each.properties["output_max"] = FloatAttr(0.8, f32)
+
+
+@dataclass(frozen=True)
+class TurnsPass(XirPass):
+    """Transpose the wrong way, where the sizes allow it."""
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in op.walk():
+            if isinstance(each, xnnpack.StaticTransposeOp) and each.perm == u32s((0, 2, 3, 1)):
+                each.properties["perm"] = u32s((0, 3, 2, 1))
+
+
+@dataclass(frozen=True)
+class NudgesPass(XirPass):
+    """Move each number by its two-millionth part."""
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, edge.EdgeOp) and each.name == "edge.sigmoid":
+                after = edge.op("mul.Scalar").build_from({"self": each.results[0], "other": 1 + 5e-7})
+                each.results[0].replace_all_uses_with(after.results[0])
+                after.operands = [each.results[0]]
+                assert each.parent is not None
+                each.parent.insert_op_after(after, each)
+
+
+def run(text: str, passes: list[XirPass], checker: NumericsChecker) -> NumericsChecker:
+    ctx = XirContext()
+    module = parse_module(ctx, text, "test.mlir")
+    manager = PassManager(ctx, passes)
+    checker.attach(manager)
+    manager.run(module)
+    return checker
+
+
+def test_right_passes_pass_down_to_the_file() -> None:
+    checker = run(CONVOLUTION, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker())
+    changed = dict(checker.errors)
+    assert {"partition-xnnpack", "propagate-layout", "lower-to-pte", "plan-memory"} <= changed.keys()
+    assert "fold-batch-norm" not in changed
+    # XNNPACK itself computed the outputs of these two.
+    assert 0 < changed["plan-memory"] < 1e-5
+
+
+def test_a_loosened_bound_is_named() -> None:
+    passes = [*passes_of("delegate"), PadsOnPass(), *passes_of("cleanup")]
+    with pytest.raises(MiscompileError) as caught:
+        run(CONVOLUTION, passes, NumericsChecker())
+    text = str(caught.value)
+    assert caught.value.culprit == PadsOnPass()
+    assert text.startswith("test.mlir:7:8: error: pads-on changes what the program computes: output 0 is off by ")
+    assert "note: first at 'xnnpack.clamp'" in text
+    assert "it was 0.75 before it" in text
+    assert f"1.0e-09 is allowed: {Numerics.SAME.value}" in text
+
+
+def test_a_wrong_transpose_is_found() -> None:
+    passes = [*passes_of("simplify,partition-xnnpack"), TurnsPass()]
+    with pytest.raises(MiscompileError, match="turns changes what the program computes"):
+        run(CONVOLUTION, passes, NumericsChecker())
+
+
+def test_a_pass_may_round_what_it_says() -> None:
+    checker = run(CONVOLUTION, [NudgesPass()], NumericsChecker())
+    assert 1e-7 < dict(checker.errors)["nudges"] < 1e-6
+    # The same again and again is more than one pass may do, and less than so many may.
+    run(CONVOLUTION, [NudgesPass()] * 6, NumericsChecker())
+
+
+def test_the_user_may_allow_more(tmp_path: Path) -> None:
+    passes: list[XirPass] = [*passes_of("delegate"), PadsOnPass()]
+    run(CONVOLUTION, passes, NumericsChecker(rtol=0.1))
+
+
+def test_inputs_decide_what_is_seen() -> None:
+    passes: list[XirPass] = [*passes_of("delegate"), PadsOnPass()]
+    run(CONVOLUTION, passes, NumericsChecker([torch.zeros(1, 3, 8, 8)]))
+
+
+def test_what_is_no_number_differs_from_one() -> None:
+    checker = NumericsChecker([torch.full((1, 3, 8, 8), float("nan"))])
+    run(CONVOLUTION, passes_of("delegate"), checker)
+    with pytest.raises(MiscompileError, match="off by inf"):
+        run(CONVOLUTION, [*passes_of("delegate"), Overwrites()], NumericsChecker([torch.full((1, 3, 8, 8), np.nan)]))
+
+
+@dataclass(frozen=True)
+class Overwrites(XirPass):
+    """Return the input's first channels, as zeros."""
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, xnnpack.ClampOp):
+                zero = xnnpack.ConstantOp(parse_zero(ctx, str(each.output.type)))
+                assert each.parent is not None
+                each.parent.insert_op_before(zero, each)
+                each.operands = [zero.output]
+
+
+def parse_zero(ctx: XirContext, type: str):
+    module = parse_module(ctx, f"%0 = edge.constant dense<0.0> : {type}", "zero.mlir")
+    constant = module.body.ops.first
+    assert isinstance(constant, edge.ConstantOp)
+    return constant.value
+
+
+def test_structure_forgets_names_and_places() -> None:
+    one, two = (parse_module(XirContext(), text, "a.mlir") for text in (CONVOLUTION, "\n" + CONVOLUTION))
+    assert structure(one) == structure(two)
+    three = parse_module(XirContext(), CONVOLUTION.replace("max_val = 0.75", "max_val = 0.7"), "a.mlir")
+    assert structure(one) != structure(three)
+
+
+def test_xir_opt_fails_at_the_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PASSES, "pads-on", lambda: PadsOnPass)
+    source = tmp_path / "in.mlir"
+    source.write_text(CONVOLUTION, encoding="utf-8")
+    assert xir_opt(["--delegate", "--verify-numerics", str(source), "-o", str(tmp_path / "out.mlir")]) == 0
+    assert xir_opt(["--delegate", "--pads-on", "--verify-numerics", str(source), "-o", str(tmp_path / "bad.mlir")]) == 1
+    assert not (tmp_path / "bad.mlir").exists()
+    assert "error: pads-on changes what the program computes" in capsys.readouterr().err
+    np.save(tmp_path / "x.npy", np.zeros((1, 3, 8, 8), np.float32))
+    inputs = f"--inputs={tmp_path / 'x.npy'}"
+    assert xir_opt(["--delegate", "--pads-on", "--verify-numerics", inputs, str(source)]) == 0
+    np.save(tmp_path / "x.npy", np.zeros((1, 3, 8, 9), np.float32))
+    assert xir_opt(["--delegate", "--verify-numerics", inputs, str(source)]) == 1
+    assert "input 0 is [1, 3, 8, 9] of float32, the function takes tensor<1x3x8x8xf32>" in capsys.readouterr().err
+    assert xir_opt(["--delegate", inputs, str(source)]) == 1
+    assert "--inputs goes with --verify-numerics" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["--dtype=fp16", "--quantize=static", "--quantize=dynamic"])
+def test_xir_aot_verifies(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert xir_aot(["-m", "linear", "-d", form, "--verify-numerics", "-o", str(tmp_path)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_xir_aot_fails_at_the_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product whose operand is transposed the wrong way, in the pass itself."""
+    from xir.transforms.xnnpack import fold_affine
+
+    monkeypatch.setattr(fold_affine.FoldAffinePass, "apply", TurnsProducts().apply)
+    assert xir_aot(["-m", "linear", "-d", "--verify-numerics", "-o", str(tmp_path)]) == 1
+    assert "error: fold-affine changes what the program computes" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@dataclass(frozen=True)
+class TurnsProducts(XirPass):
+    """Take the weights of square products the other way around."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in op.walk():
+            if isinstance(each, xnnpack.FullyConnectedOp):
+                each.properties["transpose_weights"] = UnitAttr()
+
+
+@pytest.mark.parametrize("name", ["linear", "add_mul"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
+    """`make verify-zoo` has the whole zoo."""
+    model, inputs = load_model(name)
+    program = torch.export.export(model.to(dtype), tuple(each.to(dtype) for each in inputs))
+    checker = NumericsChecker()
+    to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
+    assert "plan-memory" in dict(checker.errors)
