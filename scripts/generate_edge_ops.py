@@ -14,7 +14,7 @@ from pathlib import Path
 from xdsl.ir import Attribute
 
 from xir.dialects import edge
-from xir.dialects.edge.accessors import python_type
+from xir.dialects.edge.accessors import annotation_text
 from xir.dialects.edge.properties import default_of
 from xir.dialects.edge.schema import REQUIRED
 
@@ -45,7 +45,7 @@ def class_lines(op: type[edge.EdgeOp]) -> Iterator[str]:
     yield f'    """{op.row.doc}"""'
     yield ""
     for argument in op.row.schema.arguments:
-        yield f"    {argument.name}: {python_type(argument.type)}{default_text(argument)}"
+        yield f"    {argument.name}: {annotation_text(argument.type)}{default_text(argument)}"
 
 
 def default_text(argument: edge.Argument) -> str:

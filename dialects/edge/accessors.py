@@ -57,14 +57,20 @@ _PYTHON = {
     "MemoryFormat": "str",
     "ScalarType": "Attribute",
 }
+_NAMES = {"Attribute": Attribute, "Number": Number, "Sequence": Sequence, "Size": Size, "SSAValue": SSAValue}
 
 
-def python_type(type: ArgType) -> str:
-    """The Python type of an argument, as text: `Sequence[Size] | None`. KeyError if it has none."""
+def annotation_text(type: ArgType) -> str:
+    """The Python type of an argument, as it is written: `Sequence[Size] | None`. KeyError if it has none."""
     text = _PYTHON[type.base]
     if type.is_list:
         text = f"Sequence[{text} | None]" if type.optional_element else f"Sequence[{text}]"
     return f"{text} | None" if type.optional else text
+
+
+def annotation(type: ArgType) -> Any:
+    """The Python type of an argument."""
+    return eval(annotation_text(type), _NAMES)
 
 
 def accessors_of(schema: Schema) -> Mapping[str, Accessor]:
@@ -133,17 +139,13 @@ def check_annotations(op_class: type[EdgeOp], schema: Schema) -> None:
     for name in written.keys() - {argument.name for argument in schema.arguments}:
         raise TypeError(f"{op_class.__name__} has '{name}', which is no argument of {schema.qualified_name}")
     for argument in schema.arguments:
-        name, text = argument.name, python_type(argument.type)
+        name = argument.name
         default = None if argument.default is REQUIRED else default_of(argument)
-        if written.get(name) != eval(text, _NAMES) or op_class.__dict__.get(name, default) != default:
-            shown = "" if argument.default is REQUIRED else f" = {default!r}"
-            raise TypeError(f"{op_class.__name__} should have '{name}: {text}{shown}', as {schema.qualified_name} has")
+        if written.get(name) != annotation(argument.type) or op_class.__dict__.get(name, default) != default:
+            shown = annotation_text(argument.type) + ("" if argument.default is REQUIRED else f" = {default!r}")
+            raise TypeError(f"{op_class.__name__} should have '{name}: {shown}', as {schema.qualified_name} has")
         if name in op_class.__dict__:
             delattr(op_class, name)
-
-
-_NAMES = {"Attribute": Attribute, "Number": Number, "Sequence": Sequence, "Size": Size, "SSAValue": SSAValue}
-"""What the texts of `python_type` mean."""
 
 
 def op_classes(function: Callable[..., Any]) -> tuple[type[EdgeOp], ...]:

@@ -1,0 +1,69 @@
+"""Type checkers know the arguments of edge ops: pyright finds what is wrong in a file, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+import types
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference.aten_calls import CASES, aten_call
+
+from xir.dialects import edge
+from xir.dialects.edge.accessors import annotation
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = Path(__file__).parent / "samples/typed_arguments.py"
+
+
+def test_pyright_finds_wrong_arguments(tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]
+    settings = {name: project[name] for name in project if name.startswith(("report", "typeCheckingMode"))}
+    settings["extraPaths"] = [str(ROOT)]
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    shutil.copy(SAMPLE, tmp_path)
+    command = (sys.executable, "-m", "pyright", "--outputjson", "-p", str(tmp_path), "--pythonpath", sys.executable)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = {
+        (each["range"]["start"]["line"] + 1, each["rule"]) for each in json.loads(ran.stdout)["generalDiagnostics"]
+    }
+    assert found == {
+        (number, rule)
+        for number, line in enumerate(SAMPLE.read_text(encoding="utf-8").splitlines(), 1)
+        for rule in line.partition("  # ")[2].split()
+    }
+
+
+def is_a(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says."""
+    if isinstance(hint, types.UnionType):
+        return any(is_a(value, each) for each in typing.get_args(hint))
+    if typing.get_origin(hint) is Sequence:
+        return isinstance(value, Sequence) and all(is_a(each, typing.get_args(hint)[0]) for each in value)
+    return isinstance(value, hint) and not (isinstance(value, bool) and hint is int)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_arguments_are_what_they_are_annotated_as(name: str) -> None:
+    for case in CASES[name]:
+        op = aten_call(name, case).op
+        for argument in op.schema.arguments:
+            assert is_a(getattr(op, argument.name), annotation(argument.type)), argument
+        arguments = {argument.name: getattr(op, argument.name) for argument in op.schema.arguments}
+        again = type(op).build_from(arguments, op.result_types)
+        assert again.properties == op.properties
+
+
+def test_there_are_no_other_arguments() -> None:
+    op: Any = aten_call("relu", CASES["relu"][0]).op
+    with pytest.raises(AttributeError, match="'ReluOp' object has no attribute 'other'"):
+        _ = op.other
+    with pytest.raises(ValueError, match="aten::relu has no argument 'other'"):
+        edge.op("relu")(self=op.self, other=op.self)
