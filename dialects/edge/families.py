@@ -42,6 +42,13 @@ ChooseQparams = (
 """Ops that compute a scale and a zero point for the range of a tensor, or for each row of it."""
 
 
+CompareTensors = ops.EqTensorOp | ops.NeTensorOp | ops.LtTensorOp | ops.LeTensorOp | ops.GtTensorOp | ops.GeTensorOp
+
+CompareWithNumber = ops.EqScalarOp | ops.NeScalarOp | ops.LtScalarOp | ops.LeScalarOp | ops.GtScalarOp | ops.GeScalarOp
+
+Sum = ops.AddTensorOp | ops.AddScalarOp | ops.SubTensorOp | ops.SubScalarOp
+"""Sums and differences, the second operand times `alpha`."""
+
 SizeArithmetic = (
     ops.ExecutorchPrimAddScalarOp
     | ops.ExecutorchPrimSubScalarOp

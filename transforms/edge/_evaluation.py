@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.families import CompareTensors, CompareWithNumber, Sum
 from xir.dialects.edge.types import result_element
 from xir.ir.constants import storage_dtype
 
@@ -26,22 +27,9 @@ class Call:
     op: edge.EdgeOp
     arrays: Mapping[SSAValue, np.ndarray]
 
-    def tensor(self, name: str) -> np.ndarray:
-        """The array of a tensor argument that the schema requires."""
-        value = self.op.argument(name)
-        assert value is not None
-        return self.arrays[value]
-
-    def tensors(self, name: str) -> list[np.ndarray]:
-        """The arrays of a list argument; NotEvaluatedError if an element is absent."""
-        values = self.op.argument(name)
-        if any(value is None for value in values):
-            raise NotEvaluatedError
-        return [self.arrays[value] for value in values if value is not None]
-
-    def value(self, name: str) -> Any:
-        """Any other argument."""
-        return self.op.argument(name)
+    def __getitem__(self, value: SSAValue | edge.Number) -> np.ndarray:
+        """The array of an operand, or of a number."""
+        return self.arrays[value] if isinstance(value, SSAValue) else np.asarray(value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,7 +42,10 @@ class Call:
         return storage_dtype(result_type(self.op).element_type)
 
 
-Evaluator = Callable[[Call], np.ndarray]
+EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
+
+Evaluator = Callable[[Any, Call], np.ndarray]
+"""An evaluator as the table has it, which no longer says of which op class it is."""
 
 EVALUATORS: dict[str, Evaluator] = {}
 """Edge op name -> what it computes. The caller gives the result its shape's and type's final form."""
@@ -70,129 +61,143 @@ def result_type(op: edge.EdgeOp) -> TensorType:
     return type
 
 
-def evaluator(*names: str) -> Callable[[Evaluator], Evaluator]:
-    """Register what the edge ops of these names compute."""
+def evaluator(function: Callable[[EdgeOpT, Call], np.ndarray]) -> Callable[[EdgeOpT, Call], np.ndarray]:
+    """Register what the op classes in the annotation of the first parameter compute."""
+    register_evaluator(function, *(op_class.name for op_class in edge.op_classes(function)))
+    return function
 
-    def register(function: Evaluator) -> Evaluator:
-        for name in names:
-            if name in EVALUATORS or name not in edge.OPS:
-                raise ValueError(f"{name} is not an edge op, or has an evaluator already")
-            EVALUATORS[name] = function
-        return function
 
-    return register
+def register_evaluator(function: Evaluator, *names: str) -> None:
+    """Register what the edge ops of these names compute: one evaluator of many that a table makes."""
+    for name in names:
+        if name in EVALUATORS or name not in edge.OPS:
+            raise ValueError(f"{name} is not an edge op, or has an evaluator already")
+        EVALUATORS[name] = function
+
+
+def static(size: edge.Size) -> int:
+    """A size among the arguments: ops with sizes that the program computes are not evaluated."""
+    assert isinstance(size, int)
+    return size
 
 
 # Created from numbers
 
 
-@evaluator("edge.full", "edge.full_like")
-def _full(call: Call) -> np.ndarray:
-    return np.full(call.shape, call.value("fill_value"))
+@evaluator
+def _full(op: edge.FullOp | edge.FullLikeOp, call: Call) -> np.ndarray:
+    return np.full(call.shape, op.fill_value)
 
 
-@evaluator("edge.scalar_tensor")
-def _scalar_tensor(call: Call) -> np.ndarray:
-    return np.asarray(call.value("s"))
+@evaluator
+def _scalar_tensor(op: edge.ScalarTensorOp, call: Call) -> np.ndarray:
+    return np.asarray(op.s)
 
 
-@evaluator("edge.arange.start_step")
-def _arange(call: Call) -> np.ndarray:
+@evaluator
+def _arange(op: edge.ArangeStartStepOp, call: Call) -> np.ndarray:
     # start + i·step in the precision of ATen's accumulation type, not by repeated addition.
     steps = np.arange(call.shape[0], dtype=call.dtype if call.dtype.kind in "iu" else np.float64)
-    return call.value("start") + steps * call.value("step")
+    return op.start + steps * op.step
 
 
 # Elements moved
 
 
-@evaluator("edge.view", "edge._unsafe_view", "edge.squeeze", "edge.squeeze.dim", "edge.squeeze.dims", "edge.unsqueeze")
-def _reshaped(call: Call) -> np.ndarray:
-    return call.tensor("self").reshape(call.shape)
+@evaluator
+def _reshaped(
+    op: edge.ViewOp | edge.UnsafeViewOp | edge.SqueezeOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp,
+    call: Call,
+) -> np.ndarray:
+    return call[op.self].reshape(call.shape)
 
 
-@evaluator("edge.clone", "edge.alias", "edge.detach", "edge.contiguous", "edge.lift_fresh_copy", "edge._to_copy")
-def _copied(call: Call) -> np.ndarray:
-    return call.tensor("self")
+@evaluator
+def _copied(
+    op: edge.CloneOp | edge.AliasOp | edge.DetachOp | edge.ContiguousOp | edge.LiftFreshCopyOp | edge.ToCopyOp,
+    call: Call,
+) -> np.ndarray:
+    return call[op.self]
 
 
-@evaluator("edge.expand")
-def _expanded(call: Call) -> np.ndarray:
-    return np.broadcast_to(call.tensor("self"), call.shape)
+@evaluator
+def _expanded(op: edge.ExpandOp, call: Call) -> np.ndarray:
+    return np.broadcast_to(call[op.self], call.shape)
 
 
-@evaluator("edge.copy")
-def _overwritten(call: Call) -> np.ndarray:
-    return np.broadcast_to(call.tensor("src"), call.shape)
+@evaluator
+def _overwritten(op: edge.CopyOp, call: Call) -> np.ndarray:
+    return np.broadcast_to(call[op.src], call.shape)
 
 
-@evaluator("edge.slice_scatter", "edge.select_scatter")
-def _scattered(call: Call) -> np.ndarray:
-    result = call.tensor("self").copy()
+@evaluator
+def _scattered(op: edge.SliceScatterOp | edge.SelectScatterOp, call: Call) -> np.ndarray:
+    result = call[op.self].copy()
     index: list[slice | int] = [slice(None)] * result.ndim
-    if call.op.name == "edge.select_scatter":
-        index[call.value("dim")] = call.value("index")
+    if isinstance(op, edge.SelectScatterOp):
+        index[op.dim] = static(op.index)
     else:
-        index[call.value("dim")] = slice(call.value("start"), call.value("end"), call.value("step"))
-    result[tuple(index)] = call.tensor("src")
+        index[op.dim] = slice(op.start, op.end, op.step)
+    result[tuple(index)] = call[op.src]
     return result
 
 
-@evaluator("edge.permute")
-def _permuted(call: Call) -> np.ndarray:
-    return call.tensor("self").transpose(call.value("dims"))
+@evaluator
+def _permuted(op: edge.PermuteOp, call: Call) -> np.ndarray:
+    return call[op.self].transpose(tuple(op.dims))
 
 
-@evaluator("edge.transpose.int")
-def _transposed(call: Call) -> np.ndarray:
-    array = call.tensor("self")
-    return array.swapaxes(call.value("dim0"), call.value("dim1")) if array.ndim else array
+@evaluator
+def _transposed(op: edge.TransposeIntOp, call: Call) -> np.ndarray:
+    array = call[op.self]
+    return array.swapaxes(op.dim0, op.dim1) if array.ndim else array
 
 
-@evaluator("edge.t")
-def _t(call: Call) -> np.ndarray:
-    return call.tensor("self").T
+@evaluator
+def _t(op: edge.TOp, call: Call) -> np.ndarray:
+    return call[op.self].T
 
 
-@evaluator("edge.slice.Tensor")
-def _sliced(call: Call) -> np.ndarray:
-    array = call.tensor("self")
+@evaluator
+def _sliced(op: edge.SliceTensorOp, call: Call) -> np.ndarray:
+    array = call[op.self]
     index = [slice(None)] * array.ndim
-    index[call.value("dim")] = slice(call.value("start"), call.value("end"), call.value("step"))
+    index[op.dim] = slice(op.start, op.end, op.step)
     return array[tuple(index)]
 
 
-@evaluator("edge.select.int")
-def _selected(call: Call) -> np.ndarray:
-    return call.tensor("self").take(call.value("index"), axis=call.value("dim"))
+@evaluator
+def _selected(op: edge.SelectIntOp, call: Call) -> np.ndarray:
+    return call[op.self].take(static(op.index), axis=op.dim)
 
 
-@evaluator("edge.cat")
-def _joined(call: Call) -> np.ndarray:
-    arrays = [array for array in call.tensors("tensors") if array.shape != (0,)]
-    return np.concatenate(arrays, call.value("dim"))
+@evaluator
+def _joined(op: edge.CatOp, call: Call) -> np.ndarray:
+    arrays = [array for array in [call[each] for each in op.tensors] if array.shape != (0,)]
+    return np.concatenate(arrays, op.dim)
 
 
-@evaluator("edge.stack")
-def _stacked(call: Call) -> np.ndarray:
-    return np.stack(call.tensors("tensors"), call.value("dim"))
+@evaluator
+def _stacked(op: edge.StackOp, call: Call) -> np.ndarray:
+    return np.stack([call[each] for each in op.tensors], op.dim)
 
 
-@evaluator("edge.repeat")
-def _repeated(call: Call) -> np.ndarray:
-    return np.tile(call.tensor("self"), call.value("repeats"))
+@evaluator
+def _repeated(op: edge.RepeatOp, call: Call) -> np.ndarray:
+    return np.tile(call[op.self], [static(count) for count in op.repeats])
 
 
-@evaluator("edge.flip")
-def _flipped(call: Call) -> np.ndarray:
-    return np.flip(call.tensor("self"), call.value("dims"))
+@evaluator
+def _flipped(op: edge.FlipOp, call: Call) -> np.ndarray:
+    return np.flip(call[op.self], tuple(op.dims))
 
 
-@evaluator("edge.tril", "edge.triu")
-def _triangle(call: Call) -> np.ndarray:
-    array = call.tensor("self")
-    lower = np.tri(*array.shape[-2:], k=call.value("diagonal") - (call.op.name == "edge.triu"), dtype=np.bool_)
-    kept = lower if call.op.name == "edge.tril" else ~lower
+@evaluator
+def _triangle(op: edge.TrilOp | edge.TriuOp, call: Call) -> np.ndarray:
+    array = call[op.self]
+    upper = isinstance(op, edge.TriuOp)
+    lower = np.tri(*array.shape[-2:], k=static(op.diagonal) - upper, dtype=np.bool_)
+    kept = ~lower if upper else lower
     return np.where(kept, array, array.dtype.type(0))
 
 
@@ -206,49 +211,48 @@ def _checked_index(index: np.ndarray, size: int) -> np.ndarray:
     return index
 
 
-@evaluator("edge.embedding")
-def _embedded(call: Call) -> np.ndarray:
-    weight, indices = call.tensor("weight"), call.tensor("indices")
+@evaluator
+def _embedded(op: edge.EmbeddingOp, call: Call) -> np.ndarray:
+    weight, indices = call[op.weight], call[op.indices]
     if indices.size and indices.min() < 0:
         raise NotEvaluatedError
     return weight[_checked_index(indices, weight.shape[0])]
 
 
-@evaluator("edge.index_select")
-def _index_selected(call: Call) -> np.ndarray:
-    array, axis = call.tensor("self"), call.value("dim")
-    return array.take(_checked_index(call.tensor("index").reshape(-1), array.shape[axis]), axis=axis)
+@evaluator
+def _index_selected(op: edge.IndexSelectOp, call: Call) -> np.ndarray:
+    array, axis = call[op.self], op.dim
+    return array.take(_checked_index(call[op.index].reshape(-1), array.shape[axis]), axis=axis)
 
 
-@evaluator("edge.gather")
-def _gathered(call: Call) -> np.ndarray:
-    array, axis = call.tensor("self"), call.value("dim")
-    index = _checked_index(call.tensor("index"), array.shape[axis])
+@evaluator
+def _gathered(op: edge.GatherOp, call: Call) -> np.ndarray:
+    array, axis = call[op.self], op.dim
+    index = _checked_index(call[op.index], array.shape[axis])
     box = tuple(slice(None) if d == axis % array.ndim else slice(size) for d, size in enumerate(index.shape))
     return np.take_along_axis(array[box], index, axis)
 
 
-@evaluator("edge.index.Tensor")
-def _indexed(call: Call) -> np.ndarray:
-    array = call.tensor("self")
+@evaluator
+def _indexed(op: edge.IndexTensorOp, call: Call) -> np.ndarray:
+    array = call[op.self]
     places: dict[int, np.ndarray] = {}
-    for axis, value in enumerate(call.op.argument("indices")):
+    for axis, value in enumerate(op.argument("indices")):
         if value is not None:
-            places[axis] = _checked_index(call.arrays[value], array.shape[axis])
+            places[axis] = _checked_index(call[value], array.shape[axis])
     return array[tuple(places.get(axis, slice(None)) for axis in range(array.ndim))]
 
 
 # Comparison and choice
 
 
-def _comparison(function: np.ufunc, *, scalar: bool) -> Evaluator:
+def _comparison(function: np.ufunc) -> Evaluator:
     """A comparison in the type that ATen promotes both sides to."""
 
-    def evaluate(call: Call) -> np.ndarray:
-        numbers = (call.value("other"),) if scalar else ()
-        common = storage_dtype(result_element(call.op.operands, numbers))
-        other = np.asarray(call.value("other")) if scalar else call.tensor("other")
-        return function(call.tensor("self").astype(common), other.astype(common))
+    def evaluate(op: CompareTensors | CompareWithNumber, call: Call) -> np.ndarray:
+        numbers = () if isinstance(op.other, SSAValue) else (op.other,)
+        common = storage_dtype(result_element(op.operands, numbers))
+        return function(call[op.self].astype(common), call[op.other].astype(common))
 
     return evaluate
 
@@ -261,73 +265,79 @@ for _name, _function in {
     "gt": np.greater,
     "ge": np.greater_equal,
 }.items():
-    evaluator(f"edge.{_name}.Tensor")(_comparison(_function, scalar=False))
-    evaluator(f"edge.{_name}.Scalar")(_comparison(_function, scalar=True))
+    register_evaluator(_comparison(_function), f"edge.{_name}.Tensor", f"edge.{_name}.Scalar")
 
 
-@evaluator("edge.logical_not")
-def _not(call: Call) -> np.ndarray:
-    return call.tensor("self") == 0
+@evaluator
+def _not(op: edge.LogicalNotOp, call: Call) -> np.ndarray:
+    return call[op.self] == 0
 
 
-@evaluator("edge.bitwise_not")
-def _inverted(call: Call) -> np.ndarray:
-    return np.invert(call.tensor("self"))
+@evaluator
+def _inverted(op: edge.BitwiseNotOp, call: Call) -> np.ndarray:
+    return np.invert(call[op.self])
 
 
 def _logic(function: np.ufunc) -> Evaluator:
-    return lambda call: function(call.tensor("self") != 0, call.tensor("other") != 0)
+    def evaluate(op: edge.LogicalAndOp | edge.LogicalOrOp | edge.LogicalXorOp, call: Call) -> np.ndarray:
+        return function(call[op.self] != 0, call[op.other] != 0)
+
+    return evaluate
 
 
 for _name, _function in {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}.items():
-    evaluator(f"edge.logical_{_name}")(_logic(_function))
+    register_evaluator(_logic(_function), f"edge.logical_{_name}")
 
 
-@evaluator("edge.where.self")
-def _chosen(call: Call) -> np.ndarray:
-    return np.where(
-        call.tensor("condition"), call.tensor("self").astype(call.dtype), call.tensor("other").astype(call.dtype)
-    )
+@evaluator
+def _chosen(op: edge.WhereSelfOp, call: Call) -> np.ndarray:
+    return np.where(call[op.condition], call[op.self].astype(call.dtype), call[op.other].astype(call.dtype))
 
 
-@evaluator("edge.masked_fill.Scalar", "edge.masked_fill.Tensor")
-def _filled(call: Call) -> np.ndarray:
-    value = np.asarray(call.value("value")) if call.op.name.endswith("Scalar") else call.tensor("value")
-    return np.where(call.tensor("mask"), value.astype(call.dtype), call.tensor("self"))
+@evaluator
+def _filled(op: edge.MaskedFillScalarOp | edge.MaskedFillTensorOp, call: Call) -> np.ndarray:
+    value = np.asarray(op.value) if op.name.endswith("Scalar") else call[op.value]
+    return np.where(call[op.mask], value.astype(call.dtype), call[op.self])
 
 
 # Arithmetic, in the result's type
 
 
+Product = edge.MulTensorOp | edge.MulScalarOp | edge.DivTensorOp | edge.DivScalarOp
+Bitwise = edge.BitwiseAndTensorOp | edge.BitwiseAndScalarOp | edge.BitwiseOrTensorOp | edge.BitwiseOrScalarOp
+
+
 def _binary(function: Callable[..., np.ndarray]) -> Evaluator:
     """An operator of `self` and `other`, a tensor or a number, both first in the result's type."""
 
-    def evaluate(call: Call) -> np.ndarray:
-        is_tensor = "other" in call.op.schema.tensors
-        other = call.tensor("other") if is_tensor else np.asarray(call.value("other"))
-        if "alpha" in call.op.schema.values:
-            other = other.astype(call.dtype) * call.dtype.type(call.value("alpha"))
-        return function(call.tensor("self").astype(call.dtype), other.astype(call.dtype))
+    def evaluate(op: Sum | Product | Bitwise | edge.MaximumOp | edge.MinimumOp, call: Call) -> np.ndarray:
+        other = call[op.other]
+        if isinstance(op, Sum):
+            other = other.astype(call.dtype) * call.dtype.type(op.alpha)
+        return function(call[op.self].astype(call.dtype), other.astype(call.dtype))
 
     return evaluate
 
 
 for _name, _binary_function in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}.items():
-    evaluator(f"edge.{_name}.Tensor", f"edge.{_name}.Scalar")(_binary(_binary_function))
-evaluator("edge.bitwise_and.Tensor", "edge.bitwise_and.Scalar")(_binary(np.bitwise_and))
-evaluator("edge.bitwise_or.Tensor", "edge.bitwise_or.Scalar")(_binary(np.bitwise_or))
-evaluator("edge.maximum")(_binary(np.maximum))
-evaluator("edge.minimum")(_binary(np.minimum))
+    register_evaluator(_binary(_binary_function), f"edge.{_name}.Tensor", f"edge.{_name}.Scalar")
+register_evaluator(_binary(np.bitwise_and), "edge.bitwise_and.Tensor", "edge.bitwise_and.Scalar")
+register_evaluator(_binary(np.bitwise_or), "edge.bitwise_or.Tensor", "edge.bitwise_or.Scalar")
+register_evaluator(_binary(np.maximum), "edge.maximum")
+register_evaluator(_binary(np.minimum), "edge.minimum")
 
 
-@evaluator("edge.rsub.Scalar")
-def _subtracted_from(call: Call) -> np.ndarray:
-    alpha, other = call.dtype.type(call.value("alpha")), call.dtype.type(call.value("other"))
-    return other - call.tensor("self").astype(call.dtype) * alpha
+@evaluator
+def _subtracted_from(op: edge.RsubScalarOp, call: Call) -> np.ndarray:
+    alpha, other = call.dtype.type(op.alpha), call.dtype.type(op.other)
+    return other - call[op.self].astype(call.dtype) * alpha
 
 
 def _unary(function: np.ufunc) -> Evaluator:
-    return lambda call: function(call.tensor("self").astype(call.dtype))
+    def evaluate(op: edge.EdgeOp, call: Call) -> np.ndarray:
+        return function(call[op.operands[0]].astype(call.dtype))
+
+    return evaluate
 
 
 for _name, _function in {
@@ -342,10 +352,10 @@ for _name, _function in {
     "sqrt": np.sqrt,
     "square": np.square,
 }.items():
-    evaluator(f"edge.{_name}")(_unary(_function))
+    register_evaluator(_unary(_function), f"edge.{_name}")
 
 
-@evaluator("edge.cumsum")
-def _cumulated(call: Call) -> np.ndarray:
-    array = call.tensor("self").astype(call.dtype)
-    return np.cumsum(array, axis=call.value("dim"), dtype=call.dtype) if array.ndim else array
+@evaluator
+def _cumulated(op: edge.CumsumOp, call: Call) -> np.ndarray:
+    array = call[op.self].astype(call.dtype)
+    return np.cumsum(array, axis=op.dim, dtype=call.dtype) if array.ndim else array

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import erf as erf_of_number
 
 import numpy as np
+from xdsl.ir import SSAValue
 
-from xir.transforms.edge._evaluation import EVALUATORS, Call, Evaluator, NotEvaluatedError, evaluator
+from xir.dialects import edge
+from xir.transforms.edge._evaluation import (
+    EVALUATORS,
+    Call,
+    Evaluator,
+    NotEvaluatedError,
+    evaluator,
+    register_evaluator,
+    static,
+)
 
 __all__ = ["EVALUATORS"]
 
@@ -17,10 +27,10 @@ __all__ = ["EVALUATORS"]
 def _unary(function: Callable[[np.ndarray], np.ndarray]) -> Evaluator:
     """A function of floats, computed in double precision, whose result the caller rounds."""
 
-    def evaluate(call: Call) -> np.ndarray:
+    def evaluate(op: edge.EdgeOp, call: Call) -> np.ndarray:
         if call.dtype.kind != "f":
             raise NotEvaluatedError
-        return function(call.tensor("self").astype(np.float64))
+        return function(call[op.operands[0]].astype(np.float64))
 
     return evaluate
 
@@ -60,63 +70,63 @@ for _name, _function in {
     "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
 }.items():
-    evaluator(f"edge.{_name}")(_unary(_function))
+    register_evaluator(_unary(_function), f"edge.{_name}")
 
 
-@evaluator("edge.relu")
-def _rectified(call: Call) -> np.ndarray:
-    return np.maximum(call.tensor("self"), call.dtype.type(0))
+@evaluator
+def _rectified(op: edge.ReluOp, call: Call) -> np.ndarray:
+    return np.maximum(call[op.self], call.dtype.type(0))
 
 
-@evaluator("edge.hardtanh", "edge.clamp")
-def _clamped(call: Call) -> np.ndarray:
-    low, high = ("min_val", "max_val") if call.op.name == "edge.hardtanh" else ("min", "max")
-    value = call.tensor("self").astype(call.dtype)
-    if (bound := call.value(low)) is not None:
-        value = np.maximum(value, call.dtype.type(bound))
-    if (bound := call.value(high)) is not None:
-        value = np.minimum(value, call.dtype.type(bound))
+@evaluator
+def _clamped(op: edge.HardtanhOp | edge.ClampOp, call: Call) -> np.ndarray:
+    low, high = (op.min_val, op.max_val) if isinstance(op, edge.HardtanhOp) else (op.min, op.max)
+    value = call[op.self].astype(call.dtype)
+    if low is not None:
+        value = np.maximum(value, call.dtype.type(low))
+    if high is not None:
+        value = np.minimum(value, call.dtype.type(high))
     return value
 
 
-@evaluator("edge.gelu")
-def _gelu(call: Call) -> np.ndarray:
-    x = call.tensor("self").astype(np.float64)
-    if call.value("approximate") == "none":
+@evaluator
+def _gelu(op: edge.GeluOp, call: Call) -> np.ndarray:
+    x = call[op.self].astype(np.float64)
+    if op.approximate == "none":
         return x * (1 + _erf(x / np.sqrt(2))) / 2
     return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
 
 
-@evaluator("edge.pow.Tensor_Scalar", "edge.pow.Scalar", "edge.pow.Tensor_Tensor")
-def _power(call: Call) -> np.ndarray:
+@evaluator
+def _power(op: edge.PowTensorScalarOp | edge.PowScalarOp | edge.PowTensorTensorOp, call: Call) -> np.ndarray:
     if call.dtype.kind != "f":
         raise NotEvaluatedError
-    base = np.asarray(call.value("self")) if call.op.name == "edge.pow.Scalar" else call.tensor("self")
-    is_number = call.op.name == "edge.pow.Tensor_Scalar"
-    exponent = np.asarray(call.value("exponent")) if is_number else call.tensor("exponent")
-    return np.power(base.astype(np.float64), exponent.astype(np.float64))
+    return np.power(call[op.self].astype(np.float64), call[op.exponent].astype(np.float64))
 
 
 # Reductions
 
 
-def _axes(call: Call, rank: int) -> tuple[int, ...]:
-    """The dimensions that a reduction is over; no `dim`, None and [] are all."""
-    dim = call.value("dim") if "dim" in call.op.schema.values else None
-    if dim is None or dim == () or rank == 0:
-        return tuple(range(rank))
-    return tuple(d % rank for d in (dim if isinstance(dim, tuple) else (dim,)))
+def _axes(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """The dimensions that a reduction is over; None and [] are all."""
+    dims = [dim] if isinstance(dim, int) else dim
+    return tuple(d % rank for d in dims) if dims and rank else tuple(range(rank))
+
+
+OfAll = edge.SumOp | edge.MeanOp | edge.ProdOp | edge.MaxOp | edge.MinOp | edge.AnyOp | edge.AllOp
+OfOne = edge.ProdDimIntOp | edge.AnyDimOp | edge.AllDimOp
+OfSome = edge.SumDimIntListOp | edge.MeanDimOp | edge.AmaxOp | edge.AminOp | edge.AnyDimsOp
 
 
 def _reduction(function: Callable[..., np.ndarray], *, exact: bool = False) -> Evaluator:
     """A reduction; of floats in double precision, unless it takes elements as they are (`exact`)."""
 
-    def evaluate(call: Call) -> np.ndarray:
-        array = call.tensor("self")
-        keepdim = "keepdim" in call.op.schema.values and call.value("keepdim")
+    def evaluate(op: OfAll | OfOne | OfSome, call: Call) -> np.ndarray:
+        array = call[op.self]
+        dim, keepdim = (None, False) if isinstance(op, OfAll) else (op.dim, op.keepdim)
         if not exact:
             array = array.astype(np.float64 if call.dtype.kind == "f" else call.dtype)
-        return function(array, axis=_axes(call, array.ndim), keepdims=keepdim)
+        return function(array, axis=_axes(dim, array.ndim), keepdims=keepdim)
 
     return evaluate
 
@@ -126,84 +136,84 @@ for _names, _reduce in {
     ("mean", "mean.dim"): np.mean,
     ("prod", "prod.dim_int"): np.prod,
 }.items():
-    evaluator(*(f"edge.{name}" for name in _names))(_reduction(_reduce))
+    register_evaluator(_reduction(_reduce), *(f"edge.{name}" for name in _names))
 for _names, _reduce in {
     ("amax", "max"): np.max,
     ("amin", "min"): np.min,
     ("any", "any.dim", "any.dims"): np.any,
     ("all", "all.dim"): np.all,
 }.items():
-    evaluator(*(f"edge.{name}" for name in _names))(_reduction(_reduce, exact=True))
+    register_evaluator(_reduction(_reduce, exact=True), *(f"edge.{name}" for name in _names))
 
 
-@evaluator("edge.linalg_vector_norm")
-def _norm(call: Call) -> np.ndarray:
-    order = float(call.value("ord"))
+@evaluator
+def _norm(op: edge.LinalgVectorNormOp, call: Call) -> np.ndarray:
+    order = float(op.ord)
     if order not in (1, 2):
         raise NotEvaluatedError
-    array = np.abs(call.tensor("self").astype(np.float64))
-    axes, keepdims = _axes(call, array.ndim), call.value("keepdim")
+    array = np.abs(call[op.self].astype(np.float64))
+    axes, keepdims = _axes(op.dim, array.ndim), op.keepdim
     return np.sum(array, axes, keepdims=keepdims) if order == 1 else np.sqrt(np.sum(array**2, axes, keepdims=keepdims))
 
 
-@evaluator("edge._softmax", "edge._log_softmax")
-def _softmax(call: Call) -> np.ndarray:
-    array, axis = call.tensor("self").astype(np.float64), call.value("dim")
+@evaluator
+def _softmax(op: edge.SoftmaxOp | edge.LogSoftmaxOp, call: Call) -> np.ndarray:
+    array, axis = call[op.self].astype(np.float64), op.dim
     shifted = array - array.max(axis=axis, keepdims=True) if array.ndim else array * 0
     total = np.exp(shifted).sum(axis=axis if array.ndim else None, keepdims=True)
-    return np.exp(shifted) / total if call.op.name == "edge._softmax" else shifted - np.log(total)
+    return np.exp(shifted) / total if isinstance(op, edge.SoftmaxOp) else shifted - np.log(total)
 
 
 # Matrices
 
 
-def _float_operands(call: Call, *names: str) -> list[np.ndarray]:
+def _float_operands(call: Call, *operands: SSAValue) -> list[np.ndarray]:
     """Operands in double precision; NotEvaluatedError for integers, whose products wrap."""
     if call.dtype.kind != "f":
         raise NotEvaluatedError
-    return [call.tensor(name).astype(np.float64) for name in names]
+    return [call[operand].astype(np.float64) for operand in operands]
 
 
-@evaluator("edge.mm", "edge.bmm")
-def _product(call: Call) -> np.ndarray:
-    lhs, rhs = _float_operands(call, "self", "mat2")
+@evaluator
+def _product(op: edge.MmOp | edge.BmmOp, call: Call) -> np.ndarray:
+    lhs, rhs = _float_operands(call, op.self, op.mat2)
     return lhs @ rhs
 
 
-@evaluator("edge.matmul")
-def _any_product(call: Call) -> np.ndarray:
-    lhs, rhs = _float_operands(call, "self", "other")
+@evaluator
+def _any_product(op: edge.MatmulOp, call: Call) -> np.ndarray:
+    lhs, rhs = _float_operands(call, op.self, op.other)
     return lhs @ rhs
 
 
-@evaluator("edge.linear")
-def _linear(call: Call) -> np.ndarray:
-    value, weight = _float_operands(call, "input", "weight")
+@evaluator
+def _linear(op: edge.LinearOp, call: Call) -> np.ndarray:
+    value, weight = _float_operands(call, op.input, op.weight)
     product = value @ weight.T
-    return product if call.op.argument("bias") is None else product + call.tensor("bias")
+    return product if op.bias is None else product + call[op.bias]
 
 
-@evaluator("edge.addmm", "edge.baddbmm")
-def _added_product(call: Call) -> np.ndarray:
-    names = ("mat1", "mat2") if call.op.name == "edge.addmm" else ("batch1", "batch2")
-    lhs, rhs = _float_operands(call, *names)
-    product, beta = lhs @ rhs * call.value("alpha"), call.value("beta")
-    return product + call.tensor("self") * beta if beta else product
+@evaluator
+def _added_product(op: edge.AddmmOp | edge.BaddbmmOp, call: Call) -> np.ndarray:
+    factors = (op.mat1, op.mat2) if isinstance(op, edge.AddmmOp) else (op.batch1, op.batch2)
+    lhs, rhs = _float_operands(call, *factors)
+    product, beta = lhs @ rhs * op.alpha, op.beta
+    return product + call[op.self] * beta if beta else product
 
 
 # Borders
 
 
-@evaluator("edge.constant_pad_nd")
-def _padded(call: Call) -> np.ndarray:
-    array, pad = call.tensor("self"), call.value("pad")
+@evaluator
+def _padded(op: edge.ConstantPadNdOp, call: Call) -> np.ndarray:
+    array, pad = call[op.self], [static(size) for size in op.pad]
     pairs = [(0, 0)] * (array.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     cut = tuple(slice(max(-p, 0), size - max(-q, 0)) for (p, q), size in zip(pairs, array.shape, strict=True))
     grown = [(max(p, 0), max(q, 0)) for p, q in pairs]
-    return np.pad(array[cut], grown, constant_values=call.dtype.type(call.value("value")))
+    return np.pad(array[cut], grown, constant_values=call.dtype.type(op.value))
 
 
-@evaluator("edge.roll")
-def _rolled(call: Call) -> np.ndarray:
-    shifts, dims = call.value("shifts"), call.value("dims")
-    return np.roll(call.tensor("self"), shifts if dims else shifts[0], dims or None)
+@evaluator
+def _rolled(op: edge.RollOp, call: Call) -> np.ndarray:
+    shifts, dims = [static(size) for size in op.shifts], op.dims
+    return np.roll(call[op.self], shifts if dims else shifts[0], dims or None)

@@ -74,7 +74,7 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            result = evaluate(Call(op, arrays))
+            result = evaluate(op, Call(op, arrays))
             return converted(result, call.dtype)
     except NotEvaluatedError:
         return None

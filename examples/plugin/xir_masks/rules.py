@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.families import CompareTensors, CompareWithNumber, Sum
 from xir.plugin import EdgeOp, RefusalError
 from xir_masks.builder import MasksBuilder, element_of, shape_of
 from xir_masks.operation import Operation as Name
@@ -66,7 +67,7 @@ def _operand(value: SSAValue | edge.Number, b: MasksBuilder, element: Attribute)
     return b.cast(b.value(value), element) if isinstance(value, SSAValue) else b.number(value, element)
 
 
-Scaled = edge.AddTensorOp | edge.AddScalarOp | edge.SubTensorOp | edge.SubScalarOp | edge.RsubScalarOp
+Scaled = Sum | edge.RsubScalarOp
 Arithmetic = Scaled | edge.MulTensorOp | edge.MulScalarOp | edge.MinimumOp | edge.MaximumOp
 
 
@@ -87,16 +88,8 @@ def arithmetic(op: Arithmetic, b: MasksBuilder) -> SSAValue:
     return b.compute(of_bools, operands, i1)
 
 
-ComparesTensors = (
-    edge.EqTensorOp | edge.NeTensorOp | edge.LtTensorOp | edge.LeTensorOp | edge.GtTensorOp | edge.GeTensorOp
-)
-ComparesScalar = (
-    edge.EqScalarOp | edge.NeScalarOp | edge.LtScalarOp | edge.LeScalarOp | edge.GtScalarOp | edge.GeScalarOp
-)
-
-
 @masks_rule
-def comparison(op: ComparesTensors | ComparesScalar, b: MasksBuilder) -> SSAValue:
+def comparison(op: CompareTensors | CompareWithNumber, b: MasksBuilder) -> SSAValue:
     """Both operands in the type that torch compares them in."""
     element = _compared_in(op.self, op.other)
     return b.compute(_COMPARISONS[_stem(op)], [_operand(each, b, element) for each in (op.self, op.other)], i1)
