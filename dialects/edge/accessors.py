@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, SSAValue
 
-from .attributes import DYNAMIC, to_python
+from .attributes import DYNAMIC, RUN_TIME, to_python
 from .properties import PRESENT_SUFFIX, default_of
 from .schema import REQUIRED, ArgType, Argument, Schema
 
@@ -39,7 +39,11 @@ Size = int | SSAValue
 """A size or an index: a number, or the value that holds it when the program runs."""
 
 Number = bool | int | float
-"""A number whose type takes part in promotion."""
+"""A number whose type takes part in promotion.
+
+One that the program computes is the value that holds it, as `EdgeOp.has_run_time_numbers` says. Rules, decompositions
+and evaluators are not called for such ops.
+"""
 
 Accessor = Callable[["EdgeOp"], Any]
 """Reads one argument of an op."""
@@ -125,7 +129,13 @@ def _property(argument: Argument) -> Accessor:
             return tuple(op.size_of(name, next(symbols)) if each == DYNAMIC else each for each in found)
         return found
 
-    return size if type.is_symbolic else value
+    def number(op: EdgeOp) -> Any:
+        found = value(op)
+        return op.symbols_of(name)[0] if found is RUN_TIME else found
+
+    if not type.is_symbolic:
+        return value
+    return number if type.base == "Scalar" else size
 
 
 def check_annotations(op_class: type[EdgeOp], schema: Schema) -> None:

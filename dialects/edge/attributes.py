@@ -5,7 +5,7 @@
 | int, SymInt | `4 : i64` |
 | float | `0.5 : f64` |
 | bool | `true` |
-| Scalar | one of the three above, by its value |
+| Scalar | one of the three above, by its value; `unit` for one that only the run time knows |
 | str, Device, Layout, MemoryFormat | `"contiguous_format"` |
 | ScalarType | the element type itself: `f32` |
 | lists of int, float, bool | `array<i64: 1, 2>` |
@@ -13,6 +13,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
+    UnitAttr,
     f64,
     i1,
     i64,
@@ -30,6 +32,15 @@ from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.exceptions import VerifyException
 
 from .schema import ArgType
+
+
+class RunTime(Enum):
+    """The value of a Scalar property that stands for the op's next symbolic operand; each integer may be a number."""
+
+    RUN_TIME = "run time"
+
+
+RUN_TIME = RunTime.RUN_TIME
 
 DYNAMIC = -(2**63)
 """The value that stands, in a SymInt property, for the op's next symbolic operand (MLIR's `ShapedType::kDynamic`)."""
@@ -83,6 +94,8 @@ def _encode_float(value: Any) -> Attribute:
 
 
 def _encode_scalar(value: Any) -> Attribute:
+    if value is RUN_TIME:
+        return UnitAttr()
     if isinstance(value, bool):
         return bool_attr(value)
     return int_attr(value) if isinstance(value, int) else _encode_float(value)
@@ -138,6 +151,8 @@ def to_attribute(type: ArgType, value: Any) -> Attribute:
 
 def _decode_scalar(attribute: Attribute) -> Any:
     match attribute:
+        case UnitAttr():
+            return RUN_TIME
         case IntegerAttr(type=element) if element == i1:
             return bool(attribute.value.data)
         case IntegerAttr(type=element) if element == i64:

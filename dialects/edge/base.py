@@ -23,7 +23,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .accessors import Accessor, accessors_of
-from .attributes import DYNAMIC, to_attribute, to_python
+from .attributes import DYNAMIC, RUN_TIME, to_attribute, to_python
 from .definition import irdl_definition
 from .properties import PRESENT_SUFFIX, SEGMENTS, is_default
 from .schema import REQUIRED, Argument, Schema, parse_schema
@@ -90,7 +90,8 @@ class EdgeOp(IRDLOperation):
     """A call of one ATen overload, with value semantics.
 
     Operands are the schema's tensors, in order; then one `i64` per run-time size (an element of a SymInt property whose
-    value is DYNAMIC). Everything else is a property named like the argument; one equal to the default is left out.
+    value is DYNAMIC), or `i64`, `f64` or `i1` per number that the program computes (a Scalar property RUN_TIME).
+    Everything else is a property named like the argument; one equal to the default is left out.
 
     The class of an op has an attribute for each argument, and takes the same by keyword (`accessors.py` has the types):
 
@@ -140,18 +141,29 @@ class EdgeOp(IRDLOperation):
         return self.row.accessors
 
     @property
+    def tensor_operands(self) -> Sequence[SSAValue]:
+        """The operands but run-time sizes and numbers."""
+        return self._operands[: len(self._operands) - self.symbol_count(self.schema.symbolic)]
+
+    @property
     def symbols(self) -> Sequence[SSAValue]:
-        """The operands that hold run-time sizes."""
+        """The operands that hold run-time sizes and numbers."""
         return self._operands[len(self._operands) - self.symbol_count(self.schema.symbolic) :]
 
+    @property
+    def has_run_time_numbers(self) -> bool:
+        """Whether a Scalar argument is an SSA value. Rules and decompositions are for ops without any."""
+        return self.symbol_count(each for each in self.schema.symbolic if each.type.base == "Scalar") > 0
+
     def symbol_count(self, arguments: Iterable[Argument]) -> int:
-        """How many operands the run-time sizes of these arguments are."""
+        """How many operands the run-time sizes and numbers of these arguments are."""
         count = 0
         for argument in arguments:
             attribute = self.properties.get(argument.name)
             if attribute is not None:
                 value = to_python(argument.type, attribute)
-                count += value.count(DYNAMIC) if isinstance(value, tuple) else value == DYNAMIC
+                dynamic = RUN_TIME if argument.type.base == "Scalar" else DYNAMIC
+                count += value.count(dynamic) if isinstance(value, tuple) else value == dynamic
         return count
 
     def symbols_of(self, name: str) -> Sequence[SSAValue]:
@@ -271,15 +283,14 @@ def assemble(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAValue], d
                 raise ValueError(f"{schema.qualified_name}: argument '{argument.name}' cannot be None")
             continue
         if argument.type.is_symbolic:
-            value = _split_symbols(value, operands)
+            value = _split_symbols(value, operands, RUN_TIME if argument.type.base == "Scalar" else DYNAMIC)
         if value == argument.default and type(value) is type(argument.default):
             continue
         try:
             attribute = to_attribute(argument.type, value)
         except ValueError as e:
-            raise ValueError(
-                f"{schema.qualified_name}: argument '{argument.name}' is {value!r}, expected {e}"
-            ) from None
+            given = "known at run time alone" if isinstance(value, SSAValue) else repr(value)
+            raise ValueError(f"{schema.qualified_name}: argument '{argument.name}' is {given}, expected {e}") from None
         if not is_default(argument, attribute):
             properties[argument.name] = attribute
     return operands, properties
@@ -310,13 +321,13 @@ def _flatten_tensors(schema: Schema, args: Mapping[str, Any]) -> tuple[list[SSAV
     return operands, sizes, properties
 
 
-def _split_symbols(value: Any, operands: list[SSAValue]) -> Any:
-    """Replace SSA values by DYNAMIC and append them to the operands."""
+def _split_symbols(value: Any, operands: list[SSAValue], dynamic: Any) -> Any:
+    """Replace SSA values by `dynamic` and append them to the operands."""
     if isinstance(value, SSAValue | Operation):
         operands.append(SSAValue.get(value))
-        return DYNAMIC
-    if isinstance(value, Sequence):
-        return tuple(_split_symbols(element, operands) for element in cast("Sequence[Any]", value))
+        return dynamic
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_split_symbols(element, operands, dynamic) for element in cast("Sequence[Any]", value))
     return value
 
 

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from xdsl.dialects.builtin import f32, i64
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
+
+from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError
 
 from .base import EdgeOp, row
 from .types import element_of, known, scalar_type, shape_of, tensor_type, wrap_dim
@@ -38,12 +41,28 @@ def _arange(op: EdgeOp) -> Sequence[Attribute]:
     start = op.argument("start") if "start" in names else 0
     step = op.argument("step") if "step" in names else 1
     end = op.argument("end")
+    default = i64 if all(scalar_type(n) != f32 for n in (start, end, step)) else f32
+    length = _steps(
+        *(
+            op.size_of(name, n) if isinstance(n, SSAValue) else n
+            for name, n in (("start", start), ("end", end), ("step", step))
+        )
+    )
+    return (tensor_type(op.argument("dtype") or default, (length,)),)
+
+
+def _steps(start: Any, end: Any, step: Any) -> int:
+    """How many numbers there are from `start` to `end`, open where one of them is known at run time alone."""
+    if any(isinstance(number, SSAValue) for number in (start, end, step)):
+        return DYNAMIC_INDEX
+    if any(isinstance(number, SymbolicSize) for number in (start, end, step)):
+        if step != 1:
+            raise UndecidedSizeError
+        return end - start
     steps = (end - start) / step if step else math.nan
     if not math.isfinite(steps) or (length := math.ceil(steps)) < 0:
         raise VerifyException(f"does not come from {start} to {end} in steps of {step}")
-    numbers = (start, end, step)
-    default = i64 if all(scalar_type(n) != f32 for n in numbers) else f32
-    return (tensor_type(op.argument("dtype") or default, (length,)),)
+    return length
 
 
 def _scalar_tensor(op: EdgeOp) -> Sequence[Attribute]:

@@ -33,7 +33,8 @@ def irdl_definition(cls: type[EdgeOp]) -> OpDef:
         kind = VarOperandDef if argument.type.is_list else OptOperandDef if argument.type.optional else OperandDef
         operands.append((name, kind(TensorType)))
     if schema.symbolic:
-        operands.append(("symbols", VarOperandDef(i64)))
+        has_numbers = any(argument.type.base == "Scalar" for argument in schema.symbolic)
+        operands.append(("symbols", VarOperandDef(AnyAttr() if has_numbers else i64)))
     results: list[tuple[str, ResultDef]] = [
         (r.name or f"result{i}", (VarResultDef if r.type.is_list else ResultDef)(AnyAttr()))
         for i, r in enumerate(schema.returns)

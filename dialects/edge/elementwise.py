@@ -11,7 +11,7 @@ from .types import broadcast, element_of, result_element, same_dim, shape_of, sh
 
 
 def _operands(op: EdgeOp) -> list[SSAValue]:
-    return list(op.operands)
+    return list(op.tensor_operands)
 
 
 def _scalars(op: EdgeOp, names: Sequence[str]) -> list[object]:

@@ -45,8 +45,8 @@ class ArgType:
 
     @property
     def is_symbolic(self) -> bool:
-        """Its value, or an element of it, may be an SSA value (a size that is only known when the program runs)."""
-        return self.base == "SymInt"
+        """Its value, or an element of it, may be an SSA value: a size, or another number that the program computes."""
+        return self.base == "SymInt" or (self.base == "Scalar" and not self.is_list)
 
     def __str__(self) -> str:
         text = self.base

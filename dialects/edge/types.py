@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
     f32,
+    f64,
     i1,
     i16,
     i64,
@@ -145,7 +146,9 @@ def _combine(higher: Attribute | None, lower: Attribute | None) -> Attribute | N
 
 
 def scalar_type(value: Any) -> Attribute:
-    """The element type that a Python number stands for in promotion."""
+    """The element type that a Python number, or one that the program computes, stands for in promotion."""
+    if isinstance(value, SSAValue):
+        return f32 if value.type == f64 else value.type
     return i1 if isinstance(value, bool) else i64 if isinstance(value, int) else f32
 
 

@@ -63,7 +63,11 @@ def _verify_operands(op: EdgeOp, schema: Schema) -> None:
     for index, operand in enumerate(op.operands):
         if index < tensor_count and not isinstance(operand.type, TensorType):
             raise VerifyException(f"operand #{index} has type {operand.type}, expected a tensor")
-        if index >= tensor_count and operand.type != i64:
+    numbers = [argument for argument in schema.symbolic for _ in range(op.symbol_count((argument,)))]
+    for index, (argument, operand) in enumerate(zip(numbers, op.symbols, strict=True), tensor_count):
+        if argument.type.base == "Scalar" and operand.type not in (i64, f64, i1):
+            raise VerifyException(f"operand #{index} has type {operand.type}, expected i64, f64 or i1, a number")
+        if argument.type.base != "Scalar" and operand.type != i64:
             raise VerifyException(f"operand #{index} has type {operand.type}, expected i64, a size")
 
 

@@ -123,8 +123,7 @@ class Sizes:
 
     def follow_edge(self, op: edge.EdgeOp) -> None:
         """The results of an op, by its shape inference for operands of the shapes at hand."""
-        tensors = op.operands[: len(op.operands) - len(op.symbols)]
-        types = op.infer_at([self.stand_in(value) for value in tensors], self.argument)
+        types = op.infer_at([self.stand_in(value) for value in op.tensor_operands], self.argument)
         for result, inferred in zip(op.results, types, strict=True):
             if isinstance(inferred, TensorType) and inferred.has_static_shape():
                 self.shapes[result] = inferred.get_shape()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i1
+from xdsl.dialects.builtin import TensorType, f32, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import edge
@@ -14,37 +14,31 @@ from xir.dialects.edge.types import element_of, is_integral, shape_of, tensor_ty
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.transforms.analysis.sizes import SymbolicSizes
+from xir.transforms.edge._magnitudes import ARITHMETIC, LARGE, MOVES, magnitudes
 from xir.transforms.edge._whole_index import whole_dims
-
-EXACT = 2**23
-"""Integers up to this one are as far from all others in fp32 as 1, however these are rounded."""
-
-MOVES = frozenset(
-    f"edge.{name}"
-    for name in (
-        "view", "_unsafe_view", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "expand", "permute",
-        "transpose.int", "t", "slice.Tensor", "select.int", "clone", "alias", "detach", "contiguous", "cat", "repeat",
-    )
-)  # fmt: skip
-"""Ops whose result has elements of their operands, of whatever type."""
 
 AND = frozenset({"edge.bitwise_and.Tensor", "edge.logical_and"})
 OR = frozenset({"edge.bitwise_or.Tensor", "edge.logical_or"})
 NOT = frozenset({"edge.bitwise_not", "edge.logical_not"})
-COMPARISONS = frozenset(f"edge.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+WITH_NUMBER = frozenset(f"edge.{name}.Scalar" for name in COMPARISONS)
+WITH_TENSOR = frozenset(f"edge.{name}.Tensor" for name in COMPARISONS)
 
 
 class FloatMasks:
     """Builds the fp32 forms of integer and boolean values of one block, each once, behind the op that computes it.
 
-    Moves of elements, logic, and comparisons with a number become arithmetic on fp32. What is left to kernels is the
-    conversion of integers, and what compares or reduces tensors.
+    Moves of elements, logic, and comparisons with a number become arithmetic on fp32, and so does what computes with
+    positions and other integers that fp32 has. What is left to kernels is the conversion of integers, and what compares
+    or reduces those of any size.
     """
 
     def __init__(self, block: Block, ctx: XirContext, sizes: SymbolicSizes):
         self.block = block
         self.ctx = ctx
         self.sizes = sizes
+        self.small = magnitudes(block, ctx, sizes)
+        """The integers and booleans that fp32 has."""
         self.floats: dict[SSAValue, SSAValue] = {}
 
     def build(self, wanted: Iterable[SSAValue]) -> None:
@@ -69,7 +63,7 @@ class FloatMasks:
         op = value.owner
         if not isinstance(op, edge.EdgeOp) or isinstance(op, edge.ConstantOp):
             return []
-        tensors = list(op.operands[: len(op.operands) - len(op.symbols)])
+        tensors = list(op.tensor_operands)
         elements = {element_of(operand) for operand in tensors}
         if not all(map(is_integral, elements)):
             return []
@@ -77,11 +71,14 @@ class FloatMasks:
             return tensors if elements == {element_of(value)} else []
         if op.name == "edge.index.Tensor":
             return tensors[:1] if whole_dims(op, self.ctx, self.sizes) is not None else []
+        is_small = value in self.small and all(operand in self.small for operand in tensors)
         if element_of(value) != i1:
-            return []
+            return tensors if is_small and (op.name in ARITHMETIC or op.name == "edge._to_copy") else []
         if op.name in ("edge._to_copy", "edge.logical_not") or (op.name in AND | OR | NOT and elements == {i1}):
             return tensors
-        if op.name in COMPARISONS and isinstance(other := op.argument("other"), int) and abs(other) <= EXACT:
+        if op.name in WITH_TENSOR and is_small:
+            return tensors
+        if op.name in WITH_NUMBER and isinstance(other := op.argument("other"), int) and abs(other) < LARGE:
             return tensors
         return []
 
@@ -91,23 +88,36 @@ class FloatMasks:
         if isinstance(op, edge.ConstantOp):
             array = constant_array(op.value, self.ctx, op).astype(np.float32)
             return build.insert(edge.ConstantOp(make_dense(array, self.ctx, "mask"), op.location))
+        assert isinstance(op, edge.EdgeOp)
+        if op.name == "edge.arange.start_step" and value in self.small:
+            numbers = {name: op.argument(name) for name in ("start", "end", "step")}
+            return build.insert(op.build_from({**numbers, "dtype": f32}, [as_float(value)], op.location))
         if not (sources := self.sources(value)):
             return build.converted(value)
-        assert isinstance(op, edge.EdgeOp)
         floats = [self.floats[source] for source in sources]
         if op.name == "edge.index.Tensor":
             return build.unsqueezed(floats[0], whole_dims(op, self.ctx, self.sizes) or ())
         shape = shape_of(value)
-        if op.name in MOVES:
+        if op.name in MOVES or op.name in ARITHMETIC:
             return build.moved(op, floats, shape)
+        if element_of(value) != i1:
+            return floats[0]
         if op.name in AND:
             return build.call("mul.Tensor", {"self": floats[0], "other": floats[1]}, shape)
         if op.name in OR:
             return build.call("maximum", {"self": floats[0], "other": floats[1]}, shape)
-        if op.name in COMPARISONS:
+        if op.name in WITH_NUMBER:
             return build.compared(op.name, floats[0], op.argument("other"))
+        if op.name in WITH_TENSOR:
+            difference = build.call("sub.Tensor", {"self": floats[0], "other": floats[1]}, shape)
+            return build.compared(op.name, difference, 0)
         chosen = floats[0] if element_of(sources[0]) == i1 else build.is_not(floats[0], 0)
         return build.inverted(chosen) if op.name in NOT else chosen
+
+
+def as_float(value: SSAValue) -> TensorType:
+    """The type of a value's fp32 form."""
+    return tensor_type(f32, shape_of(value))
 
 
 class Builder:
@@ -185,16 +195,16 @@ class Builder:
 
     def compared(self, name: str, value: SSAValue, number: int) -> SSAValue:
         """1 where a comparison of a whole number with the given one holds, else 0."""
-        match name.removeprefix("edge.").removesuffix(".Scalar"):
+        match name.split(".")[1]:
             case "eq":
                 return self.inverted(self.is_not(value, number))
             case "ne":
                 return self.is_not(value, number)
             case "gt":
-                return self.clamped(self.number("sub", value, float(number)))
+                return self.clamped(self.number("sub", value, float(number)) if number else value)
             case "le":
-                return self.inverted(self.clamped(self.number("sub", value, float(number))))
+                return self.inverted(self.compared("edge.gt", value, number))
             case "lt":
                 return self.clamped(self.number("rsub", value, float(number)))
             case _:
-                return self.inverted(self.clamped(self.number("rsub", value, float(number))))
+                return self.inverted(self.compared("edge.lt", value, number))

@@ -50,7 +50,7 @@ class _Decompose(RewritePattern):
     def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
         """Decompose one op."""
         rule = DECOMPOSITIONS.get(op.name)
-        if rule is None:
+        if rule is None or op.has_run_time_numbers:
             return
         builder = EdgeBuilder()
         made = rule(op, builder)

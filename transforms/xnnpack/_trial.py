@@ -74,7 +74,7 @@ class XnnpackTrial(Trial):
             raise SIZE_AT_RUN_TIME()
         if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
             raise EMPTY_RESULT()
-        if op.name not in EMPTY and any(0 in shape_of(value) for value in tensors(op)):
+        if op.name not in EMPTY and any(0 in shape_of(value) for value in op.tensor_operands):
             raise EMPTY_OPERAND()
         assert self.sizes is not None
         builder = NodeBuilder(self.ctx, self.target, op, self.sizes)
@@ -114,11 +114,6 @@ class XnnpackTrial(Trial):
         except (RefusalError, VerifyException) as error:
             return str(error)
         return None if self.checker is None else self.checker.node_refusal(node)
-
-
-def tensors(op: edge.EdgeOp) -> Sequence[SSAValue]:
-    """The operands but sizes."""
-    return op.operands[: len(op.operands) - len(op.symbols)]
 
 
 def check_node(op: xnnpack.NodeOp) -> None:

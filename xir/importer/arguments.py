@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 
@@ -55,9 +57,14 @@ def import_value(value: Any, values: Mapping[Node, Any]) -> Any:
 
 def overload_for(op_class: type[edge.EdgeOp], args: Mapping[str, Any]) -> type[edge.EdgeOp]:
     """Python passes numbers also where a schema has a tensor, `aten.mul.Tensor(x, 2)`: the overload that takes them."""
-    if any(isinstance(args.get(name), int | float) for name in op_class.row.schema.tensors):
+    if any(is_number(args.get(name)) for name in op_class.row.schema.tensors):
         return edge.OPS.get(op_class.name.replace("Tensor", "Scalar"), op_class)
     return op_class
+
+
+def is_number(value: Any) -> bool:
+    """Whether an argument is a number, which may be one that the program computes."""
+    return isinstance(value, int | float) or (isinstance(value, SSAValue) and not isinstance(value.type, TensorType))
 
 
 def out_kernel(target: Operator) -> str | None:

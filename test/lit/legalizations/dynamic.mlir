@@ -20,6 +20,35 @@ func.func @rows_of_tokens(%x: tensor<?xi64>) -> tensor<?x4xf32> {
 
 // -----
 
+// Positions: the last of those up to the bound, behind elements of a value of that length.
+// CHECK-LABEL: func.func @positions(
+// CHECK:         xnnpack.subgraph
+// CHECK:         %[[P:.*]] = xnnpack.binary subtract {{.*}} : tensor<?x1xf32>
+// CHECK:         %[[R:.*]] = xnnpack.static_reshape %[[P]]
+// CHECK:         %[[S:.*]] = xnnpack.binary multiply %[[R]]
+// CHECK:         xnnpack.binary add %[[S]]
+// CHECK-NOT:     edge.arange
+func.func @positions(%x: tensor<?xf32> {xir.max_shape = array<i64: 9>}) -> tensor<?xf32> {
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %1 = edge.arange.start_step()[%0] {start = 0 : i64, end, dtype = f32} : (i64) -> tensor<?xf32>
+  %2 = edge.mul.Scalar(%1) {other = 2.0 : f64} : (tensor<?xf32>) -> tensor<?xf32>
+  %3 = edge.add.Tensor(%2, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %3 : tensor<?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @positions_as_integers(
+// CHECK:         edge.arange
+func.func @positions_as_integers(%x: tensor<?xf32> {xir.max_shape = array<i64: 9>}) -> tensor<?xi64> {
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  // expected-remark @+1 {{edge.arange.start_step not delegated: it counts integers, or from a number that only the run time knows}}
+  %1 = edge.arange.start_step()[%0] {start = 0 : i64, end} : (i64) -> tensor<?xi64>
+  func.return %1 : tensor<?xi64>
+}
+
+// -----
+
 // What comes later cannot be asked.
 // CHECK-LABEL: func.func @too_late(
 // CHECK:         edge.full

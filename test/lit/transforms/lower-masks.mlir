@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @attention(
 // CHECK:         %[[F:.*]] = edge._to_copy(%mask) {dtype = f32} : (tensor<2x4xi64>) -> tensor<2x4xf32>
 // CHECK-NEXT:    %[[A:.*]] = edge.abs(%[[F]])
-// CHECK-NEXT:    %[[K:.*]] = edge.clamp(%[[A]]) {min = 0.000000e+00 : f64, max = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[K:.*]] = edge.clamp(%[[A]])
 // CHECK-NEXT:    %[[U:.*]] = edge.unsqueeze(%[[K]]) {dim = 1 : i64} : (tensor<2x4xf32>) -> tensor<2x1x4xf32>
 // CHECK-NEXT:    %[[H:.*]] = edge.sub.Scalar(%[[U]]) {other = 1.000000e+00 : f64}
 // CHECK-NEXT:    %[[M:.*]] = edge.mul.Scalar(%[[H]]) {other = 3.4028234663852886e+38 : f64}
@@ -85,6 +85,47 @@ func.func @logic(%ids: tensor<4xi64>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> t
   %4 = edge.bitwise_and.Tensor(%3, %0) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
   %5 = edge.where.self(%4, %x, %y) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %5 : tensor<4xf32>
+}
+
+// -----
+
+// Positions up to a bound, and what is computed of them, are numbers that fp32 has.
+// CHECK-LABEL: func.func @causal(
+// CHECK:         %[[A:.*]] = edge.arange.start_step()[%{{.*}}] {dtype = f32, end, start = 0 : i64} : (i64) -> tensor<?xf32>
+// CHECK-NEXT:    %[[R:.*]] = edge.unsqueeze(%[[A]]) {dim = 0 : i64}
+// CHECK-NEXT:    %[[C:.*]] = edge.unsqueeze(%[[A]]) {dim = 1 : i64}
+// CHECK-NEXT:    %[[S:.*]] = edge.sub.Scalar(%[[R]]) {other = 2 : i64}
+// CHECK-NEXT:    %[[D:.*]] = edge.sub.Tensor(%[[S]], %[[C]])
+// CHECK-NEXT:    %[[G:.*]] = edge.clamp(%[[D]])
+// CHECK-NEXT:    %[[I:.*]] = edge.rsub.Scalar(%[[G]])
+// CHECK-NEXT:    %[[N:.*]] = edge.rsub.Scalar(%[[I]])
+// CHECK-NEXT:    edge.mul.Scalar(%[[N]]) {other = -1.000000e+04 : f64}
+func.func @causal(%x: tensor<?xf32> {xir.max_shape = array<i64: 9>}) -> tensor<?x?xf32> {
+  %zero = edge.constant dense<0.0> : tensor<f32>
+  %low = edge.constant dense<-10000.0> : tensor<f32>
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %0 = edge.arange.start_step()[%n] {start = 0 : i64, end} : (i64) -> tensor<?xi64>
+  %1 = edge.unsqueeze(%0) {dim = 0 : i64} : (tensor<?xi64>) -> tensor<1x?xi64>
+  %2 = edge.unsqueeze(%0) {dim = 1 : i64} : (tensor<?xi64>) -> tensor<?x1xi64>
+  %3 = edge.sub.Scalar(%1) {other = 2 : i64} : (tensor<1x?xi64>) -> tensor<1x?xi64>
+  %4 = edge.le.Tensor(%3, %2) : (tensor<1x?xi64>, tensor<?x1xi64>) -> tensor<?x?xi1>
+  %5 = edge.where.self(%4, %zero, %low) : (tensor<?x?xi1>, tensor<f32>, tensor<f32>) -> tensor<?x?xf32>
+  func.return %5 : tensor<?x?xf32>
+}
+
+// -----
+
+// Without a bound a kernel counts and compares.
+// CHECK-LABEL: func.func @unbounded(
+// CHECK:         edge.le.Tensor
+// CHECK:         edge._to_copy
+func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %0 = edge.arange.start_step()[%n] {start = 0 : i64, end} : (i64) -> tensor<?xi64>
+  %1 = edge.neg(%0) : (tensor<?xi64>) -> tensor<?xi64>
+  %2 = edge.le.Tensor(%0, %1) : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi1>
+  %3 = edge._to_copy(%2) {dtype = f32} : (tensor<?xi1>) -> tensor<?xf32>
+  func.return %3 : tensor<?xf32>
 }
 
 // -----

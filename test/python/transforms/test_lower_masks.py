@@ -8,6 +8,7 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from torch import Tensor, nn
+from torch.export import Dim
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
 from xir.dialects.pte import DelegateCallOp
@@ -125,6 +126,32 @@ def test_an_encoder_is_one_delegate(name: str) -> None:
     assert set(program.kernel_names) <= {"aten::embedding.out", "aten::_to_copy.out"}
     check(program, model, IDS, KEEP)
     check(program, model, IDS.flip(0), KEEP.flip(0))
+
+
+@pytest.mark.parametrize("name", ["by index", "window"])
+def test_open_batch_and_length(name: str) -> None:
+    """One delegate behind the embedding and the conversion of the mask, at each size."""
+
+    def window(keep: Tensor, ids: Tensor) -> Tensor:
+        steps = torch.arange(keep.shape[1])
+        near = (steps[None, :] - steps[:, None]).abs() < 3
+        return (steps[None, :] <= steps[:, None]) & near & keep.bool()[:, None, None, :]
+
+    def looked_up(keep: Tensor, ids: Tensor) -> Tensor:
+        rows, columns = (torch.arange(size) for size in keep.shape)
+        mask = (columns[:, None] >= 0) & keep.bool()[rows[:, None, None, None], columns[None, None, None, :] + 0]
+        return mask.expand(keep.shape[0], -1, keep.shape[1], keep.shape[1])
+
+    torch.manual_seed(0)
+    model = Encoder(looked_up if name == "by index" else window).eval()
+    dims = {0: Dim("batch", max=6), 1: Dim("length", min=2, max=9)}
+    exported = torch.export.export(model, (IDS, KEEP), dynamic_shapes=(dims, dims))
+    program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
+    assert delegate_calls(program) == 1
+    tensor_kernels = [kernel for kernel in program.kernel_names if "sym_size" not in kernel]
+    assert set(tensor_kernels) == {"aten::embedding.out", "aten::_to_copy.out"}
+    for batch, length in ((3, 5), (1, 9), (6, 2), (2, 7), (6, 9)):
+        check(program, model, torch.randint(0, 10, (batch, length)), torch.randint(0, 2, (batch, length)))
 
 
 def test_rows_that_see_nothing_are_zeros() -> None:

@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.xnnpack.base import element_type, rank_of
+from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor
 from xir.transforms.xnnpack.legalizations.reshaping import concatenate
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
+from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
 
 EXACT = 2**24
@@ -44,6 +44,12 @@ func.func @forward(%x: tensor<?xi32>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
 )
 
 
+COUNTS_INTEGERS = Refusal(
+    "it counts integers, or from a number that only the run time knows",
+    example=call("edge.arange.start_step", start=0, end=4),
+)
+
+
 def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     """`value` broadcast to `shape`; stock ExecuTorch has no broadcast, so products with ones spread it."""
     before = (1,) * (len(shape) - rank_of(value)) + b.shape(value)
@@ -58,9 +64,11 @@ def spread(b: NodeBuilder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return spreading
 
 
-@rule(symbolic=True, refuses=(SINGLE_NUMBER, NO_DONOR, FROM_DYNAMIC_END))
+@rule(symbolic=True, refuses=(SINGLE_NUMBER, NO_DONOR, DYNAMIC_PART, FROM_DYNAMIC_END))
 def full(op: edge.FullOp | edge.FullLikeOp, b: NodeBuilder) -> SSAValue:
     """One number everywhere, where `fold-constants` made no constant of it: the padding around that number."""
+    if op.has_run_time_numbers:
+        raise DYNAMIC_PART(what="number")
     result, value = op.results[0], op.fill_value
     shape = b.shape(result)
     corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
@@ -68,6 +76,19 @@ def full(op: edge.FullOp | edge.FullLikeOp, b: NodeBuilder) -> SSAValue:
     if shape == b.shape(corner):
         raise SINGLE_NUMBER()
     return spread(b, pad_with(b, corner, [0] * len(shape), padding, float(value)), shape)
+
+
+@rule(symbolic=True, refuses=(COUNTS_INTEGERS, UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
+def arange(op: edge.ArangeStartStepOp, b: NodeBuilder) -> SSAValue:
+    """Positions along a dynamic dimension, times `step`, from `start` on."""
+    result, start, step = op.results[0], op.start, op.step
+    size = b.shape(result)[0]
+    if element_type(result) not in FLOATS or not isinstance(start, int) or not isinstance(step, int):
+        raise COUNTS_INTEGERS()
+    value = b.reshape(positions(b, size), (size,))
+    value = b.binary("multiply", value, b.scalar(step, value)) if step != 1 else value
+    value = b.binary("add", value, b.scalar(start, value)) if start else value
+    return b.convert(value, element_type(result))
 
 
 def ones(b: NodeBuilder, size: SymbolicSize, element: Attribute, axis: int, rank: int) -> SSAValue:

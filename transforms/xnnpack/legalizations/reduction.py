@@ -113,9 +113,26 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
         return dot(b, value, dims, 1 / prod(shape[d] for d in dims), keepdim=keepdim)
     if b.target == "xir":
         return reduce(b, "mean", value, dims, keepdim=keepdim)
+    if (mean := mean_of_matrices(b, value, dims)) is not None:
+        return mean if keepdim else b.reshape(mean, kept_shape(shape, dims, keepdim=False))
     image = as_image(b, value, dims)
     mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image])
     return b.reshape(mean, kept_shape(shape, dims, keepdim))
+
+
+def mean_of_matrices(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue | None:
+    """The mean over one of three dynamic dimensions, which is kept; the fourth is of size 1. None for any other mean.
+
+    The dimension of size 1 is the image's width, so that no dimensions have to be merged.
+    """
+    shape = b.shape(value)
+    units = [dim for dim, size in enumerate(shape) if size == 1]
+    if len(shape) != 4 or len(dims) != 1 or len(units) != 1:
+        return None
+    first, last = (dim for dim in range(4) if dim not in (*dims, *units))
+    perm = (first, *dims, *units, last)
+    pooled = b.node(xnnpack.GlobalAveragePooling2dOp, [b.transpose(value, perm)], {"keep_dims": UnitAttr()})
+    return b.transpose(pooled, [perm.index(dim) for dim in range(4)])
 
 
 def is_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:

@@ -262,6 +262,7 @@ CALLS = (
         value=numbers(-2.0),
     ),
     # Filled tensors.
+    call("edge.arange.start_step", start=2, end=7, step=2, dtype=f32),
     call("edge.full", size=(2, 3), fill_value=1.5, dtype=f32),
     call("edge.full_like", self=tensor(2, 3), fill_value=-2.5),
     # Moves.

@@ -277,6 +277,14 @@ func.func @size_is_no_number(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @number_is_a_tensor(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'edge.add.Scalar' op operand #1 has type tensor<4xf32>, expected i64, f64 or i1, a number}}
+  %0 = edge.add.Scalar(%x)[%x] {other} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 func.func @size_without_a_place(%x: tensor<4xf32>, %n: i64) {
   // expected-error @+1 {{'edge.view' op has 2 operands, which do not fit (Tensor self)}}
   %0 = edge.view(%x)[%n] {size = array<i64: 4>} : (tensor<4xf32>, i64) -> tensor<4xf32>

@@ -80,6 +80,18 @@ func.func @sizes(%x: tensor<?x3xf32>) {
   func.return
 }
 
+// Numbers that the program computes are operands in brackets, too; each i64 may be a number, so their places are units.
+// CHECK-LABEL: func.func @numbers
+func.func @numbers(%x: tensor<4xf32>, %n: i64, %f: f64) {
+  // CHECK: edge.arange.start_step()[%n] {end, start = 0 : i64} : (i64) -> tensor<?xi64>
+  %0 = edge.arange.start_step()[%n] {end, start = 0 : i64} : (i64) -> tensor<?xi64>
+  // CHECK: edge.add.Scalar(%x)[%f, %n] {alpha, other} : (tensor<4xf32>, f64, i64) -> tensor<4xf32>
+  %1 = edge.add.Scalar(%x)[%f, %n] {alpha, other} : (tensor<4xf32>, f64, i64) -> tensor<4xf32>
+  // CHECK: edge.add.Scalar(%0) {other = -9223372036854775808 : i64} : (tensor<?xi64>) -> tensor<?xi64>
+  %2 = edge.add.Scalar(%0) {other = -9223372036854775808 : i64} : (tensor<?xi64>) -> tensor<?xi64>
+  func.return
+}
+
 // CHECK-LABEL: func.func @constants
 func.func @constants() {
   // CHECK: edge.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
