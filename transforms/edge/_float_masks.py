@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, f32, i1
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
 
 from xir.dialects import edge
+from xir.dialects.edge.families import CompareTensors, CompareWithNumber
 from xir.dialects.edge.types import element_of, is_integral, shape_of, tensor_type
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._magnitudes import ARITHMETIC, LARGE, MOVES, magnitudes
+from xir.transforms.edge._magnitudes import LARGE, MOVES, Arithmetic, magnitudes
 from xir.transforms.edge._whole_index import whole_dims
 
 AND = frozenset({"edge.bitwise_and.Tensor", "edge.logical_and"})
 OR = frozenset({"edge.bitwise_or.Tensor", "edge.logical_or"})
 NOT = frozenset({"edge.bitwise_not", "edge.logical_not"})
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-WITH_NUMBER = frozenset(f"edge.{name}.Scalar" for name in COMPARISONS)
-WITH_TENSOR = frozenset(f"edge.{name}.Tensor" for name in COMPARISONS)
 
 
 class FloatMasks:
@@ -69,16 +66,16 @@ class FloatMasks:
             return []
         if op.name in MOVES:
             return tensors if elements == {element_of(value)} else []
-        if op.name == "edge.index.Tensor":
+        if isinstance(op, edge.IndexTensorOp):
             return tensors[:1] if whole_dims(op, self.ctx, self.sizes) is not None else []
         is_small = value in self.small and all(operand in self.small for operand in tensors)
         if element_of(value) != i1:
-            return tensors if is_small and (op.name in ARITHMETIC or op.name == "edge._to_copy") else []
+            return tensors if is_small and isinstance(op, Arithmetic | edge.ToCopyOp) else []
         if op.name in ("edge._to_copy", "edge.logical_not") or (op.name in AND | OR | NOT and elements == {i1}):
             return tensors
-        if op.name in WITH_TENSOR and is_small:
+        if isinstance(op, CompareTensors) and is_small:
             return tensors
-        if op.name in WITH_NUMBER and isinstance(other := op.argument("other"), int) and abs(other) < LARGE:
+        if isinstance(op, CompareWithNumber) and isinstance(op.other, int) and abs(op.other) < LARGE:
             return tensors
         return []
 
@@ -89,27 +86,27 @@ class FloatMasks:
             array = constant_array(op.value, self.ctx, op).astype(np.float32)
             return build.insert(edge.ConstantOp(make_dense(array, self.ctx, "mask"), op.location))
         assert isinstance(op, edge.EdgeOp)
-        if op.name == "edge.arange.start_step" and value in self.small:
-            numbers = {name: op.argument(name) for name in ("start", "end", "step")}
-            return build.insert(op.build_from({**numbers, "dtype": f32}, [as_float(value)], op.location))
+        if isinstance(op, edge.ArangeStartStepOp) and value in self.small:
+            floats = edge.ArangeStartStepOp(start=op.start, end=op.end, step=op.step, dtype=f32)
+            return build.call(floats, shape_of(value))
         if not (sources := self.sources(value)):
             return build.converted(value)
         floats = [self.floats[source] for source in sources]
-        if op.name == "edge.index.Tensor":
+        if isinstance(op, edge.IndexTensorOp):
             return build.unsqueezed(floats[0], whole_dims(op, self.ctx, self.sizes) or ())
         shape = shape_of(value)
-        if op.name in MOVES or op.name in ARITHMETIC:
+        if op.name in MOVES or isinstance(op, Arithmetic):
             return build.moved(op, floats, shape)
         if element_of(value) != i1:
             return floats[0]
         if op.name in AND:
-            return build.call("mul.Tensor", {"self": floats[0], "other": floats[1]}, shape)
+            return build.call(edge.MulTensorOp(self=floats[0], other=floats[1]), shape)
         if op.name in OR:
-            return build.call("maximum", {"self": floats[0], "other": floats[1]}, shape)
-        if op.name in WITH_NUMBER:
-            return build.compared(op.name, floats[0], op.argument("other"))
-        if op.name in WITH_TENSOR:
-            difference = build.call("sub.Tensor", {"self": floats[0], "other": floats[1]}, shape)
+            return build.call(edge.MaximumOp(self=floats[0], other=floats[1]), shape)
+        if isinstance(op, CompareWithNumber):
+            return build.compared(op.name, floats[0], op.other)
+        if isinstance(op, CompareTensors):
+            difference = build.call(edge.SubTensorOp(self=floats[0], other=floats[1]), shape)
             return build.compared(op.name, difference, 0)
         chosen = floats[0] if element_of(sources[0]) == i1 else build.is_not(floats[0], 0)
         return build.inverted(chosen) if op.name in NOT else chosen
@@ -139,23 +136,20 @@ class Builder:
         self.after = op
         return op.results[0]
 
-    def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        shape: Sequence[int] | None = None,
-        element: Attribute | None = None,
-    ) -> SSAValue:
-        """The result of an op; the shape and the element type are those of its argument `self` if none are given."""
-        value: SSAValue = arguments["self"]
-        type = tensor_type(element or element_of(value), tuple(shape_of(value) if shape is None else shape))
-        return self.insert(edge.OPS[f"edge.{name}"].build_from(arguments, [type], self.location))
+    def call(self, op: edge.EdgeOp, shape: Sequence[int] | None = None) -> SSAValue:
+        """Add an op; its result, which has the given shape where the op says less than is known of it."""
+        if shape is not None:
+            type = tensor_type(element_of(op.results[0]), tuple(shape))
+            op.results = SSAValues([OpResult(type, op, 0)])
+        if self.location is not None:
+            op.location = self.location
+        return self.insert(op)
 
     def converted(self, value: SSAValue, element: Attribute = f32) -> SSAValue:
         """`value` with elements of another type."""
         if element_of(value) == element:
             return value
-        return self.call("_to_copy", {"self": value, "dtype": element}, element=element)
+        return self.call(edge.ToCopyOp(self=value, dtype=element))
 
     def moved(self, op: edge.EdgeOp, values: Sequence[SSAValue], shape: Sequence[int]) -> SSAValue:
         """What an op that moves elements makes of other ones."""
@@ -171,29 +165,35 @@ class Builder:
     def unsqueezed(self, value: SSAValue, dims: Sequence[int]) -> SSAValue:
         """`value` with new dimensions of size 1 at these places of the result."""
         for dim in dims:
-            shape = shape_of(value)
-            arguments = {"self": value, "dim": dim}
-            value = self.call("unsqueeze", arguments, (*shape[:dim], 1, *shape[dim:]))
+            value = self.call(edge.UnsqueezeOp(self=value, dim=dim))
         return value
 
-    def number(self, name: str, value: SSAValue, other: float) -> SSAValue:
-        """The result of an op of a value and a number."""
-        return self.call(f"{name}.Scalar", {"self": value, "other": other})
+    def times(self, value: SSAValue, number: float) -> SSAValue:
+        """The product with a number."""
+        return self.call(edge.MulScalarOp(self=value, other=number))
+
+    def less(self, value: SSAValue, number: float) -> SSAValue:
+        """`value` − `number`."""
+        return self.call(edge.SubScalarOp(self=value, other=number))
+
+    def short_of(self, value: SSAValue, number: float) -> SSAValue:
+        """`number` − `value`."""
+        return self.call(edge.RsubScalarOp(self=value, other=number))
 
     def clamped(self, value: SSAValue) -> SSAValue:
         """A value within 0 and 1."""
-        return self.call("clamp", {"self": value, "min": 0.0, "max": 1.0})
+        return self.call(edge.ClampOp(self=value, min=0.0, max=1.0))
 
     def inverted(self, value: SSAValue) -> SSAValue:
         """1 − `value`."""
-        return self.number("rsub", value, 1.0)
+        return self.short_of(value, 1.0)
 
-    def is_not(self, value: SSAValue, number: int) -> SSAValue:
+    def is_not(self, value: SSAValue, number: float) -> SSAValue:
         """1 where a whole number is not the given one, else 0."""
-        distance = self.number("sub", value, float(number)) if number else value
-        return self.clamped(self.call("abs", {"self": distance}))
+        distance = self.less(value, float(number)) if number else value
+        return self.clamped(self.call(edge.AbsOp(self=distance)))
 
-    def compared(self, name: str, value: SSAValue, number: int) -> SSAValue:
+    def compared(self, name: str, value: SSAValue, number: float) -> SSAValue:
         """1 where a comparison of a whole number with the given one holds, else 0."""
         match name.split(".")[1]:
             case "eq":
@@ -201,10 +201,10 @@ class Builder:
             case "ne":
                 return self.is_not(value, number)
             case "gt":
-                return self.clamped(self.number("sub", value, float(number)) if number else value)
+                return self.clamped(self.less(value, float(number)) if number else value)
             case "le":
                 return self.inverted(self.compared("edge.gt", value, number))
             case "lt":
-                return self.clamped(self.number("rsub", value, float(number)))
+                return self.clamped(self.short_of(value, float(number)))
             case _:
                 return self.inverted(self.compared("edge.lt", value, number))

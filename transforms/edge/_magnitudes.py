@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType, i1, i32, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -27,27 +27,30 @@ MOVES = frozenset(
 """Ops whose result has elements of their operands, of whatever type."""
 
 
-def _sum(op: edge.EdgeOp, sizes: Sequence[int]) -> int:
-    return sizes[0] + sizes[1] * abs(op.argument("alpha"))
+TensorSum = edge.AddTensorOp | edge.SubTensorOp
+SumWithNumber = edge.AddScalarOp | edge.SubScalarOp | edge.RsubScalarOp
+Arithmetic = TensorSum | SumWithNumber | edge.MulTensorOp | edge.MulScalarOp | edge.NegOp | edge.AbsOp
+"""Ops on integers whose result is bounded by their operands."""
 
 
-def _sum_with_number(op: edge.EdgeOp, sizes: Sequence[int]) -> int:
-    first, second = (op.argument("alpha"), 1) if op.name == "edge.rsub.Scalar" else (1, op.argument("alpha"))
-    return sizes[0] * abs(first) + abs(op.argument("other")) * abs(second)
-
-
-ARITHMETIC: dict[str, Callable[[edge.EdgeOp, Sequence[int]], int]] = {
-    "edge.add.Tensor": _sum,
-    "edge.sub.Tensor": _sum,
-    "edge.add.Scalar": _sum_with_number,
-    "edge.sub.Scalar": _sum_with_number,
-    "edge.rsub.Scalar": _sum_with_number,
-    "edge.mul.Tensor": lambda op, sizes: sizes[0] * sizes[1],
-    "edge.mul.Scalar": lambda op, sizes: sizes[0] * abs(op.argument("other")),
-    "edge.neg": lambda op, sizes: sizes[0],
-    "edge.abs": lambda op, sizes: sizes[0],
-}
-"""Op on integers -> the largest absolute value of its result, by those of its operands."""
+def result_magnitude(op: Arithmetic, sizes: Sequence[int]) -> int | None:
+    """The largest absolute value of an op's result, by those of its operands; None if a number among its arguments is
+    known at run time alone, or is no integer."""
+    alpha = op.alpha if isinstance(op, TensorSum | SumWithNumber) else 1
+    number = op.other if isinstance(op, SumWithNumber | edge.MulScalarOp) else 1
+    if not isinstance(alpha, int) or not isinstance(number, int):
+        return None
+    match op:
+        case edge.AddTensorOp() | edge.SubTensorOp():
+            return sizes[0] + sizes[1] * abs(alpha)
+        case edge.RsubScalarOp():
+            return sizes[0] * abs(alpha) + abs(number)
+        case edge.AddScalarOp() | edge.SubScalarOp():
+            return sizes[0] + abs(number) * abs(alpha)
+        case edge.MulTensorOp():
+            return sizes[0] * sizes[1]
+        case edge.MulScalarOp() | edge.NegOp() | edge.AbsOp():
+            return sizes[0] * abs(number)
 
 
 def magnitudes(block: Block, ctx: XirContext, sizes: SymbolicSizes) -> dict[SSAValue, int]:
@@ -79,7 +82,7 @@ def magnitude(op: Operation, known: dict[SSAValue, int], ctx: XirContext, sizes:
         return int(max(abs(int(array.min())), abs(int(array.max())))) if array.size else None
     if not isinstance(op, edge.EdgeOp):
         return None
-    if op.name == "edge.arange.start_step":
+    if isinstance(op, edge.ArangeStartStepOp):
         return arange_magnitude(op, sizes)
     operands = op.tensor_operands
     if not operands or any(value not in known for value in operands):
@@ -87,22 +90,15 @@ def magnitude(op: Operation, known: dict[SSAValue, int], ctx: XirContext, sizes:
     below = [known[value] for value in operands]
     if op.name in MOVES or (op.name == "edge._to_copy" and element_of(result) in (i32, i64)):
         return max(below)
-    if op.name not in ARITHMETIC or element_of(result) not in (i32, i64) or has_fraction(op):
+    if not isinstance(op, Arithmetic) or element_of(result) not in (i32, i64):
         return None
-    return ARITHMETIC[op.name](op, below)
+    return result_magnitude(op, below)
 
 
-def has_fraction(op: edge.EdgeOp) -> bool:
-    """Whether a number among the arguments is known at run time alone, or is no integer."""
-    given = (op.argument(name) for name in ("other", "alpha") if name in op.schema.values)
-    return any(not isinstance(number, int) for number in given)
-
-
-def arange_magnitude(op: edge.EdgeOp, sizes: SymbolicSizes) -> int | None:
+def arange_magnitude(op: edge.ArangeStartStepOp, sizes: SymbolicSizes) -> int | None:
     """The largest absolute value that is counted to, or from."""
     largest = 0
-    for name in ("start", "end", "step"):
-        number = op.argument(name)
+    for number in (op.start, op.end, op.step):
         if isinstance(number, SSAValue):
             try:
                 number = sizes.interval(number)[0]

@@ -18,12 +18,12 @@ RESHAPES = frozenset(
 )
 
 
-def whole_dims(op: edge.EdgeOp, ctx: XirContext, sizes: SymbolicSizes) -> tuple[int, ...] | None:
+def whole_dims(op: edge.IndexTensorOp, ctx: XirContext, sizes: SymbolicSizes) -> tuple[int, ...] | None:
     """Where an `index.Tensor` that takes every dimension whole puts new ones of size 1, in ascending order.
 
     None if it takes anything else. The dimensions of its operand are then the others of its result, in order.
     """
-    value, indices = op.operands[0], op.argument("indices")
+    value, indices = op.self, op.indices
     shape, result = sizes.known(value), sizes.known(op.results[0])
     if len(indices) != len(shape) or None in indices:
         return None
@@ -50,11 +50,9 @@ def counts_up(index: SSAValue, size: int, ctx: XirContext, sizes: SymbolicSizes)
         index = op.operands[0]
     if isinstance(op, edge.ConstantOp):
         return np.array_equal(constant_array(op.value, ctx, op).reshape(-1), np.arange(size))
-    if not isinstance(op, edge.EdgeOp) or op.name != "edge.arange.start_step":
-        return False
-    return op.argument("start") == 0 and op.argument("step") == 1 and sizes.known(index) == (size,)
+    return isinstance(op, edge.ArangeStartStepOp) and op.start == 0 and op.step == 1 and sizes.known(index) == (size,)
 
 
 def adds_nothing(op: edge.EdgeOp) -> bool:
     """Whether an op adds the number 0."""
-    return op.name == "edge.add.Scalar" and op.argument("other") == 0
+    return isinstance(op, edge.AddScalarOp) and op.other == 0

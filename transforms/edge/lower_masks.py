@@ -19,21 +19,20 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
-from xir.ir.shapes import broadcast
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
 
 LARGEST: dict[Attribute, float] = {f32: float(np.finfo(np.float32).max), f16: 65504.0, bf16: 2.0**128 - 2.0**120}
 """Element type -> its largest number."""
 
-MASKS = {
-    "edge.scaled_dot_product_attention": "attn_mask",
-    "edge.where.self": "condition",
-    "edge.masked_fill.Scalar": "mask",
-    "edge.masked_fill.Tensor": "mask",
-    "edge._to_copy": "self",
-}
-"""Op -> the argument by which it masks floats, or makes floats of a mask."""
+Masking = (
+    edge.ScaledDotProductAttentionOp
+    | edge.WhereSelfOp
+    | edge.MaskedFillScalarOp
+    | edge.MaskedFillTensorOp
+    | edge.ToCopyOp
+)
+"""Ops that mask floats, or make floats of a mask."""
 
 
 MOST_KEYS = 2**24
@@ -93,67 +92,67 @@ class MaskLowering:
     def run(self) -> None:
         """Find what masks floats, build the masks' fp32 forms, then rewrite what reads them."""
         computed = of_integers(self.block)
-        edge_ops = [op for op in self.block.ops if isinstance(op, edge.EdgeOp)]
-        masked = {op: mask for op in edge_ops if (mask := self.mask_of(op, computed)) is not None}
+        masking = [op for op in self.block.ops if isinstance(op, Masking)]
+        masked = {op: mask for op in masking if (mask := self.mask_of(op, computed)) is not None}
         if not masked:
             return
         masks = FloatMasks(self.block, self.ctx, SymbolicSizes(self.block))
-        masked = {op: mask for op, mask in masked.items() if op.name != "edge._to_copy" or masks.sources(mask)}
+        masked = {op: mask for op, mask in masked.items() if not isinstance(op, edge.ToCopyOp) or masks.sources(mask)}
         masks.build(masked.values())
         self.floats = masks.floats
         for op, mask in masked.items():
-            match op.name:
-                case "edge.scaled_dot_product_attention":
+            match op:
+                case edge.ScaledDotProductAttentionOp():
                     self.attention(op, mask)
-                case "edge.where.self":
-                    self.choice(op, mask, op.argument("self"), op.argument("other"))
-                case "edge.masked_fill.Scalar":
-                    self.choice(op, mask, self.constant(op, op.argument("value")), op.argument("self"))
-                case "edge.masked_fill.Tensor":
-                    self.choice(op, mask, op.argument("value"), op.argument("self"))
-                case _:
+                case edge.WhereSelfOp():
+                    self.choice(op, mask, op.self, op.other)
+                case edge.MaskedFillScalarOp():
+                    self.choice(op, mask, self.constant(op, op.value), op.self)
+                case edge.MaskedFillTensorOp():
+                    self.choice(op, mask, op.value, op.self)
+                case edge.ToCopyOp():
                     build = self.behind(mask)
                     self.replace(op, build.converted(self.floats[mask], element_of(op.results[0])))
         erase_dead_ops(self.block)
 
-    def mask_of(self, op: edge.EdgeOp, computed: Container[SSAValue]) -> SSAValue | None:
+    def mask_of(self, op: Masking, computed: Container[SSAValue]) -> SSAValue | None:
         """The mask by which an op masks floats, or which it makes floats of, if it is to be lowered.
 
         `computed` are the values that the program computes of integers alone.
         """
-        if (name := MASKS.get(op.name)) is None:
+        element = element_of(op.results[0])
+        if element not in LARGEST:
             return None
-        mask, element = op.argument(name), element_of(op.results[0])
-        if mask is None or element not in LARGEST:
-            return None
-        if op.name == "edge._to_copy":
-            exact = element == f32 or element_of(mask) == i1
-            return mask if exact and mask in computed else None
-        if element_of(mask) != i1:
-            return None
-        if op.name != "edge.scaled_dot_product_attention":
-            return mask if mask in computed else None
-        if op.argument("dropout_p") or isinstance(mask.owner, edge.ConstantOp):
-            return None
+        match op:
+            case edge.ToCopyOp():
+                exact = element == f32 or element_of(op.self) == i1
+                return op.self if exact and op.self in computed else None
+            case edge.WhereSelfOp():
+                return op.condition if op.condition in computed else None
+            case edge.MaskedFillScalarOp() | edge.MaskedFillTensorOp():
+                return op.mask if op.mask in computed else None
+            case edge.ScaledDotProductAttentionOp(attn_mask=mask):
+                if mask is None or element_of(mask) != i1 or op.dropout_p or isinstance(mask.owner, edge.ConstantOp):
+                    return None
         # Scores broadcast it in any case.
-        while isinstance(owner := mask.owner, edge.EdgeOp) and is_plain_expand(owner):
-            mask = owner.argument("self")
+        while isinstance(owner := mask.owner, edge.ExpandOp) and is_plain_expand(owner):
+            mask = owner.self
         return mask
 
-    def attention(self, op: edge.EdgeOp, mask: SSAValue) -> None:
+    def attention(self, op: edge.ScaledDotProductAttentionOp, mask: SSAValue) -> None:
         """Add a mask to the scores; a row of it that is False throughout makes a row of zeros."""
         element = element_of(op.results[0])
         if (mask, element) not in self.attended:
             kept, build = self.floats[mask], self.behind(mask)
-            hidden = build.number("sub", kept, 1.0)
-            added = build.converted(build.number("mul", hidden, LARGEST[element]), element)
-            share = build.call("mean.dim", {"self": kept, "dim": (-1,), "keepdim": True}, (*shape_of(kept)[:-1], 1))
-            seen = build.converted(build.clamped(build.number("mul", share, float(MOST_KEYS))), element)
+            hidden = build.less(kept, 1.0)
+            added = build.converted(build.times(hidden, LARGEST[element]), element)
+            share = build.call(edge.MeanDimOp(self=kept, dim=[-1], keepdim=True))
+            seen = build.converted(build.clamped(build.times(share, float(MOST_KEYS))), element)
             self.attended[mask, element] = added, seen
         added, seen = self.attended[mask, element]
         op.operands[list(op.schema.tensors).index("attn_mask")] = added
         result, build = op.results[0], Builder(self.block, op)
-        rows = build.call("mul.Tensor", {"self": result, "other": seen})
+        rows = build.call(edge.MulTensorOp(self=result, other=seen), shape_of(result))
         result.replace_uses_with_if(rows, lambda use: use.operation is not rows.owner)
 
     def choice(self, op: edge.EdgeOp, mask: SSAValue, value: SSAValue, other: SSAValue) -> None:
@@ -164,23 +163,23 @@ class MaskLowering:
         numbers = [self.number(each, len(shape_of(kept))) for each in (value, other)]
         if all(number is not None and math.isfinite(number) for number in numbers):
             sides = zip((kept, build.inverted(kept)), numbers, strict=True)
-            parts = [build.number("mul", side, number) for side, number in sides if number]
-            total = parts[0] if parts else build.number("mul", kept, 0.0)
+            parts = [build.times(side, number) for side, number in sides if number]
+            total = parts[0] if parts else build.times(kept, 0.0)
             for part in parts[1:]:
-                total = build.call("add.Tensor", {"self": total, "other": part})
+                total = build.call(edge.AddTensorOp(self=total, other=part))
             self.replace(op, total)
             return
         value, other = (build.converted(each, element) for each in (value, other))
-        keeping = build.number("mul", build.number("sub", kept, 0.5), math.inf)
-        dropping = build.number("mul", keeping, -1.0)
+        keeping = build.times(build.less(kept, 0.5), math.inf)
+        dropping = build.times(keeping, -1.0)
         sides = [
-            build.call("minimum", {"self": each, "other": limit}, broadcast(shape_of(each), shape_of(limit)))
+            build.call(edge.MinimumOp(self=each, other=limit))
             for each, limit, number in zip((value, other), (keeping, dropping), numbers, strict=True)
             if number != -math.inf
         ]
         result = sides[0]
         for side in sides[1:]:
-            result = build.call("maximum", {"self": result, "other": side}, shape)
+            result = build.call(edge.MaximumOp(self=result, other=side), shape)
         self.replace(op, result)
 
     def number(self, value: SSAValue, rank: int) -> float | None:
@@ -229,6 +228,6 @@ def value_element(value: SSAValue) -> Attribute | None:
     return value.type.element_type if isinstance(value.type, TensorType) else None
 
 
-def is_plain_expand(op: edge.EdgeOp) -> bool:
+def is_plain_expand(op: edge.ExpandOp) -> bool:
     """Whether an op repeats dimensions of size 1, and adds none."""
-    return op.name == "edge.expand" and len(shape_of(op.argument("self"))) == len(shape_of(op.results[0]))
+    return len(shape_of(op.self)) == len(shape_of(op.results[0]))
