@@ -19,6 +19,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.pipeline import parse_pipeline
+from xir.ir.printer import module_to_text
 from xir.ir.verifier import verify
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
@@ -113,14 +114,20 @@ class XnnpackPartitioner:
 
 @dataclass(frozen=True)
 class EdgeProgram:
-    """A program in the edge dialect; after `to_backend`, with subgraphs in the xnnpack dialect."""
+    """A program in the edge dialect; after `to_backend`, with subgraphs in the xnnpack dialect.
 
-    module: ModuleOp
+    `print(program)` prints its IR, without the weights.
+    """
+
+    module: ModuleOp = field(repr=False)
     """The IR. Its text leaves the weights out."""
-    ctx: XirContext
+    ctx: XirContext = field(repr=False)
     """Where the IR's weights are."""
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as why an op was not delegated."""
+
+    def __str__(self) -> str:
+        return module_to_text(self.module).rstrip()
 
     def to_backend(self, partitioner: Partitioner, *, numerics: NumericsChecker | None = None) -> EdgeProgram:
         """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
@@ -144,14 +151,17 @@ class EdgeProgram:
 
 @dataclass(frozen=True)
 class ExecutorchProgram:
-    """A program in the pte dialect: the content of a `.pte` file."""
+    """A program in the pte dialect: the content of a `.pte` file. `print(program)` prints its IR, without weights."""
 
-    module: ModuleOp
-    ctx: XirContext
+    module: ModuleOp = field(repr=False)
+    ctx: XirContext = field(repr=False)
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as that ExecuTorch lacks a kernel."""
     debug_info: bool = True
     """Whether the file tells where its parts come from."""
+
+    def __str__(self) -> str:
+        return module_to_text(self.module).rstrip()
 
     @property
     def kernel_names(self) -> list[str]:

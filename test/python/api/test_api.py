@@ -56,6 +56,15 @@ def test_steps_leave_their_input_alone(exported: torch.export.ExportedProgram) -
     assert str(lowered.module) == text
 
 
+def test_programs_print_as_their_ir(exported: torch.export.ExportedProgram) -> None:
+    edge = xir.to_edge(exported)
+    assert [
+        line.split()[2].split("(")[0] for line in str(edge).splitlines() if "= edge." in line and "constant" not in line
+    ] == [op.name for op in edge.module.walk() if isinstance(op, EdgeOp)]
+    assert repr(edge) == "EdgeProgram(remarks=())"
+    assert "aten::convolution.out" in str(edge.to_executorch())
+
+
 def test_printing_leaves_the_weights_out(exported: torch.export.ExportedProgram) -> None:
     edge = xir.to_edge(exported)
     assert "dense_resource<conv.weight>" in str(edge.module)
