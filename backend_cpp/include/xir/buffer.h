@@ -28,4 +28,8 @@ using AlignedBuffer = std::unique_ptr<uint8_t, BufferDeleter>;
 // An allocator has to outlive what it gave.
 AlignedBuffer AllocateBuffer(size_t size, Allocator* allocator = nullptr);
 
+// The same of the heap and without zeros, for memory that is written before it is read. A process
+// that loads one program after another gets pages that it has, where AllocateBuffer's are new ones.
+AlignedBuffer AllocateUnzeroed(size_t size);
+
 }  // namespace xir

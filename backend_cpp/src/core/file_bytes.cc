@@ -123,6 +123,17 @@ AlignedBuffer AllocateBuffer(size_t size, Allocator* allocator) {
   return AlignedBuffer(memory, deleter);
 }
 
+AlignedBuffer AllocateUnzeroed(size_t size) {
+#ifdef XIR_FUZZING
+  return AllocateBuffer(size);
+#else
+  const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
+  if (bytes < size) return nullptr;
+  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(kBufferAlignment, bytes));
+  return AlignedBuffer(memory, BufferDeleter());
+#endif
+}
+
 void PreferLargePages(uint8_t* memory, size_t size) {
   constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
   const auto begin = reinterpret_cast<uintptr_t>(memory);

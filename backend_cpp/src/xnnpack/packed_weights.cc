@@ -173,7 +173,7 @@ uint8_t* WeightsProvider::Reserve(size_t size) {
     return memory;
   }
   if (size > scratch_size_) {
-    scratch_ = AllocateBuffer(size);
+    scratch_ = AllocateUnzeroed(size);
     scratch_size_ = scratch_ == nullptr ? 0 : size;
     if (scratch_ == nullptr) failed_ = true;
   }
@@ -181,13 +181,14 @@ uint8_t* WeightsProvider::Reserve(size_t size) {
 }
 
 // Packed weights have about the size of their constants, so one chunk is mostly enough. What is not
-// used of it takes no memory.
+// used of it takes no memory. XNNPACK zeroes what it is handed (xnn_get_pointer_to_write_weights of
+// src/operator-utils.c), the bytes between what it packs included.
 uint8_t* WeightsProvider::ReservePacked(size_t size) {
   if (size <= left_) return free_;
   const bool first = packing_->chunks.empty();
   const size_t expected = graph_.constant_bytes_ / 4 + (first ? graph_.constant_bytes_ : 0);
   const size_t bytes = std::max({size, expected, kSmallestChunk}) + kAlignment;
-  AlignedBuffer chunk = AllocateBuffer(bytes);
+  AlignedBuffer chunk = AllocateUnzeroed(bytes);
   if (chunk == nullptr) return nullptr;
   PreferLargePages(chunk.get(), first ? graph_.constant_bytes_ : size);
   const auto address = reinterpret_cast<uintptr_t>(chunk.get());
