@@ -1,6 +1,7 @@
 """Quantisation in the form that PyTorch's PT2E flow leaves it: explicit conversions around float ops."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i32
 from xdsl.ir import Attribute
@@ -60,6 +61,12 @@ def _block_counts(op: EdgeOp) -> list[int]:
     return counts
 
 
+def _check_blocks(name: str, shape: tuple[int, ...], blocks: list[int]) -> None:
+    """One number a block, in any shape."""
+    if DYNAMIC_INDEX not in (*shape, *blocks) and prod(shape) != prod(blocks):
+        raise VerifyException(f"{name} has {prod(shape)} elements, expected {prod(blocks)}, one for each block")
+
+
 def _choose(op: EdgeOp) -> Sequence[Attribute]:
     """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
     shape, block, counts = shape_of(op.argument("input")), op.argument("block_size"), _block_counts(op)
@@ -76,7 +83,10 @@ def _affine(dtype: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
     """torchao's ops: a scale for each block of `block_size`, which has the input's rank."""
 
     def infer(op: EdgeOp) -> Sequence[Attribute]:
-        _block_counts(op)
+        blocks = _block_counts(op)
+        for name in ("scale", "zero_point"):
+            if (value := op.argument(name)) is not None:
+                _check_blocks(name, shape_of(value), blocks)
         return (tensor_type(op.argument(dtype), shape_of(op.argument("input"))),)
 
     return infer

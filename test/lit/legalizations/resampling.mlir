@@ -48,3 +48,23 @@ func.func @dynamic_size(%x: tensor<1x2x?x4xf32>) -> tensor<1x2x?x8xf32> {
   %0 = edge.upsample_nearest2d.vec(%x) {scale_factors = array<f64: 2.0, 2.0>} : (tensor<1x2x?x4xf32>) -> tensor<1x2x?x8xf32>
   func.return %0 : tensor<1x2x?x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @wide(
+// CHECK:         edge.upsample_nearest2d
+func.func @wide(%x: tensor<1x1x1x100000xf32>) -> tensor<1x1x1x99999xf32> {
+  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: it takes a matrix of 99999x100000 weights; 16777216 are sensible}}
+  %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 1, 99999>} : (tensor<1x1x1x100000xf32>) -> tensor<1x1x1x99999xf32>
+  func.return %0 : tensor<1x1x1x99999xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @spread_wide(
+// CHECK:         edge.upsample_nearest2d
+func.func @spread_wide(%x: tensor<1x1x1x1xf32>) -> tensor<1x1x100000x100000xf32> {
+  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: it takes a matrix of 100000x100000 weights}}
+  %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 100000, 100000>} : (tensor<1x1x1x1xf32>) -> tensor<1x1x100000x100000xf32>
+  func.return %0 : tensor<1x1x100000x100000xf32>
+}

@@ -518,3 +518,14 @@ func.func @of_a_scalar(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<1xf
   %b = edge.exp(%1) : (tensor<f32>) -> tensor<f32>
   func.return %a, %b, %2 : tensor<f32>, tensor<f32>, tensor<1xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @long_gather(
+// CHECK:         edge.gather
+func.func @long_gather(%x: tensor<2xf32>) -> tensor<100000xf32> {
+  %index = edge.constant dense<0> : tensor<100000xi64>
+  // expected-remark @+1 {{edge.gather not delegated: it takes at least 50000 separate runs of elements; 256 are sensible}}
+  %0 = edge.gather(%x, %index) {dim = 0 : i64} : (tensor<2xf32>, tensor<100000xi64>) -> tensor<100000xf32>
+  func.return %0 : tensor<100000xf32>
+}

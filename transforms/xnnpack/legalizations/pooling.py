@@ -15,7 +15,7 @@ from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.xnnpack.legalizations.convolution import image_shape, window
 from xir.transforms.xnnpack.legalizations.reduction import INDICES_USED, image_mean, max_over
-from xir.transforms.xnnpack.legalizations.resampling import resampled
+from xir.transforms.xnnpack.legalizations.resampling import TOO_MANY_WEIGHTS, resampled, weights
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
@@ -160,7 +160,7 @@ def average(
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-@rule(quantized=Quantized.OPERANDS)
+@rule(quantized=Quantized.OPERANDS, refuses=(TOO_MANY_WEIGHTS,))
 def adaptive_avg_pool(
     op: edge.AdaptiveAvgPool1dOp | edge.AdaptiveAvgPool2dOp | edge.InternalAdaptiveAvgPool2dOp, b: NodeBuilder
 ) -> SSAValue:
@@ -203,7 +203,7 @@ def cell_bounds(size: int, out: int) -> list[tuple[int, int]]:
 
 def cells(size: int, out: int) -> np.ndarray:
     """The matrix [out, size] that averages `size` elements over `out` cells."""
-    matrix = np.zeros((out, size), dtype=np.float32)
+    matrix = weights(out, size)
     for cell, (start, end) in enumerate(cell_bounds(size, out)):
         matrix[cell, start:end] = 1.0 / (end - start)
     return matrix

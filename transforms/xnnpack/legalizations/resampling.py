@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NCHW_TO_NHWC,
@@ -22,6 +24,21 @@ from xir.transforms.xnnpack.legalizations.rule import (
     fixed,
     rule,
 )
+
+MOST_WEIGHTS = 2**24
+"""Elements of a matrix of weights: 64 MiB in fp32, for images of 4096 elements a side."""
+
+TOO_MANY_WEIGHTS = Refusal(
+    "it takes a matrix of {rows}x{columns} weights; {most} are sensible",
+    example=call("edge.upsample_nearest2d", self=tensor(1, 1, 1, 5000), output_size=(1, 4999)),
+)
+
+
+def weights(rows: int, columns: int) -> np.ndarray:
+    """Zeros; RefusalError if they are too many."""
+    if rows * columns > MOST_WEIGHTS:
+        raise TOO_MANY_WEIGHTS(rows=rows, columns=columns, most=MOST_WEIGHTS)
+    return np.zeros((rows, columns), dtype=np.float32)
 
 
 def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.ndarray) -> SSAValue:
@@ -55,7 +72,7 @@ def inverse_scales(
     return height, width
 
 
-@rule(quantized=Quantized.MOVES, refuses=(DYNAMIC_PART,))
+@rule(quantized=Quantized.MOVES, refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS))
 def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
@@ -76,7 +93,7 @@ def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
 
 def hat_functions(size: int, out: int, step: float) -> np.ndarray:
     """The matrix [out, size] of linear interpolation at (i + ½)·step − ½, ATen's rule for unaligned corners."""
-    matrix = np.zeros((out, size), dtype=np.float32)
+    matrix = weights(out, size)
     for i in range(out):
         position = max((i + 0.5) * step - 0.5, 0.0)
         left = min(int(position), size - 1)
@@ -86,7 +103,7 @@ def hat_functions(size: int, out: int, step: float) -> np.ndarray:
     return matrix
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS))
 def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
@@ -96,7 +113,7 @@ def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     rows, columns = nearest(height, out_height, steps[0]), nearest(width, out_width, steps[1])
     if rows != repeated(height, out_height // height) or columns != repeated(width, out_width // width):
         return resampled(b, value, picked(rows, height), picked(columns, width))
-    ones = np.ones((out_height // height, 1, out_width // width), dtype=np.float32)
+    ones = weights(out_height // height, out_width // width)[:, None] + 1
     pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
     spread = b.binary("multiply", pixels, b.constant(ones, value, "ones"))
     return b.reshape(spread, b.shape(op.results[0]))
@@ -119,4 +136,6 @@ def repeated(size: int, factor: int) -> list[int]:
 
 def picked(indices: list[int], size: int) -> np.ndarray:
     """The matrix [out, size] that picks `indices`."""
-    return np.eye(size, dtype=np.float32)[indices]
+    matrix = weights(len(indices), size)
+    matrix[range(len(indices)), indices] = 1.0
+    return matrix

@@ -210,7 +210,10 @@ def flip(op: edge.FlipOp, b: NodeBuilder) -> SSAValue:
     shape = b.shape(value)
     for axis in op.dims:
         dim = axis % len(shape)
-        value = taken(b, value, dim, range(fixed(shape[dim], "order") - 1, -1, -1))
+        size = fixed(shape[dim], "order")
+        if size > MAX_RUNS:
+            raise TOO_MANY_RUNS(count=size, most=MAX_RUNS)
+        value = taken(b, value, dim, range(size - 1, -1, -1))
     return value
 
 
@@ -223,6 +226,7 @@ def index_select(op: edge.IndexSelectOp, b: NodeBuilder) -> SSAValue:
     shape, dim = b.shape(value), op.dim % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise INDEX_OUTSIDE(size=shape[dim])
+    check_length(index.size, shape[dim])
     return taken(b, value, dim, [int(i) for i in index])
 
 
@@ -243,6 +247,7 @@ def index(op: edge.IndexTensorOp, b: NodeBuilder) -> SSAValue:
         array.size and not -size <= array.min() <= array.max() < size for array, size in zip(arrays, sizes, strict=True)
     ):
         raise INDICES_OUTSIDE(sizes=list(sizes))
+    check_length(prod(np.broadcast_shapes(*(array.shape for array in arrays))), prod(sizes))
     wrapped = [array % size for array, size in zip(arrays, sizes, strict=True)]
     flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*wrapped)), sizes)
     merged = b.reshape(value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
@@ -258,6 +263,7 @@ def gather(op: edge.GatherOp, b: NodeBuilder) -> SSAValue:
     shape, dim = b.shape(value), op.dim % rank_of(value)
     if index.min() < 0 or index.max() >= shape[dim]:
         raise INDEX_OUTSIDE(size=shape[dim])
+    check_length(index.size, prod(shape))
     places = np.indices(index.shape)
     places[dim] = index
     flat = np.ravel_multi_index(tuple(places), shape)
@@ -277,6 +283,12 @@ def diagonal(op: edge.DiagonalOp, b: NodeBuilder) -> SSAValue:
     start, step = (offset if offset >= 0 else -offset * columns), columns + 1
     flat = b.reshape(value, (*rest, prod(b.shape(value)[-2:])))
     return every(b, flat, rank - 2, start, start + (result[-1] - 1) * step + 1, step)
+
+
+def check_length(count: int, size: int) -> None:
+    """TOO_MANY_RUNS where `count` indices of `size` elements are too many: no run holds an element twice."""
+    if (least := -(-count // size)) > MAX_RUNS:
+        raise TOO_MANY_RUNS(count=f"at least {least}", most=MAX_RUNS)
 
 
 def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SSAValue:

@@ -414,3 +414,22 @@ func.func @two_updates(%x: tensor<2xf32>) {
   edge.update_buffer %same, %x : tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @two_scales_for_one_block(%x: tensor<2x4xi8>, %scale: tensor<2xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{scale has 2 elements, expected 1, one for each block}}
+  %0 = edge.torchao.dequantize_affine(%x, %scale, none) {block_size = array<i64: 2, 4>, input_dtype = i8, output_dtype = f32}
+    : (tensor<2x4xi8>, tensor<2xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @zero_points_of_other_blocks(%x: tensor<2x4xf32>, %scale: tensor<2x2xf32>, %zero: tensor<2x4xi32>)
+    -> tensor<2x4xi8> {
+  // expected-error @+1 {{zero_point has 8 elements, expected 4, one for each block}}
+  %0 = edge.torchao.quantize_affine(%x, %scale, %zero) {block_size = array<i64: 1, 2>, output_dtype = i8}
+    : (tensor<2x4xf32>, tensor<2x2xf32>, tensor<2x4xi32>) -> tensor<2x4xi8>
+  func.return %0 : tensor<2x4xi8>
+}
