@@ -232,7 +232,7 @@ std::shared_ptr<py::object> Share(py::object object) {
   });
 }
 
-// `find(name)` answers None or a function of the arguments that returns the results. Nothing may be
+// `find(name)` returns None or a function of the arguments that returns the results. Nothing may be
 // thrown into the runtime, so what Python raises becomes a status.
 xir::KernelProvider MakeProvider(const py::object& find) {
   const auto shared_find = Share(find);

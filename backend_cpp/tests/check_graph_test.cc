@@ -39,7 +39,7 @@ void ExpectRefused(const std::function<void(XNNGraphT*)>& edit, std::string_view
   EXPECT(refusal && refusal->reason.find(reason) != std::string::npos);
 }
 
-// Ends a graph behind its resizing node, which makes images of so many rows. Answers the node's
+// Ends a graph behind its resizing node, which makes images of so many rows. Returns the node's
 // index.
 size_t EndAtResize(XNNGraphT* graph, uint32_t rows) {
   size_t index = 0;

@@ -74,7 +74,7 @@ def vit_b_16() -> torch.nn.Module:
 
 
 class FirstOutput(torch.nn.Module):
-    """A model that answers a dictionary, down to the tensor `out` of it."""
+    """A model that returns a dictionary, reduced to its tensor `out`."""
 
     def __init__(self, model: torch.nn.Module):
         super().__init__()

@@ -138,7 +138,7 @@ def dim_order_of(argument: KernelArgument) -> tuple[int, ...]:
 
 
 def run(op: OpOverload, arguments: list[KernelArgument]) -> list[KernelResult]:
-    """Call `op`, and answer what it computed as (index of the argument, its new content).
+    """Call `op`, and return what it computed as (index of the argument, its new content).
 
     The results are computed into tensors of torch's own: a result's shape may differ from the last run's, and its
     memory may be in an order that the kernel would not keep.

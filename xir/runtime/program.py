@@ -53,7 +53,7 @@ class MethodMetadata:
         return len(self.inputs)
 
     def num_outputs(self) -> int:
-        """How many outputs `execute` answers."""
+        """How many outputs `execute` returns."""
         return len(self.outputs)
 
 
@@ -85,11 +85,11 @@ class Method:
 
     @property
     def metadata(self) -> MethodMetadata:
-        """What the method takes, answers, and is run by."""
+        """What the method takes and returns, and what runs it."""
         return self._metadata
 
     def execute(self, inputs: Sequence[Any], *, profile: bool = False) -> list[Any]:
-        """Run the method and answer its outputs, each in memory of its own unless memory was bound to it. With
+        """Run the method and return its outputs, each in memory of its own unless memory was bound to it. With
         `profile`, `profile()` has its times.
 
         Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
@@ -116,7 +116,7 @@ class Method:
         """Have this and all later executions leave output `index` in the memory of `out`; None undoes it.
 
         `out` is a torch tensor or a NumPy array of the output's dtype and shape (the largest one where it is dynamic)
-        that lies in memory in the output's dimension order. `execute` then answers a view of it. Answers whether the
+        that lies in memory in the output's dimension order. `execute` then returns a view of it. Returns whether the
         operator that computes the output writes there; otherwise each execution copies. Raises XirRuntimeError for
         memory that does not fit.
         """
@@ -162,7 +162,7 @@ class Program:
         return PackedWeights(self._native.packed_bytes, *self._native.packed_file)
 
     def metadata(self, name: str = "forward") -> MethodMetadata:
-        """What a method takes, answers, and is run by: read from the file alone, without packing weights.
+        """What a method takes and returns, and what runs it: read from the file alone, without packing weights.
 
         Raises XirRuntimeError where there is no such method.
         """

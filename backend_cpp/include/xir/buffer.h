@@ -1,4 +1,4 @@
-// Memory of the runtime's and of delegates' own.
+// Memory that the runtime and delegates allocate for themselves.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,22 @@
 
 namespace xir {
 
-// XNNPACK reads up to 16 bytes past a tensor and sparse kernels up to 32; every buffer that we own
-// keeps this much readable memory behind its end.
+// XNNPACK reads up to 16 bytes past the end of a tensor, and its sparse kernels up to 32. Every
+// buffer that the runtime owns has this much readable memory past its end.
 inline constexpr size_t kOverreadBytes = 64;
 inline constexpr size_t kBufferAlignment = 64;
 
 struct BufferDeleter {
-  size_t size = 0;  // bytes of a mapping, or of the allocator's; 0 where the memory is the heap's
+  size_t size = 0;  // bytes of a mapping, or from the allocator; 0 for memory from the heap
   Allocator* allocator = nullptr;
 
   void operator()(void* p) const;
 };
 using AlignedBuffer = std::unique_ptr<uint8_t, BufferDeleter>;
 
-// Zeroed, 64-byte aligned, with kOverreadBytes behind `size`. Null when memory is out. Pages of a
-// large one are committed when they are first touched: what a file asks for and does not use costs
-// address space alone.
-// An allocator has to outlive what it gave.
+// Zeroed, 64-byte aligned memory, with kOverreadBytes past `size`; null if memory is exhausted.
+// Pages of a large buffer are committed when they are first touched, so memory that a file asks for
+// but does not use costs only address space. The allocator must outlive the buffer.
 AlignedBuffer AllocateBuffer(size_t size, Allocator* allocator = nullptr);
 
 // The same of the heap and without zeros, for memory that is written before it is read. A process

@@ -1,4 +1,4 @@
-// What a compiler asks before it writes a program: whether XNNPACK runs a graph.
+// Whether XNNPACK runs a graph, for compilers to ask before they write a program.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace xir {
 
-// A delegate's flatbuffer without its weights. A constant without a name is zeros, of which
-// `constant_bytes` are enough for the largest; those with one are in `named_data`.
+// A delegate's flatbuffer without its weights. Constants with a name are in `named_data`; all
+// others read as zeros, and `constant_bytes` is the size of the largest.
 struct UnweightedGraph {
   Bytes flatbuffer;
   size_t constant_bytes = 0;
@@ -22,13 +22,13 @@ struct UnweightedGraph {
 
 // Why XNNPACK does not run a graph.
 struct GraphRefusal {
-  std::optional<size_t> node;  // by index, where XNNPACK says which one it is
+  std::optional<size_t> node;  // the index of the node, if XNNPACK tells
   std::string reason;          // one sentence
 };
 
 // Does what loading a delegate does, up to planning memory for the largest shapes: defines every
 // node, creates the operators and reshapes them. No weight is read or packed, so it takes
-// microseconds a node. Fails where there is no XNNPACK to ask; `xnnpack_paths` as in LoadOptions.
+// microseconds per node. Fails if XNNPACK is not found; `xnnpack_paths` as in LoadOptions.
 Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
                                                Span<const std::string> xnnpack_paths);
 

@@ -1,6 +1,7 @@
-// What a backend is: it runs delegates, the parts of a program that are compiled as a whole. A file
-// has a delegate's id, bytes that only its backend understands, and the options that it was
-// compiled with; the program calls it with values, as it calls a kernel.
+// The interface of backends. A backend runs delegates: parts of a program that are each compiled as
+// a whole. For each delegate a file has the id of its backend, bytes that only that backend
+// understands, and the options that it was compiled with. A program calls a delegate with values,
+// as it calls a kernel.
 //
 //   class Doubler final : public Backend {
 //    public:
@@ -11,8 +12,9 @@
 //   };
 //   constexpr TypedBackend kBackends[] = {MakeBackend<Doubler>("DoublerBackend")};
 //
-// A program has one backend of a kind, which makes of each delegate a plan when the program loads,
-// and of each plan a delegate when a method is instantiated. XNNPACK is behind the same interface.
+// A program has at most one instance of each backend. The backend turns each delegate of the file
+// into a plan when the program loads, and each plan into a Delegate when a method is instantiated.
+// XNNPACK implements the same interface.
 #pragma once
 
 #include <cstddef>
@@ -34,23 +36,23 @@ namespace xir {
 
 class WorkBudget;
 
-// One option that a delegate was compiled with. The value is text with a zero behind it, or
-// whatever else the compiler wrote.
+// One option that a delegate was compiled with. By convention the value is zero-terminated text,
+// but the compiler may have written any bytes.
 struct CompileSpec {
   std::string_view key;
   Bytes value;
 };
 
-// What a file and the .ptd files that were given with it hold by name.
+// The named data of a file and of the .ptd files that were given with it.
 class NamedData {
  public:
   virtual ~NamedData() = default;
-  // Null where there is none of the name.
+  // Null if there is none of that name.
   virtual const Bytes* Find(std::string_view name) const = 0;
 };
 
-// What a file holds of one delegate. None of it is trusted. It stays as long as the program, and is
-// readable for kOverreadBytes (buffer.h) behind its end.
+// What a file holds of one delegate. None of it is trusted. The memory lives as long as the
+// program, and kOverreadBytes (buffer.h) past its end are readable.
 struct DelegateData {
   size_t index = 0;  // among its method's delegates, for messages
   Bytes bytes;       // at whatever alignment the file gives them
@@ -58,34 +60,36 @@ struct DelegateData {
   const NamedData* named = nullptr;
   WorkBudget* budget = nullptr;
 
-  // Accounts for so many bytes of the file that are walked, hashed or copied: any number of
-  // delegates may share them. Fails once a small file makes much work.
+  // Charges `count` bytes that are walked, hashed or copied to the budget of the file: many
+  // delegates may refer to the same bytes. Fails once the work is out of proportion to the file.
   Status Charge(uint64_t count) const;
 };
 
-// What a program is loaded with.
+// What a backend is created with, once per program.
 struct BackendOptions {
   std::shared_ptr<ThreadPool> thread_pool;
   Allocator* allocator = nullptr;  // of methods' memory; null is the system's (AllocateBuffer)
   uint64_t max_memory = 0;         // that one delegate may take, in bytes
   std::vector<std::string> xnnpack_paths;
-  // LoadOptions::packed_weights. The file of that name is XNNPACK's; other backends append to it.
+  // LoadOptions::packed_weights, the file in which XNNPACK keeps packed weights. Other backends
+  // append a suffix to the name.
   std::string packed_weights;
-  // Names the program's files as they were when they were opened; 0, which is no name, where some
-  // of it comes from memory, or is so new that a change that follows might not show.
+  // Identifies the program's files in the state in which they were opened. 0, which identifies
+  // nothing, if some of the data comes from memory, or if a file is so new that a later change
+  // might leave its time stamps as they are.
   uint64_t source = 0;
-  // Says that a part of the file, once read, will hardly be read again.
+  // Tells the runtime that a part of the file has been read and is not likely to be read again.
   std::function<void(Bytes)> release;
 };
 
-// A delegate's call that was verified, for any number of instances. Immutable but for what the
-// first instance makes, such as packed weights.
+// A delegate that was verified, shared by all its instances. Immutable, except for what the first
+// instance adds, such as packed weights.
 class DelegatePlan {
  public:
   virtual ~DelegatePlan() = default;
   // Checks the arguments of one call, as the file declares them: kinds, dtypes, largest shapes,
-  // dimension orders; tensors need not have memory yet. Answers the tensors that an execution
-  // writes as a whole. Called when a method loads; Delegate::Execute trusts it.
+  // dimension orders; tensors need not have memory yet. Returns the tensors that an execution
+  // overwrites completely. Called when a method loads; Delegate::Execute relies on it.
   virtual Result<std::vector<Value*>> Bind(KernelArgs args) const = 0;
 };
 
@@ -96,23 +100,23 @@ struct DelegateOperator {
 
   std::string name;
   std::string microkernel;
-  size_t node = kUnknownNode;         // an index that its users know: of the graph's nodes
+  size_t node = kUnknownNode;         // index among the nodes of the delegate's graph
   uint32_t debug_handle = kNoHandle;  // into the file's debug information (docs/debug_info.md)
   uint64_t result_bytes = 0;          // at the largest shapes
   uint64_t constant_bytes = 0;
 };
 
-// An instance of a plan. Not for use from two threads at once.
+// An instance of a plan. Not thread-safe.
 class Delegate {
  public:
   virtual ~Delegate() = default;
-  // Runs one call, on arguments of the kinds that Bind saw. Every tensor among them has memory for
-  // its shape, and written ones are writable; shapes are within the declared ones. Sizes its
-  // results (Tensor::Resize), and checks that their memory holds them (Tensor::capacity).
+  // Runs one call, on arguments of the kinds that Bind saw. Every tensor has memory for its shape,
+  // results are writable, and no shape exceeds the declared one. Resizes its results
+  // (Tensor::Resize), and checks that their memory is large enough (Tensor::capacity).
   virtual Status Execute(KernelContext& context, KernelArgs args) = 0;
 
-  // For profiles, of delegates that were instantiated for one: the operators in the order in which
-  // they run, and the microseconds that each of them took in the last execution.
+  // For delegates that were instantiated with `profile`: the operators in the order in which they
+  // run, and the microseconds that each of them took in the last execution.
   virtual Result<std::vector<DelegateOperator>> Operators() const {
     return std::vector<DelegateOperator>();
   }
@@ -131,27 +135,27 @@ struct PlannedDelegate {
 struct PackedFileState {
   bool read = false;     // some weights came from the file
   bool written = false;  // weights that were packed are in the file now
-  std::string remark;    // why the file was of no use, or could not be written; mostly empty
+  std::string remark;    // why the file was not used, or not written; usually empty
 };
 
-// A backend of one program, which it outlives the plans and delegates of. Prepare is called while
-// the program loads, from one thread; Instantiate from any number at once.
+// A backend of one program. It outlives its plans and delegates. Prepare is called while the
+// program loads, from one thread; Instantiate may be called from several threads at once.
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Verifies what a file holds of a delegate, as if its author were hostile.
+  // Verifies what a file holds of a delegate. The file may have been made to do harm.
   virtual Result<std::unique_ptr<const DelegatePlan>> Prepare(const DelegateData& data) = 0;
-  // The delegates of this backend in one instance of a method, in the order in which they came.
-  // They never run at the same time, so they may share scratch memory. `profile` is asked for
-  // where executions are to tell their operators' times.
+  // Instantiates the delegates of this backend in one instance of a method, and returns them in the
+  // same order. They never run at the same time, so they may share scratch memory. `profile` says
+  // that executions measure the time of each operator.
   virtual Result<std::vector<std::unique_ptr<Delegate>>> Instantiate(
       Span<const PlannedDelegate> delegates, bool profile) = 0;
   virtual PackedFileState packed_file() const { return {}; }
-  // Bytes of the weights that are packed by now, for all plans and instances together.
+  // Bytes of the weights that have been packed so far, of all plans and instances together.
   virtual size_t packed_bytes() const { return 0; }
 };
 
-// A backend by the id that delegates name it by. Ids with one `create` share a backend.
+// A backend and the id by which delegates refer to it. Ids with the same `create` share a backend.
 struct TypedBackend {
   std::string_view id;
   Result<std::unique_ptr<Backend>> (*create)(const BackendOptions& options);

@@ -31,8 +31,8 @@ using KernelArgs = Span<Value* const>;
 // weights. Shared by all instances of the method, so it does not change.
 struct KernelState {
   virtual ~KernelState() = default;
-  // Memory that it takes. A program's states take no more than some times its file's size together:
-  // calls beyond that run without.
+  // Bytes that the state occupies. The states of a program share a budget, a small multiple of its
+  // file's size; a call that would exceed it runs without state.
   virtual size_t nbytes() const { return 0; }
 };
 
@@ -43,11 +43,11 @@ class KernelContext {
   KernelContext(ThreadPool* pool, const KernelState* state, const std::atomic<bool>* cancelled)
       : pool_(pool), state_(state), cancelled_(cancelled) {}
 
-  // What the kernel's `prepare` answered for this call; null where it has none.
+  // What the kernel's `prepare` returned for this call; null where it has none.
   const KernelState* state() const { return state_; }
 
-  // Whether the execution is to stop: a kernel that takes long may look now and then, and return
-  // whatever it has.
+  // Whether the execution should stop. A long-running kernel may poll this and return early, with
+  // its results in any state.
   bool cancelled() const {
     return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
   }
@@ -77,33 +77,34 @@ class KernelContext {
 // is dynamic.
 using Kernel = std::function<Status(KernelContext&, KernelArgs)>;
 
-// Answers for an operator name such as "aten::add.out", with an empty function where it has none.
+// Looks up an operator's name, such as "aten::add.out"; returns an empty function if it has none.
 using KernelProvider = std::function<Kernel(std::string_view op)>;
 
 struct TypedKernel {
   std::string_view name;
   // What each argument is to be: Argument<P>::kName.
   Span<const std::string_view> parameters;
-  // Checks the arguments' kinds; answers the tensors that the kernel writes.
+  // Checks the arguments' kinds; returns the tensors that the kernel writes.
   Result<std::vector<Value*>> (*bind)(KernelArgs args);
-  // Trusts their kinds; checks dtypes, shapes and values before it touches memory. Answers
-  // kUnsupported, before it writes anything, for what is left to the fallback.
+  // Relies on `bind` for the kinds; checks dtypes, shapes and values before it touches memory.
+  // Returns kUnsupported, before it writes anything, for calls that it leaves to the fallback.
   Status (*run)(KernelContext& context, KernelArgs args);
-  // Null, or what makes the state of one call when its method loads. Tensors without data, and
-  // those that are writable, are not constant. What it cannot use it answers with null; then, and
-  // where an argument is not the one that it saw, the kernel runs without state.
+  // Makes the state of one call when its method loads; null if the kernel has no state. A tensor is
+  // constant if it has data and is not writable. Returns a null state for constants that it cannot
+  // use. The kernel then runs without state, as it does when it is passed another tensor than the
+  // one that the state was made of.
   Result<std::shared_ptr<const KernelState>> (*prepare)(KernelArgs args);
 };
 
 namespace kernels {
 
-// The tensors among `results`, which may be lists of them. None may be another argument as well:
-// kernels size their results while they look at their operands. Behind all arguments ExecuTorch may
-// repeat the results: a single one as it is, several as a list.
+// The tensors among `results`, which may be lists of tensors. No result may also be an operand:
+// kernels resize their results while they read their operands. ExecuTorch may repeat the results
+// after the last argument (`repeated`): a single one as it is, several as a list.
 Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,
                                            KernelArgs repeated);
 
-// The parameters of a kernel, its context left out.
+// The parameters of a kernel, without its context.
 template <typename... Parameters>
 struct Signature {
   static constexpr size_t kArity = sizeof...(Parameters);

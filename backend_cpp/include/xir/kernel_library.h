@@ -47,7 +47,7 @@ inline constexpr KernelAbi kKernelAbi {
       sizeof(TypedKernel), sizeof(BackendOptions),
 };
 
-// What a kernel library's entry point answers. `abi` stays its first member in all versions.
+// What a kernel library's entry point returns. `abi` stays its first member in all versions.
 struct KernelLibrary {
   KernelAbi abi;
   const TypedKernel* kernels;

@@ -31,37 +31,39 @@ enum class LogLevel { kInfo, kWarning };
 
 struct LoadOptions {
   // Worker threads, the caller's among them; 0 is one for each core that this process may use.
-  // Programs that ask for as many share them.
+  // Programs that ask for the same number share their threads.
   size_t threads = 0;
   // The threads to use instead.
   std::shared_ptr<ThreadPool> thread_pool;
   // The most memory, in bytes, that a method's arenas, and separately the activations, packed
   // weights and scratch memory of one delegate, may take; 0 is the machine's memory, or what
-  // control groups leave of it.
+  // control groups allow of it.
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;
   // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories. Nothing else is
   // looked at; tools that belong to a Python take what PythonLibraryPaths (xir/library.h) finds.
   std::vector<std::string> xnnpack_paths;
-  // .ptd files with what the program names and does not hold. A name must be in one of them alone.
+  // .ptd files with data that the program refers to by name but does not contain. No name may be in
+  // two of them.
   std::vector<Source> data;
-  // The application's own kernels and backends, asked before the runtime's.
+  // The application's own kernels and backends, which take precedence over the runtime's.
   std::shared_ptr<const KernelRegistry> kernels;
   // Where the memory of methods comes from; the system's by default.
   std::shared_ptr<Allocator> allocator;
-  // Is told what happens and is no failure, from any thread; one line.
+  // Called from any thread, with one line of text, for events that are worth a message but no
+  // failure.
   std::function<void(LogLevel level, std::string_view message)> logger;
   // A file in which the program keeps its packed weights: mapped instead of packing them again, and
-  // written after packing. It is made anew for another XNNPACK, processor or program, or where it
-  // is damaged; that it cannot be written is only a remark, see Program::packed_file. Empty for
-  // none.
+  // written after packing. It is rewritten if it is damaged, or was written for another XNNPACK,
+  // processor or program. Failing to write it is no error, see Program::packed_file. Empty: no
+  // file.
   std::string packed_weights;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
 
-// What an input or output is declared as.
+// The declaration of an input or output.
 struct ValueInfo {
   std::string_view kind;  // "tensor", "int", "none", …
   // A tensor's:
@@ -71,7 +73,7 @@ struct ValueInfo {
   std::vector<uint8_t> dim_order;  // dimensions from the outermost in memory to the innermost
 };
 
-// What a method takes and answers, and what runs it.
+// What a method takes and returns, and what runs it.
 struct MethodMetadata {
   std::string name;
   std::vector<ValueInfo> inputs;
@@ -85,9 +87,9 @@ struct MethodMetadata {
 class Method;
 struct LoadedProgram;
 
-// A verified file. It may be used from several threads at once. Methods are loaded from it as often
-// as there are threads to run them: each is an instance with memory of its own, and all of them
-// share the packed weights, which the first one packs.
+// A verified file. Thread-safe. A method is loaded once for each thread that runs it: each load
+// gives an instance with memory of its own. All instances share the packed weights, which the first
+// one packs.
 class Program {
  public:
   static Result<std::shared_ptr<const Program>> Load(const Source& source, LoadOptions options);
@@ -100,10 +102,10 @@ class Program {
 
   std::vector<std::string> method_names() const;
   size_t threads() const;
-  // Reads the file alone: no weight is packed, and no kernel looked for.
+  // Only reads the file: packs no weights and looks up no kernels.
   Result<MethodMetadata> method_metadata(std::string_view name) const;
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
-  // Bytes of the weights that are packed by now, for all methods and instances together.
+  // Bytes of the weights that have been packed so far, of all methods and instances together.
   size_t packed_bytes() const;
   PackedFileState packed_file() const;
 
@@ -112,8 +114,8 @@ class Program {
   std::shared_ptr<const LoadedProgram> loaded_;
 };
 
-// An instance of a method, with memory of its own. Not for use from two threads at once; keeps what
-// it needs of its program alive.
+// An instance of a method, with memory of its own. Not thread-safe. It keeps alive what it needs of
+// its program.
 class Method {
  public:
   virtual ~Method() = default;
@@ -121,7 +123,7 @@ class Method {
   virtual const std::string& name() const = 0;
   virtual size_t num_inputs() const = 0;
   virtual size_t num_outputs() const = 0;
-  // What input `index` is declared as: dtype, largest shape, dimension order.
+  // The declaration of input `index`: dtype, largest shape, dimension order.
   virtual const Value& input(size_t index) const = 0;
   // The content is valid until the next execution.
   virtual const Value& output(size_t index) const = 0;
@@ -134,28 +136,29 @@ class Method {
   // needs it `writable`.
   virtual Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                           bool writable = true) = 0;
-  // A number baked into the program must be given as what it is.
+  // A number that the program was specialised for must be given unchanged.
   virtual Status SetInput(size_t index, int64_t value) = 0;
   virtual Status SetInput(size_t index, bool value) = 0;
   virtual Status SetInput(size_t index, double value) = 0;
 
-  // How a bound output comes into the caller's memory: the operator that computes it writes there,
-  // or each execution copies it from where the memory plan needs it.
+  // How a bound output gets into the caller's memory: the operator that computes it writes there,
+  // or each execution copies it there from the arena.
   enum class Binding { kInPlace, kCopied };
-  // Has this and all later executions leave output `index`, in its dimension order, in memory of
-  // the caller's, which must stay until another is bound; null undoes it. An execution whose result
-  // does not fit `nbytes` fails. Memory is written in place unless it ends less than 64 bytes
-  // before its page does, or the output's part of the arena is also another's.
+  // Makes this and all later executions leave output `index`, in its dimension order, in memory of
+  // the caller. The memory must live until other memory is bound; null unbinds it. An execution
+  // whose result does not fit into `nbytes` fails. The operator writes in place, unless the memory
+  // ends less than 64 bytes before the end of its page, or the output shares its place in the arena
+  // with another value.
   virtual Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) = 0;
 
   virtual Status Execute() = 0;
 
-  // From any thread: stops the execution that is under way between two instructions, or, if there
-  // is none, the next one. It fails with kCancelled, and with that the request is done with.
+  // Callable from any thread. Stops the current execution at the next instruction, or, if there is
+  // none, the next execution. That execution fails with kCancelled; later ones are not affected.
   virtual void Cancel() = 0;
 
-  // Executes, and tells what took how long. The first such execution makes XNNPACK runtimes of its
-  // own, which share the packed weights, and is as slow as a first execution.
+  // Executes, and measures how long each part takes. The first profiled execution creates XNNPACK
+  // runtimes of its own, which share the packed weights, and so is as slow as a first execution.
   virtual Result<Profile> ExecuteProfiled() = 0;
 };
 

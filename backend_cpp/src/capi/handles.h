@@ -29,7 +29,7 @@ struct xir_call {
 
 namespace xir::capi {
 
-// Keeps the message for xir_error_message, and answers the code.
+// Keeps the message for xir_error_message, and returns the code.
 xir_code Report(const Status& status);
 xir_code ReportNull(const char* what);
 

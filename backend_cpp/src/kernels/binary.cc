@@ -42,7 +42,7 @@ struct Divide {
   }
 };
 
-// Integer division by zero, an error in torch, answers 0; by -1 it must not trap.
+// Integer division by zero, an error in torch, gives 0; by -1 it must not trap.
 template <typename T>
 T TruncatedQuotient(T a, T b) {
   if (b == 0) return 0;
@@ -113,7 +113,7 @@ struct Power {
   template <typename T>
   T operator()(T base, T exponent) const {
     if constexpr (std::is_integral_v<T>) {
-      // torch answers 0 for what lies between 0 and 1.
+      // torch gives 0 for what lies between 0 and 1.
       if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
       uint64_t result = 1;
       for (auto factor = static_cast<uint64_t>(base); exponent > 0; exponent >>= 1) {

@@ -47,7 +47,7 @@ struct Mapping {
 // Sizes `out` to what the operands broadcast to and fills it.
 Status MapRows(Tensor& out, const Operand* operands, size_t count, const Mapping& mapping);
 
-// What an operation on arrays of T... answers, in storage: predicates answer bool.
+// The stored type of what an operation on arrays of T... returns: bool for predicates.
 template <typename R>
 using Stored = std::conditional_t<std::is_same_v<R, bool>, Bool, R>;
 

@@ -20,8 +20,8 @@ inline int64_t PartsFor(const KernelContext& context, double operations) {
   return static_cast<int64_t>(std::min(operations / kShortest, most));
 }
 
-// Calls task(i), which answers a Status, for each i of [0, count), on the context's threads.
-// Answers one of the failures, if there are any.
+// Calls task(i), which returns a Status, for each i of [0, count), on the context's threads.
+// Returns one of the failures, if there are any.
 template <typename Task>
 Status ParallelFor(const KernelContext& context, int64_t count, const Task& task) {
   if (count == 1) return task(0);

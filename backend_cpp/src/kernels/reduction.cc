@@ -1,4 +1,4 @@
-// Reductions over any dimensions, and those over one that answer positions as well.
+// Reductions over any dimensions, and those over one dimension that return positions as well.
 #include <algorithm>
 #include <cmath>
 #include <limits>

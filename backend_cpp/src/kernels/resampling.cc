@@ -25,7 +25,7 @@ struct Resize {
   int64_t planes = 0;
 };
 
-// Sizes `out` for an operand [n, c, h, w] and answers the geometry.
+// Sizes `out` for an operand [n, c, h, w] and returns the geometry.
 Result<Resize> Prepare(const Tensor& input, int64_t rows, int64_t columns, double row_scale,
                        double column_scale, Tensor& out) {
   if (input.rank() != 4) return Invalid("an image of rank ", input.rank());
