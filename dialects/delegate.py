@@ -43,6 +43,12 @@ class GraphOp(IRDLOperation, ABC):
         return self.regions[0].block
 
     @property
+    def values(self) -> Sequence[SSAValue]:
+        """All values in the block: its arguments, then the results of its ops in order."""
+        block = self.block
+        return (*block.args, *(result for op in block.ops for result in op.results))
+
+    @property
     def block_outputs(self) -> Sequence[SSAValue]:
         """The values in the block that the results are."""
         last = self.block.last_op

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
@@ -21,6 +21,7 @@ from xir.transforms.analysis.calls import Call
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized
+from xir.transforms.xnnpack.legalizations.donors import Donors
 from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 
 TYPES = (f32, f16, bf16, i32)
@@ -146,8 +147,10 @@ def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, s
         _, op = sample.build(ctx, element)
     except VerifyException:
         return None
-    assert isinstance(op.parent, Block)
-    builder = NodeBuilder(ctx, target, op, SymbolicSizes(op.parent))
+    function = op.parent_op()
+    assert op.parent is not None
+    assert function is not None
+    builder = NodeBuilder(ctx, target, op, Donors(op.parent, SymbolicSizes(function)))
     try:
         RULES[op.name](op, builder)
         for node in builder.ops:

@@ -17,6 +17,8 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import inherit, origins_of
 from xir.ir.rewriting import rewrite_patterns
+from xir.ir.shapes import broadcast
+from xir.ir.tensor_types import element_type, shape_of
 from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
@@ -48,10 +50,12 @@ __all__ = [
     "Trial",
     "XirContext",
     "XirPass",
+    "broadcast",
     "call",
     "constant",
     "constant_array",
     "decomposition",
+    "element_type",
     "inherit",
     "legalize_regions",
     "make_dense",
@@ -66,5 +70,6 @@ __all__ = [
     "register_pipeline",
     "rewrite_patterns",
     "rule",
+    "shape_of",
     "tensor",
 ]

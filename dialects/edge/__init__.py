@@ -17,6 +17,7 @@ from .accessors import Number, Size, check_annotations, op_classes
 from .attributes import DYNAMIC
 from .base import EdgeOp, Row, bind, row
 from .constant import ConstantOp, OpaqueOp
+from .creation import SIZE_OPERATORS
 from .ops import *  # noqa: F403
 from .ops import OPS
 from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
@@ -65,6 +66,7 @@ def op(name: str) -> type[EdgeOp]:
 __all__ = [
     "DYNAMIC",
     "OPS",
+    "SIZE_OPERATORS",
     "ArgType",
     "Argument",
     "ConstantOp",

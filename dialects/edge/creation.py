@@ -1,6 +1,7 @@
 """Ops that make tensors from numbers, and numbers from tensors."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError
+from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, floor_div, largest, modulo, smallest
 
 from .base import EdgeOp, row
 from .types import element_of, known, scalar_type, shape_of, tensor_type, wrap_dim
@@ -82,6 +83,19 @@ def _size(op: EdgeOp) -> Sequence[Attribute]:
     return (i64,)
 
 
+_SIZE_OPERATORS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "add": ("a + b, of sizes.", operator.add),
+    "sub": ("a - b, of sizes.", operator.sub),
+    "mul": ("a * b, of sizes.", operator.mul),
+    "floordiv": ("a // b, of sizes.", floor_div),
+    "mod": ("a % b, of sizes.", modulo),
+    "sym_max": ("The larger of two sizes.", largest),
+    "sym_min": ("The smaller of two sizes.", smallest),
+}
+
+SIZE_OPERATORS = {f"edge.executorch_prim.{name}.Scalar": compute for name, (_, compute) in _SIZE_OPERATORS.items()}
+"""What the arithmetic on sizes computes, of numbers and of symbolic sizes."""
+
 ROWS = [
     row(f"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
         "start, start + step, ... before end.", out="arange.start_out", infer=_arange),
@@ -106,9 +120,7 @@ ROWS = [
     *(
         row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> SymInt", doc,
             out=f"executorch_prim::{name}.Scalar", infer=_number)
-        for name, doc in (("add", "a + b, of sizes."), ("sub", "a - b, of sizes."), ("mul", "a * b, of sizes."),
-                          ("floordiv", "a // b, of sizes."), ("mod", "a % b, of sizes."),
-                          ("sym_max", "The larger of two sizes."), ("sym_min", "The smaller of two sizes."))
+        for name, (doc, _) in _SIZE_OPERATORS.items()
     ),
     row("aten::_local_scalar_dense(Tensor self) -> Scalar", "The one element as number.", out="_local_scalar_dense"),
 ]  # fmt: skip

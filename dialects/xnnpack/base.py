@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import product
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
-    IntegerType,
     TensorType,
     bf16,
     f16,
@@ -38,12 +37,16 @@ from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, qua
 from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
 from xir.ir import tensor_types
+from xir.ir.array_attributes import ints as ints
 from xir.ir.shapes import Shape as Shape
 from xir.ir.shapes import broadcast as broadcast
 from xir.ir.shapes import same_dim as same_dim
 from xir.ir.shapes import same_shape as same_shape
 from xir.ir.shapes import shape_text as shape_text
 from xir.ir.shapes import window_output as window_output
+from xir.ir.tensor_types import element_type as element_type
+from xir.ir.tensor_types import rank_of as rank_of
+from xir.ir.tensor_types import shape_of as shape_of
 
 MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
@@ -282,28 +285,6 @@ def matching_signature(
     form = tuple(None if element is None else datatype_of(element) for element in operands)
     outputs = tuple(map(datatype_of, results))
     return next((each for each in signatures_of(op, key) if (each.operands, each.results) == (form, outputs)), None)
-
-
-def shape_of(value: SSAValue) -> Shape:
-    """The shape of a tensor value, DYNAMIC_INDEX for a dynamic dimension."""
-    assert isinstance(value.type, TensorType)
-    return value.type.get_shape()
-
-
-def rank_of(value: SSAValue) -> int:
-    """The number of dimensions of a tensor value."""
-    return len(shape_of(value))
-
-
-def element_type(value: SSAValue) -> Attribute:
-    """The element type of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
-
-
-def ints(attr: DenseArrayBase) -> tuple[int, ...]:
-    """The values of an integer array attribute."""
-    return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", attr).get_values())
 
 
 def u32s(values: Sequence[int]) -> DenseArrayBase:

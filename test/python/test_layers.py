@@ -75,6 +75,17 @@ def violations() -> list[tuple[str, str]]:
     return sorted(found)
 
 
+def reached(name: str) -> set[str]:
+    """The parts that a part imports, and those that they import, and so on."""
+    seen, pending = set[str](), list(LAYERS[name])
+    while pending:
+        other = pending.pop()
+        if other not in seen:
+            seen.add(other)
+            pending += LAYERS.get(other, ())
+    return seen
+
+
 def test_the_table_is_read() -> None:
     assert LAYERS["xir.ir"] == {"xir.dialects.registry"}
     assert "xir.ir" in LAYERS["xir.dialects.xnnpack"]
@@ -84,12 +95,14 @@ def test_no_import_leaves_its_layer() -> None:
     assert violations() == []
 
 
+BACKENDS_OWN = ("xir.dialects.xnnpack", "xir.transforms.xnnpack", "xir.emitter.xnnpack")
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if not name.startswith(BACKENDS_OWN)])
+def test_no_general_part_reaches_a_backends(name: str) -> None:
+    assert [other for other in reached(name) if other.startswith(BACKENDS_OWN)] == []
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_imports_none_that_imports_it(name: str) -> None:
-    seen, pending = set[str](), list(LAYERS[name])
-    while pending:
-        other = pending.pop()
-        if other not in seen:
-            seen.add(other)
-            pending += LAYERS.get(other, ())
-    assert name not in seen
+    assert name not in reached(name)

@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, TensorT
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.dialects.xnnpack.base import Shape, ints, same_shape
 from xir.ir.annotations import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
+from xir.ir.array_attributes import ints
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.shapes import Shape, same_shape
 from xir.ir.tensor_types import size_problem
 
 

@@ -14,9 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
-from xir.dialects.xnnpack.base import shape_of
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
+from xir.ir.tensor_types import shape_of
 
 
 def integer_range(op: Quantize | Dequantize | edge.TorchaoChooseQparamsAffineOp) -> tuple[int, int]:

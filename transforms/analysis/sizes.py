@@ -1,229 +1,259 @@
-"""Follow sizes through a function: the shape of every value when the inputs have given shapes.
+"""Sizes of dynamic dimensions: which are the same, or multiples of one another, and how large each gets.
 
-Run at the largest inputs, this gives each value's upper bound. Run at symbolic ones, it tells which dynamic dimensions
-are the same, or multiples of one another: `xir.ir.symbolic_size`.
+Every size is an expression of the dynamic dimensions of a function's arguments (`xir.ir.symbolic_size`). The ops' own
+shape inference computes with such expressions, and upper bounds follow from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp, InfersShapes, RegionOp
 from xir.dialects.edge.families import SizeArithmetic
-from xir.dialects.edge.types import replaced, tensor_type
-from xir.dialects.xnnpack.base import FLOATS, Shape, element_type
+from xir.dialects.edge.types import replaced
+from xir.ir.analyses import ValueAnalysis
+from xir.ir.shapes import Shape
 from xir.ir.symbolic_size import (
     SymbolicSize,
     UndecidedSizeError,
-    floor_div,
     is_dynamic,
-    largest,
-    modulo,
+    lower_bound,
     parse_size,
-    smallest,
     symbol,
     upper_bound,
 )
+from xir.ir.tensor_types import tensor_type
 from xir.transforms.analysis.dim_annotations import argument_names, largest_arguments, largest_results, result_names
-
-Number = tuple[int, int]
-"""The smallest and the largest value of a size that the program computes; both the same where it is symbolic."""
 
 
 class UnknownSizeError(Exception):
-    """The inputs' shapes do not tell a size."""
+    """What functions and ops say of their dimensions does not tell a size, or how large it gets."""
 
 
-class Sizes:
-    """The shapes of all values of a block for inputs of given shapes.
+class SymbolicSizes(ValueAnalysis):
+    """The sizes of all values of a function.
 
-    `bounds` says that shapes are upper bounds, so that sizes which the program computes lie between 1 and them.
+    A value is followed when somebody asks for it, and known from then on: one analysis serves all passes of a pipeline,
+    which get it of `ctx.analyses`.
+
+    A size that the arguments' do not determine is a symbol of its own, `#0`, `#1`, …, whose bound is what shape
+    inference gives for operands as large as they get.
     """
 
-    def __init__(self, block: Block, inputs: Mapping[SSAValue, Shape], *, bounds: bool):
-        self.bounds = bounds
-        self.shapes: dict[SSAValue, Shape] = dict(inputs)
-        self.numbers: dict[SSAValue, Number] = {}
-        for op in block.ops:
-            self.follow(op)
-
-    def follow(self, op: Operation) -> None:
-        """Add the results of an op, whose operands are there."""
-        try:
-            if isinstance(op, GraphOp):
-                self.follow_graph(op)
-            elif isinstance(op, RegionOp):
-                self.follow_region(op)
-            elif all(isinstance(result.type, TensorType) and result.type.has_static_shape() for result in op.results):
-                return
-            elif isinstance(op, InfersShapes):
-                shapes = [self.known(value) for value in op.operands]
-                self.shapes.update(zip(op.results, op.result_shapes(shapes), strict=True))
-            elif isinstance(op, edge.SymSizeIntOp):
-                self.follow_size(op)
-            elif isinstance(op, SizeArithmetic):
-                self.numbers[op.results[0]] = ARITHMETIC[op.name](self.interval(op.a), self.interval(op.b))
-            elif isinstance(op, edge.EdgeOp) and op.row.infer is not None:
-                self.follow_edge(op)
-            else:
-                self.shapes.update(self.annotated(op))
-        except (UnknownSizeError, UndecidedSizeError, VerifyException):
-            # The results stay unknown, and who needs them says so. Shapes that fit together at some sizes only are
-            # refused by shape inference at the others.
-            return
-
-    def known(self, value: SSAValue) -> Shape:
-        """The shape of a tensor; UnknownSizeError where the inputs' shapes do not tell."""
-        assert isinstance(value.type, TensorType)
-        if value.type.has_static_shape():
-            return value.type.get_shape()
-        if (shape := self.shapes.get(value)) is None:
-            raise UnknownSizeError
-        return shape
-
-    def interval(self, value: int | SSAValue) -> Number:
-        """The bounds of a number; UnknownSizeError where the inputs' shapes do not tell."""
-        if not isinstance(value, SSAValue):
-            return value, value
-        if (number := self.numbers.get(value)) is None:
-            raise UnknownSizeError
-        return number
-
-    def follow_graph(self, op: GraphOp) -> None:
-        """The values inside of a delegate's graph, and its results."""
-        for argument, value in zip(op.block.args, op.operands, strict=True):
-            self.shapes[argument] = self.known(value)
-        for node in op.block.ops:
-            self.follow(node)
-        for result, value in zip(op.results, op.block_outputs, strict=True):
-            self.shapes[result] = self.known(value)
-
-    def follow_region(self, op: RegionOp) -> None:
-        """The values inside of a region, and its results."""
-        for inner in op.body.block.ops:
-            self.follow(inner)
-        for result, value in zip(op.results, op.yield_op.values, strict=True):
-            if isinstance(result.type, TensorType) and not result.type.has_static_shape():
-                self.shapes[result] = self.known(value)
-
-    def follow_size(self, op: edge.SymSizeIntOp) -> None:
-        """A size that the program asks for."""
-        value, dim = op.self, op.dim
-        assert isinstance(value.type, TensorType)
-        is_open = value.type.get_shape()[dim] == DYNAMIC_INDEX
-        size = self.known(value)[dim]
-        self.numbers[op.results[0]] = (1 if self.bounds and is_open else size, size)
-
-    def follow_edge(self, op: edge.EdgeOp) -> None:
-        """The results of an op, by its shape inference for operands of the shapes at hand."""
-        types = op.infer_at([self.stand_in(value) for value in op.tensor_operands], self.argument)
-        for result, inferred in zip(op.results, types, strict=True):
-            if isinstance(inferred, TensorType) and inferred.has_static_shape():
-                self.shapes[result] = inferred.get_shape()
-
-    def annotated(self, op: Operation) -> Iterable[tuple[SSAValue, Shape]]:
-        """The results' shapes by what is written on an op that has no shape inference."""
-        return largest_results(op).items()
-
-    def argument(self, name: str, value: SSAValue) -> int:
-        """A size among the arguments that the program computes: that of the largest result."""
-        low, high = self.interval(value)
-        # A negative start counts from the end, so it says little.
-        return max(low, 0) if name == "start" else high
-
-    def stand_in(self, value: SSAValue) -> SSAValue:
-        """A value with the type that `value` has at these sizes."""
-        assert isinstance(value.type, TensorType)
-        if value.type.has_static_shape():
-            return value
-        return Block(arg_types=[tensor_type(value.type.element_type, self.known(value))]).args[0]
-
-
-def exactly(size: int) -> Number:
-    """The bounds of a number that is known."""
-    return size, size
-
-
-def corners(function: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
-    """The bounds of a function that is monotone in both arguments."""
-
-    def bounds(a: Number, b: Number) -> Number:
-        if a[0] == a[1] and b[0] == b[1]:
-            return exactly(function(a[0], b[0]))
-        values = [function(x, y) for x in a for y in b]
-        return min(values), max(values)
-
-    return bounds
-
-
-def remainder(a: Number, b: Number) -> Number:
-    """The bounds of a modulo b."""
-    if a[0] == a[1] and b[0] == b[1]:
-        return exactly(modulo(a[0], b[0]))
-    return 0, b[1] - 1
-
-
-ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
-    "edge.executorch_prim.add.Scalar": corners(lambda a, b: a + b),
-    "edge.executorch_prim.sub.Scalar": corners(lambda a, b: a - b),
-    "edge.executorch_prim.mul.Scalar": corners(lambda a, b: a * b),
-    "edge.executorch_prim.floordiv.Scalar": corners(lambda a, b: floor_div(a, b) if b else 0),
-    "edge.executorch_prim.mod.Scalar": remainder,
-    "edge.executorch_prim.sym_max.Scalar": corners(largest),
-    "edge.executorch_prim.sym_min.Scalar": corners(smallest),
-}
-"""What the ops on sizes compute."""
-
-
-class SymbolicSizes(Sizes):
-    """All values' shapes, with symbolic sizes for the dynamic dimensions of a function's arguments.
-
-    What these do not determine is a dynamic dimension of its own, with a symbol `#0`, `#1`, ….
-    """
-
-    def __init__(self, block: Block):
+    def __init__(self, function: Operation):
+        self.shapes: dict[SSAValue, Shape] = {}
+        """Tensors with dynamic dimensions, a `SymbolicSize` for each of these."""
+        self.numbers: dict[SSAValue, int | None] = {}
+        """Sizes that the program computes; None for a number that does not follow from sizes."""
+        self.stand_ins: dict[SSAValue, SymbolicSize] = {}
+        """Symbols for such numbers."""
         self.names: dict[str, SymbolicSize] = {}
         """Name of a dynamic dimension, which may be an expression -> its size."""
         self.limits: dict[int, int] = {}
         """Symbolic size -> its upper bound, where one is stated."""
-        self.arguments = dict(self.inputs(block))
-        """The dynamic arguments of the function that `block` is the body of, if it is one."""
-        super().__init__(block, self.arguments, bounds=False)
-        self.places = {op: place for place, op in enumerate(in_order(block))}
-        """The order of the ops, also inside of regions; rewriting may take them away."""
+        if isinstance(function, FuncOp):
+            self.shapes.update(self.named(argument_names(function), largest_arguments(function)))
 
-    def inputs(self, block: Block) -> Iterable[tuple[SSAValue, Shape]]:
-        """The shapes of `arguments`."""
-        function = block.parent_op()
-        return self.named(argument_names(function), largest_arguments(function)) if isinstance(function, FuncOp) else ()
+    def known(self, value: SSAValue) -> Shape:
+        """The shape of a tensor, a `SymbolicSize` for each dynamic dimension."""
+        assert isinstance(value.type, TensorType)
+        shape = value.type.get_shape()
+        if DYNAMIC_INDEX not in shape:
+            return shape
+        if value not in self.shapes:
+            self.follow(value)
+        return self.shapes[value]
 
-    def annotated(self, op: Operation) -> Iterable[tuple[SSAValue, Shape]]:
-        """The results' shapes by the names that are written on an op."""
-        return self.named(result_names(op), largest_results(op))
+    def bounds(self, value: SSAValue) -> Shape:
+        """The largest shape of a tensor; UnknownSizeError if a size has no bound."""
+        return tuple(map(self.bound, self.known(value)))
+
+    def limit(self, size: int) -> int | None:
+        """The upper bound of a size: as stated, or as it follows from those of its symbols; None if it has none."""
+        return upper_bound(size, self.limits)
+
+    def number(self, value: SSAValue) -> int:
+        """A number that the program computes, taken to be a size: equal to the dimensions that are as large."""
+        if value not in self.numbers:
+            self.follow(value)
+        if (number := self.numbers[value]) is not None:
+            return number
+        if value not in self.stand_ins:
+            self.stand_ins[value] = self.named_size(None)
+        return self.stand_ins[value]
+
+    def state(self, value: SSAValue, shape: Shape) -> None:
+        """Say what the shape of a new value is, where that is more than can be inferred."""
+        self.shapes[value] = shape
+
+    def forget(self, op: Operation) -> None:
+        """Follow the results of an op anew, because it has other operands now."""
+        for result in op.results:
+            self.shapes.pop(result, None)
+            self.numbers.pop(result, None)
+
+    # Following values.
+
+    def follow(self, value: SSAValue) -> None:
+        """Know a value, and before it those that its sizes follow from."""
+        pending = [value]
+        while pending:
+            if self.is_known(pending[-1]):
+                pending.pop()
+            elif sources := [each for each in sources_of(pending[-1]) if not self.is_known(each)]:
+                pending += sources
+            else:
+                self.follow_one(pending.pop())
+
+    def is_known(self, value: SSAValue) -> bool:
+        """Whether a value has been followed, or has nothing to follow."""
+        if not isinstance(value.type, TensorType):
+            return value in self.numbers
+        return value in self.shapes or value.type.has_static_shape()
+
+    def follow_one(self, value: SSAValue) -> None:
+        """Know a value whose sources are known."""
+        op = value.owner
+        if isinstance(op, GraphOp | RegionOp) or isinstance(value, BlockArgument):
+            sources = sources_of(value)
+            shapes = {value: self.known(sources[0])} if sources and isinstance(value.type, TensorType) else {}
+        else:
+            assert isinstance(op, Operation)
+            shapes = self.inferred(op)
+        for each in (value,) if isinstance(op, Block) else op.results:
+            if not isinstance(each.type, TensorType):
+                self.numbers.setdefault(each, None)
+            elif not each.type.has_static_shape():
+                self.shapes[each] = self.completed(each, shapes.get(each))
+        if isinstance(op, Operation) and not isinstance(op, GraphOp | RegionOp):
+            self.bound_own_symbols(op, shapes)
+
+    def inferred(self, op: Operation) -> Mapping[SSAValue, Shape]:
+        """The shapes of an op's results, as far as inference tells; numbers among them are entered."""
+        try:
+            if isinstance(op, InfersShapes):
+                shapes = op.result_shapes([self.known(value) for value in op.operands])
+                return dict(zip(op.results, shapes, strict=True))
+            if not isinstance(op, edge.EdgeOp):
+                return self.annotated(op)
+            if isinstance(op, edge.SymSizeIntOp):
+                self.numbers[op.results[0]] = self.known(op.self)[op.dim]
+                return {}
+            if isinstance(op, SizeArithmetic):
+                compute = edge.SIZE_OPERATORS[op.name]
+                self.numbers[op.results[0]] = compute(self.argument("a", op.a), self.argument("b", op.b))
+                return {}
+            if op.row.infer is None:
+                return self.annotated(op)
+            return {**self.edge_shapes(op, self.known, self.argument), **self.limited_slice(op)}
+        except (UnknownSizeError, UndecidedSizeError, VerifyException, ZeroDivisionError):
+            # Shapes that fit together at some sizes only are refused by shape inference at the others.
+            return {}
+
+    def edge_shapes(
+        self, op: edge.EdgeOp, shape_of: Callable[[SSAValue], Shape], argument: Callable[[str, SSAValue], int]
+    ) -> dict[SSAValue, Shape]:
+        """The results' shapes by an op's shape inference, for operands of other shapes than their types'."""
+
+        def stand_in(value: SSAValue) -> SSAValue:
+            assert isinstance(value.type, TensorType)
+            if value.type.has_static_shape():
+                return value
+            return Block(arg_types=[tensor_type(value.type.element_type, shape_of(value))]).args[0]
+
+        types = op.infer_at([stand_in(value) for value in op.tensor_operands], argument)
+        pairs = zip(op.results, types, strict=True)
+        return {result: type.get_shape() for result, type in pairs if isinstance(type, TensorType)}
+
+    def limited_slice(self, op: edge.EdgeOp) -> dict[SSAValue, Shape]:
+        """The shape of a slice of a static dimension, up to a size that is never larger: it has that size."""
+        if not isinstance(op, edge.SliceTensorOp) or not isinstance(op.end, SSAValue):
+            return {}
+        shape, size = self.known(op.self), self.argument("end", op.end)
+        dim = op.dim % len(shape)
+        if op.start or op.step != 1 or is_dynamic(shape[dim]):
+            return {}
+        limit = self.limit(size)
+        return {} if limit is None or limit > shape[dim] else {op.results[0]: replaced(shape, dim, size)}
+
+    def argument(self, name: str, value: int | SSAValue) -> int:
+        """A size among an op's arguments; UnknownSizeError for a number that does not follow from sizes."""
+        if not isinstance(value, SSAValue):
+            return value
+        if (number := self.numbers[value]) is None:
+            raise UnknownSizeError
+        return number
+
+    # What is not determined.
+
+    def completed(self, value: SSAValue, shape: Shape | None) -> Shape:
+        """The shape of a value with symbols of its own for dynamic dimensions that inference does not tell."""
+        assert isinstance(value.type, TensorType)
+        type = value.type.get_shape()
+        found = type if shape is None or len(shape) != len(type) else shape
+        pairs = zip(type, found, strict=True)
+        return tuple(
+            size if size != DYNAMIC_INDEX else each if isinstance(each, SymbolicSize) else self.named_size(None)
+            for size, each in pairs
+        )
+
+    def bound_own_symbols(self, op: Operation, inferred: Mapping[SSAValue, Shape]) -> None:
+        """Bound those of the results' sizes that were not inferred by inference at the operands' bounds."""
+        own = [result for result in op.results if result in self.shapes and self.shapes[result] != inferred.get(result)]
+        if not own:
+            return
+        try:
+            if isinstance(op, InfersShapes):
+                shapes = op.result_shapes([self.bounds(value) for value in op.operands])
+                bounds = dict(zip(op.results, shapes, strict=True))
+            elif isinstance(op, edge.EdgeOp) and op.row.infer is not None:
+                bounds = self.edge_shapes(op, self.bounds, self.largest_argument)
+            else:
+                return
+        except (UnknownSizeError, UndecidedSizeError, VerifyException):
+            return
+        for result in own:
+            for size, bound in zip(self.shapes[result], bounds.get(result, ()), strict=False):
+                if isinstance(size, SymbolicSize) and not is_dynamic(bound):
+                    self.limits.setdefault(size, bound)
+
+    def bound(self, size: int) -> int:
+        """The upper bound of a size; UnknownSizeError if it has none."""
+        if (limit := self.limit(size)) is None:
+            raise UnknownSizeError
+        return limit
+
+    def largest_argument(self, name: str, value: SSAValue) -> int:
+        """A size among an op's arguments: that of the largest result."""
+        number = self.argument(name, value)
+        # A negative start counts from the end, so it says little.
+        return max(lower_bound(number, self.limits), 0) if name == "start" else self.bound(number)
+
+    # What is written on functions and ops.
+
+    def annotated(self, op: Operation) -> dict[SSAValue, Shape]:
+        """The results' shapes by the names that are written on an op without shape inference."""
+        return dict(self.named(result_names(op), largest_results(op)))
 
     def named(
         self, values: Iterable[tuple[SSAValue, Sequence[str]]], bounds: Mapping[SSAValue, Shape]
     ) -> Iterator[tuple[SSAValue, Shape]]:
         """Values with the sizes that their dimensions' names say, which get the upper bounds that there are."""
         for value, names in values:
-            shape = self.symbolic(value, dict(enumerate(names)))
+            assert isinstance(value.type, TensorType)
+            given = dict(enumerate(names))
+            shape = tuple(
+                self.named_size(given.get(dim)) if size == DYNAMIC_INDEX else size
+                for dim, size in enumerate(value.type.get_shape())
+            )
             self.limits.update(zip(shape, bounds.get(value, ()), strict=False))
             yield value, shape
-
-    def symbolic(self, value: SSAValue, names: Mapping[int, str]) -> Shape:
-        """A value's shape with symbolic sizes for its dynamic dimensions, which may have names."""
-        assert isinstance(value.type, TensorType)
-        shape: list[int] = []
-        for dim, size in enumerate(value.type.get_shape()):
-            shape.append(self.named_size(names.get(dim)) if size == DYNAMIC_INDEX else size)
-        return tuple(shape)
 
     def named_size(self, name: str | None) -> SymbolicSize:
         """The size of this name, a new one without a name."""
@@ -233,74 +263,16 @@ class SymbolicSizes(Sizes):
             self.names[name] = symbol(name) if name.startswith("#") else parse_size(name)
         return self.names[name]
 
-    def limit(self, size: int) -> int | None:
-        """The upper bound of a size: as stated, or as it follows from those of its symbols; None if it has none."""
-        return upper_bound(size, self.limits)
 
-    def follow_edge(self, op: edge.EdgeOp) -> None:
-        """A slice of a static dimension, up to a size that is never larger, has that size."""
-        if isinstance(op, edge.SliceTensorOp) and isinstance(end := op.end, SSAValue):
-            shape, number = self.known(op.self), self.interval(end)[0]
-            dim = op.dim % len(shape)
-            limit = None if is_dynamic(shape[dim]) else self.limit(number)
-            if not op.start and op.step == 1 and limit is not None and limit <= shape[dim]:
-                self.shapes[op.results[0]] = replaced(shape, dim, number)
-                return
-        super().follow_edge(op)
-
-    def known(self, value: SSAValue) -> Shape:
-        """The shape of a tensor; where it is unknown, with dynamic dimensions of its own."""
-        assert isinstance(value.type, TensorType)
-        shape = value.type.get_shape()
-        if DYNAMIC_INDEX not in shape:
-            return shape
-        found = self.shapes.get(value, shape)
-        dynamic = [number for size, number in zip(shape, found, strict=True) if size == DYNAMIC_INDEX]
-        if not all(isinstance(number, SymbolicSize) for number in dynamic):
-            found = self.shapes[value] = self.symbolic(value, {})
-        return found
-
-    def donor(self, size: int, element: Attribute, before: Operation) -> tuple[SSAValue, int] | None:
-        """A floating-point value with a dimension of the given symbolic size, and which that is: an argument of the
-        function, rather one of type `element`, or the first result of another op, if it is there `before` an op."""
-        found = self.donors.get(size, ())
-        of_type = (value for value in found if isinstance(value, BlockArgument) and element_type(value) == element)
-        value = next(of_type, None) or next((value for value in found if self.is_before(value, before)), None)
-        return None if value is None else (value, self.known(value).index(size))
-
-    @cached_property
-    def donors(self) -> dict[int, list[SSAValue]]:
-        """Size -> the floating-point values with such a dimension, in their order."""
-        found: dict[int, list[SSAValue]] = {}
-        for value, shape in self.shapes.items():
-            if element_type(value) in FLOATS and (isinstance(value, BlockArgument) or value.owner in self.places):
-                for size in set(shape):
-                    found.setdefault(size, []).append(value)
-        return found
-
-    def is_before(self, value: SSAValue, op: Operation) -> bool:
-        """Whether a value is an argument, or the result of an op that stands, still, before another, which sees it."""
-        owner = value.owner
-        if isinstance(owner, Block):
-            return True
-        seen = owner.parent is not None and (owner.parent is op.parent or not isinstance(owner.parent_op(), RegionOp))
-        return seen and self.places[owner] < self.places[op]
-
-    def number(self, value: SSAValue) -> int:
-        """A size that the program computes: equal to the dimensions that are as large."""
-        if value not in self.numbers:
-            self.numbers[value] = exactly(self.named_size(None))
-        return self.numbers[value][0]
-
-
-def in_order(block: Block) -> Iterator[Operation]:
-    """A block's ops, each region behind those in it: they come before its results."""
-    for op in block.ops:
+def sources_of(value: SSAValue) -> Sequence[SSAValue]:
+    """The values that a value's sizes follow from."""
+    if isinstance(value, OpResult):
+        op = value.op
+        if isinstance(op, GraphOp):
+            return (op.block_outputs[value.index],)
         if isinstance(op, RegionOp):
-            yield from op.body.block.ops
-        yield op
-
-
-def upper_bounds(function: FuncOp) -> Sizes:
-    """The largest shape of every value, from the arguments' `xir.max_shape`."""
-    return Sizes(function.body.block, largest_arguments(function), bounds=True)
+            return (op.yield_op.values[value.index],)
+        return op.operands
+    assert isinstance(value, BlockArgument)
+    graph = value.block.parent_op()
+    return (graph.operands[value.index],) if isinstance(graph, GraphOp) else ()

@@ -18,9 +18,9 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
-from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
+from xir.ir.tensor_types import element_type
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.quantization_parameters import integer_range, parameters
 from xir.transforms.analysis.refusal import Refusal

@@ -12,10 +12,9 @@ from xir.backend.registry import backend_named
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp, RegionOp
 from xir.ir.context import XirContext
-from xir.ir.passes import LateRefusalError
-from xir.ir.provenance import origins_of
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.delegate._check import late_refusal
 from xir.transforms.delegate._groups import ops_along
 from xir.transforms.delegate._marks import Marks, function_blocks, try_ops
 
@@ -58,13 +57,12 @@ def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Requ
         # In reverse order: replacing a group by its graph may leave outputs of earlier groups without users.
         for region in reversed(regions):
             legalize_region(ctx, backend, trial, region, request, refused)
+    pass_name = f"legalize-to-{name}"
     if refused:
-        where, first = next(iter(refused.items()))
-        origins = {number: why.reason for op, why in refused.items() for number in origins_of(op)}
-        message = f"legalize-to-{name}: {where.name} cannot be computed: {first.reason}"
-        raise LateRefusalError(where, message, origins, name)
+        op = next(iter(refused))
+        raise late_refusal(refused, name, f"{pass_name}: {op.name} cannot be computed")
     for note in trial.notes():
-        ctx.diagnostics.remark(module, f"legalize-to-{name}: {note}")
+        ctx.diagnostics.remark(module, f"{pass_name}: {note}")
 
 
 def legalize_region(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from xir.backend.interface import Taken, Trial
 from xir.dialects import edge
@@ -68,8 +68,8 @@ def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: 
     trial.begin(block)
 
     def take(op: edge.EdgeOp) -> Taken:
-        if (reason := reason_taken_back(op, backend)) is not None:
-            raise RefusalError(reason)
+        if (refusal := taken_back(op, backend)) is not None:
+            raise refusal
         selection.check(op)
         return trial.take(op)
 
@@ -206,8 +206,9 @@ def reporter(ctx: XirContext, pass_name: str, to: str = "") -> Refuse:
 
     def report(op: Operation, refusal: RefusalError) -> None:
         op.attributes[REASON] = StringAttr(refusal.reason)
+        by = refusal.by if isinstance(refusal, TakenBackError) else pass_name
         hint = f" ({refusal.hint})" if refusal.hint else ""
-        message = f"{pass_name}: {op.name} not delegated{to}: {refusal.reason}{hint}"
+        message = f"{by}: {op.name} not delegated{to}: {refusal.reason}{hint}"
         ctx.diagnostics.emit(
             NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
         )
@@ -223,27 +224,45 @@ def number_origins(ctx: XirContext, module: ModuleOp) -> None:
             set_origins(op, (number,))
 
 
-def reason_taken_back(op: Operation, backend: str) -> str | None:
+class TakenBackError(RefusalError):
+    """A backend refuses what passes have made of an op. `by` is the pass that found it."""
+
+    def __init__(self, by: str, reason: str):
+        super().__init__(reason)
+        self.by = by
+
+
+def taken_back(op: Operation, backend: str) -> TakenBackError | None:
     """Why a backend is kept from taking an op, which this forgets; None if it is not."""
-    reasons = op.attributes.get(TAKEN_BACK)
-    if not isinstance(reasons, DictionaryAttr) or not isinstance(reason := reasons.data.get(backend), StringAttr):
+    refusals = late_refusals(op)
+    if (refusal := refusals.pop(backend, None)) is None:
         return None
-    others = {name: other for name, other in reasons.data.items() if name != backend}
-    if others:
-        op.attributes[TAKEN_BACK] = DictionaryAttr(others)
+    if refusals:
+        op.attributes[TAKEN_BACK] = DictionaryAttr(refusals)
     else:
         del op.attributes[TAKEN_BACK]
-    return reason.data
+    assert isinstance(refusal, DictionaryAttr)
+    by, reason = refusal.data["pass"], refusal.data["reason"]
+    assert isinstance(by, StringAttr)
+    assert isinstance(reason, StringAttr)
+    return TakenBackError(by.data, reason.data)
 
 
-def take_back(module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
-    """Keep a backend from taking the ops of these numbers, and say why; False if all are kept from it already."""
+def late_refusals(op: Operation) -> dict[str, Attribute]:
+    """What `xir.taken_back` says of an op, by backend."""
+    attribute = op.attributes.get(TAKEN_BACK)
+    return dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
+
+
+def take_back(module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
+    """Keep a backend from taking the ops of these numbers, and say why, and which pass found it; False if all are kept
+    from it already."""
     ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)]
     is_new = False
     for number, reason in refused.items():
-        known = ops[number].attributes.get(TAKEN_BACK)
-        reasons = dict(known.data) if isinstance(known, DictionaryAttr) else {}
-        if backend not in reasons:
+        known = late_refusals(ops[number])
+        if backend not in known:
             is_new = True
-            ops[number].attributes[TAKEN_BACK] = DictionaryAttr({**reasons, backend: StringAttr(reason)})
+            refusal = DictionaryAttr({"pass": StringAttr(by), "reason": StringAttr(reason)})
+            ops[number].attributes[TAKEN_BACK] = DictionaryAttr({**known, backend: refusal})
     return is_new

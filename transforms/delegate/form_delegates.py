@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.dialects import edge
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -45,6 +46,8 @@ class FormDelegatesPass(XirPass):
     """Leave groups of fewer nodes outside."""
     per_op: bool = False
     """Make a delegate of each op, to find out which one is at fault or takes the time."""
+
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Form the delegates of every function."""

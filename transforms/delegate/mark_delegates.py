@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from xir.backend.interface import Request, Target
 from xir.backend.registry import backend_named
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -61,6 +62,7 @@ class MarkDelegatesPass(XirPass):
     check: bool = True
     """Ask the backend's library itself whether it takes what an op becomes."""
 
+    preserves: ClassVar = (ValueAnalysis,)
     numbers_origins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -81,6 +83,6 @@ class MarkDelegatesPass(XirPass):
         for note in trial.notes():
             ctx.diagnostics.remark(op, f"{self.name}: {note}")
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
         """Keep the backend from taking these ops, by their numbers."""
-        return take_back(module, refused, backend)
+        return take_back(module, refused, backend, by)

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import element_of, is_integral, shape_of
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -70,19 +71,21 @@ class LowerMasksPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function."""
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                MaskLowering(function.body.block, ctx).run()
+                MaskLowering(function, ctx).run()
 
 
 class MaskLowering:
     """Rewrites one block."""
 
-    def __init__(self, block: Block, ctx: XirContext):
-        self.block = block
+    def __init__(self, function: FuncOp, ctx: XirContext):
+        self.function = function
+        self.block = function.body.block
         self.ctx = ctx
         self.floats: dict[SSAValue, SSAValue] = {}
         """Mask -> its fp32 form."""
@@ -96,7 +99,7 @@ class MaskLowering:
         masked = {op: mask for op in masking if (mask := self.mask_of(op, computed)) is not None}
         if not masked:
             return
-        masks = FloatMasks(self.block, self.ctx, SymbolicSizes(self.block))
+        masks = FloatMasks(self.block, self.ctx, self.ctx.analyses.get(SymbolicSizes, self.function))
         masked = {op: mask for op, mask in masked.items() if not isinstance(op, edge.ToCopyOp) or masks.sources(mask)}
         masks.build(masked.values())
         self.floats = masks.floats

@@ -13,11 +13,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, shape_of
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
+from xir.ir.tensor_types import has_dynamic_size
 from xir.transforms.analysis.sizes import SymbolicSizes
 
 View = edge.ViewOp | edge.UnsafeViewOp
@@ -46,14 +48,13 @@ class UnmergeDynamicDimsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function with several dynamic dimensions."""
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                sizes = SymbolicSizes(function.body.block)
-                if len(sizes.names) > 1:
-                    Unmerger(function.body.block, sizes).run()
+                Unmerger(function.body.block, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Unmerger:
         root = merging.operands[0]
         if perm == sorted(perm):
             op.operands[0] = root
-            self.sizes.follow(op)
+            self.sizes.forget(op)
             if self.sizes.known(op.results[0]) == self.sizes.known(root) and op.result_types[0] == root.type:
                 self.replace(op, root)
             return
@@ -118,7 +119,7 @@ class Unmerger:
     def merging_view(self, value: SSAValue) -> View | None:
         """The view that `value` comes from, if it does not keep all dynamic dimensions."""
         op = value.owner
-        if not isinstance(op, View):
+        if not isinstance(op, View) or not has_dynamic_size(op.operands[0]):
             return None
         before, after = (
             sorted(filter(is_dynamic, self.sizes.known(each)), key=size_order) for each in (op.operands[0], value)
@@ -144,7 +145,6 @@ class Unmerger:
         """The result of a new op, written before another one, whose location it gets."""
         op.location = before.location
         self.block.insert_op_before(op, before)
-        self.sizes.follow(op)
         return op.results[0]
 
     def replace(self, op: Operation, value: SSAValue) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
@@ -41,6 +42,7 @@ class CsePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""

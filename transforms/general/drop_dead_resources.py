@@ -9,6 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, ParametrizedAttribute
 
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -23,6 +24,7 @@ class DropDeadResourcesPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Keep the blobs of the keys found in attributes and properties, at any depth."""

@@ -38,9 +38,9 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.tensor_types import size_problem
+from xir.ir.tensor_types import has_dynamic_size, size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
-from xir.transforms.analysis.sizes import Sizes, UnknownSizeError, upper_bounds
+from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.pte._buffers import InPlace, find_in_place
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
@@ -132,9 +132,9 @@ class _PlanBuilder:
         return dim_orders(self.func)
 
     @cached_property
-    def sizes(self) -> Sizes:
-        """The largest shapes."""
-        return upper_bounds(self.func)
+    def sizes(self) -> SymbolicSizes:
+        """How large dynamic dimensions get."""
+        return self.ctx.analyses.get(SymbolicSizes, self.func)
 
     def build(self) -> pte.ExecutionPlanOp:
         func = self.func
@@ -256,7 +256,7 @@ class _PlanBuilder:
         type = value.type
         assert isinstance(type, TensorType)
         try:
-            shape = self.sizes.known(value)
+            shape = self.sizes.bounds(value)
         except UnknownSizeError:
             message = f"{type} has no upper bound for its dynamic dimensions, so it has no memory"
             raise DiagnosticError(value, message) from None
@@ -318,7 +318,7 @@ class _PlanBuilder:
         outputs = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, outputs, strict=True))
         block = Block(arg_types=[self.bounded(value) for value in op.operands])
-        backend.bound(op, self.bounded)
+        backend.bound(op, {value: self.bounded(value) for value in op.values if has_dynamic_size(value)})
         inner = type(op).create(
             operands=block.args,
             result_types=[self.bounded(value) for value in op.results],

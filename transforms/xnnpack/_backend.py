@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import TensorType
@@ -12,7 +12,9 @@ from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Targe
 from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
-from xir.transforms.xnnpack._bounds import bound_nodes
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.xnnpack._bounds import bound_slices
+from xir.transforms.xnnpack._check import refused_nodes
 from xir.transforms.xnnpack._outline import outline
 from xir.transforms.xnnpack._trial import XnnpackTrial
 
@@ -39,8 +41,12 @@ class XnnpackBackend(Backend):
     ) -> GraphOp:
         return outline(ops, outputs, taken, request.target)
 
-    def bound(self, graph: GraphOp, bounded: Callable[[SSAValue], TensorType]) -> None:
-        bound_nodes(graph.block, bounded)
+    def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
+        return refused_nodes(ctx, graphs) if request.check else {}
+
+    def bound(self, graph: GraphOp, largest: Mapping[SSAValue, TensorType]) -> None:
+        bound_slices(graph.block, largest)
+        super().bound(graph, largest)
 
     def write(
         self, graph: GraphOp, ctx: XirContext, value_ids: Sequence[int] | None, debug_info: DebugInfoWriter | None

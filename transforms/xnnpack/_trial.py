@@ -22,6 +22,7 @@ from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
 from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
+from xir.transforms.xnnpack.legalizations.donors import Donors
 
 NO_RULE = Refusal("no rule lowers it to XNNPACK", example=call("edge.cumsum", self=tensor(2, 3), dim=0))
 SIZE_AT_RUN_TIME = Refusal(
@@ -54,10 +55,12 @@ class XnnpackTrial(Trial):
         self.target = request.target
         self.checker = XnnpackChecker(ctx) if request.check else None
         self.verdicts: dict[Hashable, str | None] = {}
-        self.sizes: SymbolicSizes | None = None
+        self.donors: Donors | None = None
 
     def begin(self, block: Block) -> None:
-        self.sizes = SymbolicSizes(block)
+        function = block.parent_op()
+        assert function is not None
+        self.donors = Donors(block, self.ctx.analyses.get(SymbolicSizes, function))
 
     def looks_through(self, op: edge.EdgeOp) -> bool:
         return is_looked_through(op)
@@ -76,8 +79,8 @@ class XnnpackTrial(Trial):
             raise EMPTY_RESULT()
         if op.name not in EMPTY and any(0 in shape_of(value) for value in op.tensor_operands):
             raise EMPTY_OPERAND()
-        assert self.sizes is not None
-        builder = NodeBuilder(self.ctx, self.target, op, self.sizes)
+        assert self.donors is not None
+        builder = NodeBuilder(self.ctx, self.target, op, self.donors)
         try:
             values = rule(op, builder)
             values = [values] if isinstance(values, SSAValue) else values

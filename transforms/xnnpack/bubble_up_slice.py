@@ -20,6 +20,7 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.dialects.xnnpack.boxes import whole
 from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -49,6 +50,7 @@ class BubbleUpSlicePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Move every slice as far up as it goes."""

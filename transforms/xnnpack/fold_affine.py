@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
 from xir.dialects.xnnpack.interfaces import Movement, movement_of
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import is_large_splat, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -46,6 +47,7 @@ class FoldAffinePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold until nothing can be."""

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from xir.dialects import xnnpack
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -50,7 +51,7 @@ class FoldQdqPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.REQUANTISED
-
+    preserves: ClassVar = (ValueAnalysis,)
     uses_origins: ClassVar[bool] = True
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

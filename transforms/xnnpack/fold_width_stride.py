@@ -18,6 +18,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type, u32s
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -51,6 +52,8 @@ class FoldWidthStridePass(XirPass):
 
     channel_group: int = 8
     """Input channels that XNNPACK multiplies at once: 8 on x86 and on Arm with I8MM, 4 on Arm before."""
+
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every convolution that gains."""

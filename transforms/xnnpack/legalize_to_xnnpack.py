@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.backend.interface import Request, Target
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -46,6 +47,7 @@ class LegalizeToXnnpackPass(XirPass):
     check: bool = True
     """Ask XNNPACK itself whether it takes each node."""
 
+    preserves: ClassVar = (ValueAnalysis,)
     uses_origins: ClassVar[bool] = True
     may_refuse: ClassVar[bool] = True
 

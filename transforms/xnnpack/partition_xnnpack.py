@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from xir.backend.interface import Request, Target
 from xir.dialects import edge
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -62,6 +63,7 @@ class PartitionXnnpackPass(XirPass):
     check: bool = True
     """Ask XNNPACK itself whether it takes each node."""
 
+    preserves: ClassVar = (ValueAnalysis,)
     numbers_origins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -87,6 +89,6 @@ class PartitionXnnpackPass(XirPass):
         for note in trial.notes():
             ctx.diagnostics.remark(op, f"{self.name}: {note}")
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
         """Leave the ops of these numbers outside."""
-        return take_back(module, refused, backend)
+        return take_back(module, refused, backend, by)

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -45,6 +46,7 @@ class PropagateConvertsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every subgraph."""

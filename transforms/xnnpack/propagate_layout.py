@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of, tensor_type, u32s
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -64,6 +65,7 @@ class PropagateLayoutPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Lay out every subgraph of the module."""

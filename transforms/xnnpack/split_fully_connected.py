@@ -23,6 +23,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -89,12 +90,13 @@ class SplitFullyConnectedPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Split every node of every function that can be."""
         for function in op.walk():
             if isinstance(function, FuncOp) and not function.is_declaration:
-                rewrite_patterns(function, [SplitFullyConnected(ctx, SymbolicSizes(function.body.block))])
+                rewrite_patterns(function, [SplitFullyConnected(ctx, ctx.analyses.get(SymbolicSizes, function))])
 
 
 class SplitFullyConnected(RewritePattern):

@@ -19,6 +19,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of, tensor_type
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -57,6 +58,8 @@ class WidenDepthwisePass(XirPass):
 
     cpu: Literal["any", "x86"] = "any"
     """The processors that the file is for; nothing changes for `any`."""
+
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every such node."""

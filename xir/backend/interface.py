@@ -7,7 +7,7 @@ this interface alone, and find them in `xir.backend.registry`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xir.dialects.edge import EdgeOp
     from xir.emitter.data import Data
     from xir.emitter.debug_info import DebugInfoWriter
+    from xir.transforms.analysis.refusal import RefusalError
 
 Target = Literal["executorch", "xir"]
 """The runtime that a file is for: stock ExecuTorch, which xir's own runtime stands in for as well, or that alone."""
@@ -130,6 +131,14 @@ class Backend(ABC):
         erases the ops.
         """
 
+    def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
+        """What the backend refuses of finished graphs after all, and why: ops in them, or whole graphs.
+
+        The graphs are all that a module has of the backend, at their largest shapes; those with dynamic shapes are
+        copies without operands. Who delegates once more then leaves out all that is named. Nothing, by default.
+        """
+        return {}
+
     def id_of(self, graph: GraphOp) -> str:
         """The id that a graph has in a file: that of its property `target`, or the only one."""
         target = graph.properties.get("target")
@@ -138,9 +147,10 @@ class Backend(ABC):
         (id,) = self.ids.values()
         return id
 
-    def bound(self, graph: GraphOp, bounded: Callable[[SSAValue], TensorType]) -> None:
-        """Give the values in a graph their largest types: a file has no others."""
-        bound_values(graph.block, bounded)
+    def bound(self, graph: GraphOp, largest: Mapping[SSAValue, TensorType]) -> None:
+        """Give the values of a graph that have dynamic dimensions their largest types: a file has no others."""
+        for value, type in largest.items():
+            Rewriter.replace_value_with_new_type(value, type)
 
     @abstractmethod
     def write(
@@ -158,10 +168,3 @@ class Backend(ABC):
 
         `named_data` is the program's. FormatError for anything that is not a sound graph.
         """
-
-
-def bound_values(block: Block, bounded: Callable[[SSAValue], TensorType]) -> None:
-    """Give the tensors of a block that have dynamic dimensions the types that `bounded` says."""
-    for value in (*block.args, *(result for op in block.ops for result in op.results)):
-        if isinstance(value.type, TensorType) and not value.type.has_static_shape():
-            Rewriter.replace_value_with_new_type(value, bounded(value))

@@ -4,8 +4,7 @@ This is the oracle that importer and passes are tested against, and a way to loo
 """
 
 import importlib
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,16 +18,6 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
 from .dtypes import DTYPES, torch_view
-
-_SIZES: dict[str, Callable[[int, int], int]] = {
-    "edge.executorch_prim.add.Scalar": operator.add,
-    "edge.executorch_prim.sub.Scalar": operator.sub,
-    "edge.executorch_prim.mul.Scalar": operator.mul,
-    "edge.executorch_prim.floordiv.Scalar": operator.floordiv,
-    "edge.executorch_prim.mod.Scalar": operator.mod,
-    "edge.executorch_prim.sym_max.Scalar": max,
-    "edge.executorch_prim.sym_min.Scalar": min,
-}
 
 
 def run_module(
@@ -90,8 +79,8 @@ def arguments(op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> dict[str, Any]
 
 def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
     """The results of an op's call. DiagnosticError at the op if ATen fails."""
-    if op.name in _SIZES:
-        return (_SIZES[op.name](args["a"], args["b"]),)
+    if op.name in edge.SIZE_OPERATORS:
+        return (edge.SIZE_OPERATORS[op.name](args["a"], args["b"]),)
     try:
         result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:

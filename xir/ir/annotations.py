@@ -52,9 +52,16 @@ def is_int_array(attribute: Attribute) -> bool:
     return isinstance(attribute, DenseArrayBase) and attribute.elt_type == i64
 
 
-def is_string_dictionary(attribute: Attribute) -> bool:
-    """`{name = "text"}`."""
-    return isinstance(attribute, DictionaryAttr) and all(map(is_string, attribute.data.values()))
+def is_taken_back(attribute: Attribute) -> bool:
+    """`{backend = {pass = "name", reason = "text"}}`."""
+    return isinstance(attribute, DictionaryAttr) and all(map(is_late_refusal, attribute.data.values()))
+
+
+def is_late_refusal(attribute: Attribute) -> bool:
+    """`{pass = "name", reason = "text"}`."""
+    if not isinstance(attribute, DictionaryAttr) or set(attribute.data) != {"pass", "reason"}:
+        return False
+    return all(map(is_string, attribute.data.values()))
 
 
 def is_integer(attribute: Attribute) -> bool:
@@ -88,9 +95,9 @@ ON_OPS: dict[str, Annotation] = {
     ORIGINS: Annotation(INTS, is_int_array, "the numbers of the program's ops that an op is made of, ascending"),
     REASON: Annotation(STRING, is_string, "why the op is not delegated"),
     TAKEN_BACK: Annotation(
-        '{backend = "…"}',
-        is_string_dictionary,
-        "keeps the op from a backend, and says why: the backend refused what passes had made of it",
+        '{backend = {pass = "…", reason = "…"}}',
+        is_taken_back,
+        "keeps the op from a backend: a pass found that the backend refuses what other passes had made of it",
     ),
     BACKEND: Annotation(STRING, is_string, "the backend that takes the op"),
     NODES: Annotation("2 : i64", is_integer, "how many things to run the op is for that backend, if it is not 1"),

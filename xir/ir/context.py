@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 
+from xir.ir.analyses import AnalysisManager
 from xir.ir.blobs import BlobStore
 from xir.ir.diagnostics import DiagnosticEngine
 
@@ -19,6 +20,9 @@ class XirContext(Context):
 
     diagnostics: DiagnosticEngine = field(default_factory=DiagnosticEngine)
     """Where passes report to."""
+
+    analyses: AnalysisManager = field(default_factory=AnalysisManager)
+    """What passes have found out about the modules."""
 
     tracks_origins: bool = False
     """Whether a pass of the pipeline that runs asks which ops of the program a node is made of."""

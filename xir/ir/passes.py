@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from xir.ir.analyses import Analysis
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
@@ -50,15 +51,22 @@ class XirPass(ModulePass):
         super().__init_subclass__()
         cls.name = pass_name(cls.__name__)
 
+    preserves: ClassVar[tuple[type[Analysis], ...]] = ()
+    """The analyses that still hold after it (`ctx.analyses`), by their classes or the classes that these derive from.
+
+    `ValueAnalysis` are all that hold where a pass replaces values by others, and keeps none that is another now.
+    """
+
     @abstractmethod
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Transform the module in place. DiagnosticError if the user's program is at fault; any other is a bug."""
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str) -> bool:
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
         """Mark ops of a module that the pass has not seen yet, so that a backend does not get them; False if it marks
         none.
 
-        `refused` says by the ops' origins why. Only passes that number origins have something to take back.
+        `refused` says by the ops' origins why, and `by` is the pass that found it. Only passes that number origins have
+        something to take back.
         """
         return False
 
@@ -215,28 +223,30 @@ class PassManager:
         checkpoint: _Checkpoint | None = None
         index = 0
         try:
-            while index < len(passes):
-                each = passes[index]
-                if (
-                    checkpoint is None
-                    and each.numbers_origins
-                    and any(later.may_refuse for later in passes[index + 1 :])
-                ):
-                    with paused_collection():
-                        checkpoint = _Checkpoint(self.ctx, index, module.clone())
-                try:
-                    self._run_one(each, module)
-                    index += 1
-                except LateRefusalError as error:
-                    if checkpoint is None or not passes[checkpoint.index].take_back(
-                        checkpoint.module, error.refused, error.backend
+            with self.ctx.analyses.kept():
+                while index < len(passes):
+                    each = passes[index]
+                    if (
+                        checkpoint is None
+                        and each.numbers_origins
+                        and any(later.may_refuse for later in passes[index + 1 :])
                     ):
+                        with paused_collection():
+                            checkpoint = _Checkpoint(self.ctx, index, module.clone())
+                    try:
+                        self._run_one(each, module)
+                        index += 1
+                    except LateRefusalError as error:
+                        if checkpoint is None or not passes[checkpoint.index].take_back(
+                            checkpoint.module, error.refused, error.backend, each.name
+                        ):
+                            self._failed(each, module)
+                            raise
+                        index = checkpoint.restore(module)
+                        self.ctx.analyses.invalidate()
+                    except Exception:
                         self._failed(each, module)
                         raise
-                    index = checkpoint.restore(module)
-                except Exception:
-                    self._failed(each, module)
-                    raise
         finally:
             if checkpoint is not None:
                 checkpoint.close()
@@ -259,6 +269,7 @@ class PassManager:
             raise DiagnosticError(module, f"{each.name}: {error}") from error
         if self.ctx.diagnostics.error_count > errors_before:
             raise AlreadyReportedError(each.name)
+        self.ctx.analyses.invalidate(each.preserves)
         for hook in self.after_pass:
             hook(each, module)
         if self.verify_each:

@@ -7,12 +7,12 @@ backend refuses late is taken back by them (`PassManager`). They are there while
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, BytesAttr, DenseArrayBase, IntegerType, i64
+from xdsl.dialects.builtin import UNKNOWN_LOC, BytesAttr, DenseArrayBase, i64
 from xdsl.ir import Operation
 
 from xir.ir.annotations import ORIGINS
+from xir.ir.array_attributes import ints
 from xir.ir.location import fused_location
 
 
@@ -21,7 +21,7 @@ def origins_of(op: Operation) -> tuple[int, ...]:
     attribute = op.attributes.get(ORIGINS)
     if not isinstance(attribute, DenseArrayBase):
         return ()
-    return tuple(int(number) for number in cast("DenseArrayBase[IntegerType]", attribute).get_values())
+    return ints(attribute)
 
 
 def set_origins(op: Operation, numbers: Iterable[int]) -> None:

@@ -81,6 +81,8 @@ class SymbolicSize(int):
         return -self + other
 
     def __mul__(self, other: int) -> int:
+        if not isinstance(other, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UndecidedSizeError  # it is scaled by a float, to be rounded
         return from_terms((multiplied(a, b), x * y) for a, x in self.terms for b, y in terms_of(other))
 
     __radd__ = __add__
@@ -275,6 +277,37 @@ def upper_bound(size: int, limits: Mapping[int, int]) -> int | None:
             factor *= bound
         total += factor
     return total
+
+
+def lower_bound(size: int, limits: Mapping[int, int]) -> int:
+    """A number that a size is never below, taking symbols to be at least 1; `limits` as for `upper_bound`."""
+    if not isinstance(size, SymbolicSize):
+        return size
+    total = 0
+    for monomial, factor in size.terms:
+        for variable in monomial:
+            bound = variable_bound(variable, limits) if factor < 0 else least_value(variable, limits)
+            if bound is None:
+                return 0
+            factor *= bound
+        total += factor
+    return max(total, 0)
+
+
+def least_value(variable: Variable, limits: Mapping[int, int]) -> int:
+    """A number that a symbol, taken to be at least 1, or a call is never below."""
+    if not isinstance(variable, Call):
+        return 1
+    a, b = lower_bound(variable.a, limits), lower_bound(variable.b, limits)
+    match variable.function:
+        case "floordiv":
+            return 0 if isinstance(variable.b, SymbolicSize) else a // variable.b
+        case "mod":
+            return 0
+        case "max":
+            return max(a, b)
+        case _:
+            return min(a, b)
 
 
 def variable_bound(variable: Variable, limits: Mapping[int, int]) -> int | None:

@@ -1,4 +1,4 @@
-"""Tensor types, each made once."""
+"""Tensor types, each made once, and what the types of values say."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from xir.ir.shapes import LARGEST_SIZE
+from xir.ir.shapes import LARGEST_SIZE, Shape
 
 LARGEST_TENSOR = 2**63 - 1
 """The most elements: their number has to be an `i64`, as indices and the sizes of views are."""
@@ -48,3 +48,25 @@ def tensor_type(element: Attribute, shape: tuple[int, ...]) -> TensorType:
     if any(size < 0 and size != DYNAMIC_INDEX for size in shape):
         raise VerifyException(f"a size is negative: {list(shape)}")
     return TensorType(element, shape)
+
+
+def shape_of(value: SSAValue) -> Shape:
+    """The shape of a tensor value, DYNAMIC_INDEX for a dynamic dimension."""
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()
+
+
+def has_dynamic_size(value: SSAValue) -> bool:
+    """Whether a value is a tensor with a dynamic dimension."""
+    return isinstance(value.type, TensorType) and not value.type.has_static_shape()
+
+
+def rank_of(value: SSAValue) -> int:
+    """The number of dimensions of a tensor value."""
+    return len(shape_of(value))
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type

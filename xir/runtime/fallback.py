@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import operator
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -31,17 +30,6 @@ DIM_ORDER_COPY_OUT = 3
 SHAPED_BY_OUT = ("aten::normal.Tensor_float_out", "aten::normal.float_Tensor_out")
 """Out variants that take the shape of the result's tensor for the operand's before they resize it."""
 
-SIZE_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "executorch_prim::add.Scalar": operator.add,
-    "executorch_prim::sub.Scalar": operator.sub,
-    "executorch_prim::mul.Scalar": operator.mul,
-    "executorch_prim::floordiv.Scalar": operator.floordiv,
-    "executorch_prim::mod.Scalar": operator.mod,
-    "executorch_prim::sym_max.Scalar": max,
-    "executorch_prim::sym_min.Scalar": min,
-}
-"""ExecuTorch's own arithmetic on sizes, (a, b, result)."""
-
 
 def find_kernel(name: str) -> Kernel | None:
     """torch's kernel for an operator such as `aten::add.out`, None where it has none or torch is not installed."""
@@ -49,11 +37,17 @@ def find_kernel(name: str) -> Kernel | None:
         return None
     if name in DIM_ORDER_COPIES:
         return copy_dim_order
-    if name in SIZE_OPERATORS:
-        compute = SIZE_OPERATORS[name]
+    if (compute := size_operator(name)) is not None:
         return lambda arguments: [(2, compute(arguments[0], arguments[1]))]
     op = find_operator(name)
     return None if op is None else lambda arguments: run(op, arguments)
+
+
+def size_operator(name: str) -> Callable[[Any, Any], Any] | None:
+    """What ExecuTorch's own arithmetic on sizes computes, (a, b, result); None for another kernel's name."""
+    from xir.dialects import edge
+
+    return edge.SIZE_OPERATORS.get(f"edge.{name.replace('::', '.')}")
 
 
 def find_operator(name: str) -> OpOverload | None:

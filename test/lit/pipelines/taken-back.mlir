@@ -13,7 +13,7 @@
 func.func @refused_late(
     %x: tensor<?x1x1x16777216xf32> {xir.max_shape = array<i64: 2, 1, 1, 16777216>}) -> tensor<?x1x1x4xf32> {
   %0 = edge.abs(%x) : (tensor<?x1x1x16777216xf32>) -> tensor<?x1x1x16777216xf32>
-  // expected-remark @+1 {{upsample_bilinear2d.vec not delegated: XNNPACK refuses to run at these shapes}}
+  // expected-remark @+1 {{check-xnnpack: edge.upsample_bilinear2d.vec not delegated: XNNPACK refuses to run at these shapes}}
   %1 = edge.upsample_bilinear2d.vec(%0) {output_size = array<i64: 1, 4>, align_corners = false}
        : (tensor<?x1x1x16777216xf32>) -> tensor<?x1x1x4xf32>
   // expected-remark @+1 {{edge.cumsum not delegated: no rule lowers it to XNNPACK}}

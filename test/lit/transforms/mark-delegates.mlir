@@ -68,10 +68,10 @@ func.func @along(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
 // What the backend refused once other passes had changed it stays outside; another backend is asked still.
 // CHECK-LABEL: func.func @taken_back(
 // CHECK-NEXT:    edge.abs(%x) {xir.reason = "too large"}
-// CHECK-NEXT:    edge.relu(%{{.*}}) {xir.backend = "xnnpack", xir.taken_back = {other = "too large"}}
+// CHECK-NEXT:    edge.relu(%{{.*}}) {xir.backend = "xnnpack", xir.taken_back = {other = {pass = "check-xnnpack", reason = "too large"}}}
 func.func @taken_back(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-remark @+1 {{edge.abs not delegated: too large}}
-  %0 = edge.abs(%x) {xir.taken_back = {xnnpack = "too large"}} : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = edge.relu(%0) {xir.taken_back = {other = "too large"}} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = edge.abs(%x) {xir.taken_back = {xnnpack = {pass = "check-xnnpack", reason = "too large"}}} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.relu(%0) {xir.taken_back = {other = {pass = "check-xnnpack", reason = "too large"}}} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %1 : tensor<4xf32>
 }

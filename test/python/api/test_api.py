@@ -162,7 +162,7 @@ def test_what_xnnpack_refuses_at_the_end_is_taken_back_out() -> None:
     program = EdgeProgram(parse_module(ctx, REFUSED, "refused.mlir"), ctx).to_backend(xir.XnnpackPartitioner())
     (remark,) = program.remarks
     assert str(remark) == (
-        "refused.mlir:5:8: remark: partition-xnnpack: edge.upsample_bilinear2d.vec not delegated: "
+        "refused.mlir:5:8: remark: check-xnnpack: edge.upsample_bilinear2d.vec not delegated: "
         "XNNPACK refuses to run at these shapes: unsupported parameter"
     )
     ops = [type(op) for op in program.module.walk() if isinstance(op, EdgeOp | SubgraphOp)]

@@ -101,9 +101,10 @@ def test_order() -> None:
         lambda n, t: n % 3,
         lambda n, t: 1 / n,
         lambda n, t: float(n),
+        lambda n, t: int(n * 1.5),
         lambda n, t: n < t,
     ],
-    ids=["quotient", "remainder", "inverse", "number", "order"],
+    ids=["quotient", "remainder", "inverse", "number", "scaled", "order"],
 )
 def test_what_only_the_true_value_answers(ask: Callable[[int, int], object]) -> None:
     with pytest.raises(UndecidedSizeError):

@@ -131,7 +131,7 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
 
 def column(b: NodeBuilder, size: SymbolicSize, element: Attribute) -> SSAValue:
     """Elements of a donor as [size, 1], converted to a floating-point type."""
-    if (found := b.sizes.donor(size, element, b.op)) is None:
+    if (found := b.donors.find(size, element, b.op)) is None:
         raise NO_DONOR()
     value, dim = found
     row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])

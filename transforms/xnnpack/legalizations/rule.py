@@ -37,7 +37,6 @@ from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.analysis.static_tensor import (
     StaticTensor,
     static_array,
@@ -45,6 +44,7 @@ from xir.transforms.analysis.static_tensor import (
     static_operand,
     stored_as,
 )
+from xir.transforms.xnnpack.legalizations.donors import Donors
 from xir.transforms.xnnpack.legalizations.reshaping import composed_reshape
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -110,12 +110,13 @@ NHWC_TO_NCHW = (0, 3, 1, 2)
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, sizes: SymbolicSizes):
+    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, donors: Donors):
         self.ctx = ctx
         self.target = target
         self.op = op
         self.location = op.location
-        self.sizes = sizes
+        self.donors = donors
+        self.sizes = donors.sizes
         self.ops: list[Operation] = []
 
     def shape(self, value: SSAValue) -> Shape:
@@ -177,7 +178,7 @@ class NodeBuilder:
             return self.convert(wide, element)
         self.insert(op)
         if DYNAMIC_INDEX in sizes and DYNAMIC_INDEX not in found:
-            self.sizes.shapes[op.results[0]] = found
+            self.sizes.state(op.results[0], found)
         return op.results[0]
 
     def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
@@ -275,7 +276,7 @@ class NodeBuilder:
         result = TensorType(element, value.type.get_shape())
         cast = self.insert(UnrealizedConversionCastOp.create(operands=[value], result_types=[result])).results[0]
         if not result.has_static_shape():
-            self.sizes.shapes[cast] = self.shape(value)
+            self.sizes.state(cast, self.shape(value))
         return cast
 
     def numbers(self, value: SSAValue, what: str) -> np.ndarray:

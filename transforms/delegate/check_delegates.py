@@ -1,0 +1,44 @@
+"""Ask a backend whether what became of its delegates will run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.backend.interface import Request, Target
+from xir.backend.registry import backend_named
+from xir.ir.analyses import ValueAnalysis
+from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
+from xir.ir.passes import XirPass
+from xir.transforms.delegate._check import check_graphs
+
+
+@dataclass(frozen=True)
+class CheckDelegatesPass(XirPass):
+    """Show a backend the graphs that were made of its delegates, each at its largest shapes.
+
+    `mark-delegates` asks about each op by itself, before other passes fuse ops and rearrange them. What the backend
+    refuses now is an error; behind `mark-delegates` or `partition-xnnpack` in one pipeline, it is taken back: the ops
+    that it was made of stay outside, and delegates are formed once more. `check-xnnpack` is this pass for XNNPACK.
+    """
+
+    backend: str
+    """The backend's name."""
+    target: Target = "executorch"
+    """The runtime that the file is for."""
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
+    uses_origins: ClassVar[bool] = True
+    may_refuse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """ValueError for the name of no backend."""
+        backend_named(self.backend)
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Check the backend's graphs in every function. LateRefusalError for what it refuses."""
+        check_graphs(ctx, op, self.backend, Request(self.target), self.name)

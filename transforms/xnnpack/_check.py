@@ -1,0 +1,43 @@
+"""What the installed XNNPACK refuses of whole subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from xdsl.ir import Operation
+
+from xir.dialects import xnnpack
+from xir.dialects.delegate import GraphOp
+from xir.ir.context import XirContext
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
+
+
+def refused_nodes(ctx: XirContext, graphs: Sequence[GraphOp]) -> dict[Operation, RefusalError]:
+    """The nodes of subgraphs with static shapes that XNNPACK refuses; a subgraph where it names no node.
+
+    It stops at the first of a subgraph. The others are those that it refuses by themselves: who delegates once more
+    then leaves them all outside, and need not come back for each.
+    """
+    checker = XnnpackChecker(ctx)
+    refused: dict[Operation, RefusalError] = {}
+    for subgraph in graphs:
+        assert isinstance(subgraph, xnnpack.SubgraphOp)
+        if (refusal := checker.refusal(subgraph)) is not None:
+            refused |= refused_alone(subgraph, checker)
+            refused[refusal.node or subgraph] = RefusalError(refusal.reason)
+    return refused
+
+
+def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[Operation, RefusalError]:
+    """The nodes of a subgraph that XNNPACK refuses by themselves. Each kind of node is looked at once."""
+    verdicts: dict[Hashable, str | None] = {}
+    refused: dict[Operation, RefusalError] = {}
+    for node in subgraph.body.block.ops:
+        if isinstance(node, xnnpack.NodeOp):
+            kind = kind_of(node)
+            if kind not in verdicts:
+                verdicts[kind] = checker.node_refusal(node)
+            if (reason := verdicts[kind]) is not None:
+                refused[node] = RefusalError(reason)
+    return refused
