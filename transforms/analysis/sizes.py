@@ -78,11 +78,15 @@ class SymbolicSizes(ValueAnalysis):
         """The upper bound of a size: as stated, or as it follows from those of its symbols; None if it has none."""
         return upper_bound(size, self.limits)
 
-    def number(self, value: SSAValue) -> int:
-        """A number that the program computes, taken to be a size: equal to the dimensions that are as large."""
+    def computed(self, value: SSAValue) -> int | None:
+        """The size that a number of the program is; None for one that does not follow from sizes."""
         if value not in self.numbers:
             self.follow(value)
-        if (number := self.numbers[value]) is not None:
+        return self.numbers[value]
+
+    def number(self, value: SSAValue) -> int:
+        """A number that the program computes, taken to be a size: equal to the dimensions that are as large."""
+        if (number := self.computed(value)) is not None:
             return number
         if value not in self.stand_ins:
             self.stand_ins[value] = self.named_size(None)

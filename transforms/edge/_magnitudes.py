@@ -12,7 +12,7 @@ from xir.dialects.edge.types import element_of, is_integral
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize
-from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
+from xir.transforms.analysis.sizes import SymbolicSizes
 
 LARGE = 2**23
 """From here on fp32 does not keep integers and all sums of two apart."""
@@ -100,10 +100,7 @@ def arange_magnitude(op: edge.ArangeStartStepOp, sizes: SymbolicSizes) -> int | 
     largest = 0
     for number in (op.start, op.end, op.step):
         if isinstance(number, SSAValue):
-            try:
-                number = sizes.interval(number)[0]
-            except UnknownSizeError:
-                return None
+            number = sizes.computed(number)
         if isinstance(number, SymbolicSize):
             number = sizes.limit(number)
         if not isinstance(number, int):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -19,18 +20,23 @@ from xir.plugin import (
     Target,
     Trial,
     XirContext,
+    shape_of,
 )
 from xir_masks import blob
 from xir_masks.builder import MasksBuilder
 from xir_masks.dialect import MasksGraphOp, YieldOp
+from xir_masks.refusals import NO_RULE, TOO_LARGE
 from xir_masks.rules import MOVES, RULES
+
+LARGEST = 2**40
+"""The most elements of a tensor that the library takes (`native/masks/program.cc`)."""
 
 
 def build(op: EdgeOp, b: MasksBuilder) -> None:
     """Add what an op becomes. RefusalError where that is nothing."""
     rule = RULES.get(op.name)
     if rule is None:
-        raise RefusalError("it is no operation on masks")
+        raise NO_RULE()
     b.begin(op)
     b.finish(op, rule(op, b))
 
@@ -70,6 +76,11 @@ class MasksBackend(Backend):
         values = [builder.made(value) for value in outputs]
         builder.block.add_op(YieldOp(values))
         return MasksGraphOp(list(builder.inputs), [value.type for value in values], Region(builder.block))
+
+    def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
+        results = ((op, result) for graph in graphs for op in graph.block.ops for result in op.results)
+        sizes = ((op, prod(shape_of(result))) for op, result in results)
+        return {op: TOO_LARGE(elements=elements) for op, elements in sizes if elements > LARGEST}
 
     def write(
         self, graph: GraphOp, ctx: XirContext, value_ids: Sequence[int] | None, debug_info: DebugInfoWriter | None

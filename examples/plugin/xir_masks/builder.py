@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32, i1, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.edge import ConstantOp as EdgeConstantOp
-from xir.plugin import EdgeOp, RefusalError, XirContext, inherit, make_dense
-from xir_masks.dialect import ELEMENTS, ComputeOp, ConstantOp, ReshapeOp, broadcast
+from xir.plugin import EdgeOp, XirContext, broadcast, element_type, inherit, make_dense, shape_of
+from xir_masks.dialect import ELEMENTS, ComputeOp, ConstantOp, ReshapeOp
 from xir_masks.operation import Operation as Name
+from xir_masks.refusals import (
+    CONVERTS,
+    FLOATS,
+    NO_NUMBER,
+    NOT_VALID,
+    OTHER_OPERAND,
+    OTHER_RESULT,
+    REPEATS_DYNAMIC,
+)
 
 LIMITS = {i32: np.iinfo(np.int32), i64: np.iinfo(np.int64)}
-
-
-def element_of(value: SSAValue) -> Attribute:
-    """The element type of a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a tensor; -1 is a dynamic size."""
-    assert isinstance(value.type, TensorType)
-    return value.type.get_shape()
 
 
 class MasksBuilder:
@@ -46,7 +43,7 @@ class MasksBuilder:
     def finish(self, op: EdgeOp, result: SSAValue) -> None:
         """`result` is what the op computes. RefusalError where it has another type."""
         if result.type != op.results[0].type:
-            raise RefusalError(f"it gives {op.results[0].type}, and masks would give {result.type}")
+            raise OTHER_RESULT(given=op.results[0].type, built=result.type)
         self._made[op.results[0]] = result
 
     def made(self, value: SSAValue) -> SSAValue:
@@ -58,7 +55,7 @@ class MasksBuilder:
         if (known := self._made.get(value)) is not None:
             return known
         if not isinstance(value.type, TensorType) or value.type.element_type not in ELEMENTS:
-            raise RefusalError(f"it reads {value.type}, and masks are of i1, i32 and i64")
+            raise OTHER_OPERAND(type=value.type)
         if isinstance(value.owner, EdgeConstantOp):
             made = self._add(ConstantOp(value.owner.value))
         else:
@@ -72,34 +69,34 @@ class MasksBuilder:
         if element in LIMITS and (
             isinstance(number, float) or not LIMITS[element].min <= number <= LIMITS[element].max
         ):
-            raise RefusalError(f"{number} is no number of type {element}")
+            raise NO_NUMBER(number=number, element=element)
         dtype = {i1: np.bool_, i32: np.int32, i64: np.int64, f32: np.float32}[element]
         return self._add(ConstantOp(make_dense(np.array(number, dtype), self.ctx, "number", element)))
 
     def compute(self, name: Name, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
         """An operation whose result has this element type."""
-        if name is not Name.SELECT and f32 in map(element_of, operands):
-            raise RefusalError("it computes with floats", "masks are of integers and bools")
+        if name is not Name.SELECT and f32 in map(element_type, operands):
+            raise FLOATS()
         try:
-            shape = broadcast([shape_of(operand) for operand in operands])
+            shape = broadcast(*map(shape_of, operands))
             op = ComputeOp(name, operands, TensorType(element, shape))
             op.verify_()
         except VerifyException as error:
-            raise RefusalError(str(error)) from None
+            raise NOT_VALID(problem=error) from None
         return self._add(op)
 
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value repeated to a shape, which is static."""
-        if -1 in shape:
-            raise RefusalError("it repeats a dimension as often as only the run time knows")
-        return self._add(ComputeOp(Name.BROADCAST, [value], TensorType(element_of(value), shape)))
+        if DYNAMIC_INDEX in shape:
+            raise REPEATS_DYNAMIC()
+        return self._add(ComputeOp(Name.BROADCAST, [value], TensorType(element_type(value), shape)))
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """The value as another element type."""
-        if element_of(value) == element:
+        if element_type(value) == element:
             return value
         if element not in ELEMENTS:
-            raise RefusalError(f"it converts to {element}")
+            raise CONVERTS(element=element)
         return self.compute(Name.CAST, [value], element)
 
     def reshape(self, value: SSAValue, drop: Sequence[int], insert: Sequence[int]) -> SSAValue:

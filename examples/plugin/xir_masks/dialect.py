@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -37,12 +36,11 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from xir.plugin import GraphOp, InfersShapes
+from xir.plugin import GraphOp, InfersShapes, broadcast
 from xir_masks.operation import ARITHMETIC, COMPARISONS, Operation, arity
 
 ELEMENTS = (i1, i32, i64, f32)
 Tensor = base(TensorType)
-DYNAMIC = -1
 
 
 @irdl_attr_definition
@@ -197,16 +195,16 @@ class ComputeOp(InfersShapes):
         if not takes(operation, elements, output.element_type):
             listed = ", ".join(str(element) for element in elements)
             raise VerifyException(f"'{operation}' of {listed} does not give {output.element_type}")
-        shape = broadcast([expect_element(value.type).get_shape() for value in self.inputs])
+        shape = broadcast(*(expect_element(value.type).get_shape() for value in self.inputs))
         if operation is Operation.BROADCAST:
             if not output.has_static_shape():
                 raise VerifyException("'broadcast' needs a static shape")
-            shape = broadcast([shape, output.get_shape()])
+            shape = broadcast(shape, output.get_shape())
         if shape != output.get_shape():
             raise VerifyException(f"the result has shape {list(shape)}")
 
     def result_shapes(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
-        return [broadcast(shapes)]
+        return [broadcast(*shapes)]
 
 
 @irdl_op_definition
@@ -271,17 +269,6 @@ def takes(operation: Operation, elements: Sequence[Attribute], output: Attribute
     if operation in COMPARISONS:
         return output == i1
     return output == elements[0] and not (operation in ARITHMETIC and output == i1)
-
-
-def broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The shape of the result; -1 is a size that is not known."""
-    result: list[int] = []
-    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        known = {size for size in sizes if size not in (1, DYNAMIC)}
-        if len(known) > 1:
-            raise VerifyException(f"sizes {', '.join(map(str, sorted(known)))} do not fit together")
-        result.append(known.pop() if known else DYNAMIC if DYNAMIC in sizes else 1)
-    return tuple(reversed(result))
 
 
 def reshaped(shape: Sequence[int], drop: Sequence[int], insert: Sequence[int]) -> tuple[int, ...]:

@@ -37,4 +37,7 @@ class LegalizeToMasksPass(XirPass):
         legalize_regions(ctx, op, "masks", Request())
 
 
-register_pipeline("delegate-masks", "simplify,mark-delegates{backend=masks},form-delegates,legalize-to-masks")
+register_pipeline(
+    "delegate-masks",
+    "simplify,mark-delegates{backend=masks},form-delegates,legalize-to-masks,check-delegates{backend=masks}",
+)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import TensorType, f32, i1, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.families import CompareTensors, CompareWithNumber, Sum
-from xir.plugin import EdgeOp, RefusalError
-from xir_masks.builder import MasksBuilder, element_of, shape_of
+from xir.plugin import EdgeOp, element_type, shape_of
+from xir_masks.builder import MasksBuilder
 from xir_masks.operation import Operation as Name
+from xir_masks.refusals import BOOLS_AS_NUMBERS, DROPS_DYNAMIC, FLOATS, MORE_THAN_ONES, NO_INTEGER, OTHER_ELEMENT
 
 EdgeOpT = TypeVar("EdgeOpT", bound=EdgeOp)
 
@@ -25,7 +26,7 @@ MOVES = frozenset({"edge.unsqueeze", "edge.squeeze.dims", "edge.squeeze.dim", "e
 
 def masks_rule(rule: Callable[[EdgeOpT, MasksBuilder], SSAValue]) -> Callable[[EdgeOpT, MasksBuilder], SSAValue]:
     """Register a rule for the ops that its first parameter is annotated with. It returns the value that replaces the
-    op's result, or raises RefusalError."""
+    op's result, or raises one of `refusals.py`."""
     for op_class in edge.op_classes(rule):
         RULES[op_class.name] = rule
     return rule
@@ -33,7 +34,7 @@ def masks_rule(rule: Callable[[EdgeOpT, MasksBuilder], SSAValue]) -> Callable[[E
 
 def _element(op: EdgeOp) -> Attribute:
     """The element type of the op's result."""
-    return element_of(op.results[0])
+    return element_type(op.results[0])
 
 
 # On bools they are what logic has for it: torch adds and multiplies them so.
@@ -84,7 +85,7 @@ def arithmetic(op: Arithmetic, b: MasksBuilder) -> SSAValue:
     if element != i1:
         return b.compute(name, operands, element)
     if of_bools is None:
-        raise RefusalError("it computes with bools as numbers")
+        raise BOOLS_AS_NUMBERS()
     return b.compute(of_bools, operands, i1)
 
 
@@ -97,14 +98,14 @@ def comparison(op: CompareTensors | CompareWithNumber, b: MasksBuilder) -> SSAVa
 
 def _compared_in(left: SSAValue, right: SSAValue | edge.Number) -> Attribute:
     """The type that a tensor and another, or a number, are compared in: torch.result_type of integers and bools."""
-    element = element_of(left)
+    element = element_type(left)
     if element == f32:
-        raise RefusalError("it computes with floats", "masks are of integers and bools")
+        raise FLOATS()
     if not isinstance(right, SSAValue):
         if isinstance(right, float):
-            raise RefusalError("it compares with a number that is no integer")
+            raise NO_INTEGER()
         return i64 if element == i1 and not isinstance(right, bool) else element
-    other = element_of(right)
+    other = element_type(right)
     if i1 in (element, other):
         return other if element == i1 else element
     if (shape_of(left) == ()) != (shape_of(right) == ()):  # one without dimensions does not count
@@ -159,7 +160,7 @@ def _expected(op: EdgeOp) -> Attribute:
     """The element type of the result, if it is one that can be selected."""
     element = _element(op)
     if element not in (i1, i32, i64, f32):
-        raise RefusalError(f"it gives {element}")
+        raise OTHER_ELEMENT(element=element)
     return element
 
 
@@ -193,8 +194,8 @@ def squeeze(op: edge.SqueezeDimsOp | edge.SqueezeDimOp, b: MasksBuilder) -> SSAV
     shape = shape_of(value)
     dims = [op.dim] if isinstance(op, edge.SqueezeDimOp) else op.dim
     dropped = {dim % len(shape) for dim in dims} if shape else set[int]()
-    if any(shape[dim] == -1 for dim in dropped):
-        raise RefusalError("it may drop a dynamic dimension")
+    if any(shape[dim] == DYNAMIC_INDEX for dim in dropped):
+        raise DROPS_DYNAMIC()
     return b.reshape(value, sorted(dim for dim in dropped if shape[dim] == 1), [])
 
 
@@ -203,8 +204,9 @@ def view(op: edge.ViewOp, b: MasksBuilder) -> SSAValue:
     """Where only dimensions of size 1 come and go."""
     value = b.value(op.self)
     before, after = shape_of(value), shape_of(op.results[0])
-    if [size for size in before if size != 1] != [size for size in after if size != 1] or before.count(-1) > 1:
-        raise RefusalError("it changes more than dimensions of size 1")
+    kept = [[size for size in shape if size != 1] for shape in (before, after)]
+    if kept[0] != kept[1] or before.count(DYNAMIC_INDEX) > 1:
+        raise MORE_THAN_ONES()
     ones = [[dim for dim, size in enumerate(shape) if size == 1] for shape in (before, after)]
     return b.reshape(value, *ones)
 
