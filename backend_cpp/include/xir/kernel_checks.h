@@ -21,14 +21,14 @@ inline Status Mismatch(const Shape& a, const Shape& b) {
   return Invalid("shapes ", a.ToString(), " and ", b.ToString(), " do not fit");
 }
 
-// Sets a result's shape. What passes is within the tensor's bound and its memory.
+// Sets a result's shape. Fails for a shape beyond the tensor's bound or memory.
 Status ResizeResult(Tensor& out, const Shape& shape);
 
 // A dimension counted from the start, or from the end where negative. A tensor of rank 0 counts as
 // of rank 1.
 Result<size_t> WrapDim(int64_t dim, size_t rank);
 
-// The dimensions as bits; none given is all of them.
+// The dimensions as a bit set; an empty list stands for all of them.
 Result<uint32_t> WrapDims(const Ints& dims, size_t rank);
 
 // An index of `size` elements, counted from the end where negative.
@@ -40,7 +40,7 @@ inline Shape MakeShape(std::initializer_list<int64_t> sizes) {
   return shape;
 }
 
-// The shape that sizes from the file say; an error for too many or negative ones.
+// The shape given by sizes from the file; fails for too many sizes, or negative ones.
 Result<Shape> ShapeOf(const Ints& sizes);
 
 // The elements of the dimensions [first, last).

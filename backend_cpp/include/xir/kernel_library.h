@@ -1,14 +1,15 @@
-// What makes a shared library one of kernels and backends, for `xnn_executor_runner
-// --libraries`, Python's load_program(..., libraries=[...]) and KernelRegistry::LoadLibrary:
+// Declares the kernels and backends of a shared library, which `xnn_executor_runner --libraries`,
+// Python's load_program(..., libraries=[...]) and KernelRegistry::LoadLibrary load:
 //
 //   constexpr xir::TypedKernel kKernels[] = {xir::kernels::MakeKernel<Axpy>("my::axpy.out")};
 //   constexpr xir::TypedBackend kBackends[] = {xir::MakeBackend<Doubler>("DoublerBackend")};
 //   XIR_LIBRARY(kKernels, kBackends)
 //
-// Or XIR_KERNEL_LIBRARY(kKernels) or XIR_BACKEND_LIBRARY(kBackends), where there are only such.
+// XIR_KERNEL_LIBRARY(kKernels) and XIR_BACKEND_LIBRARY(kBackends) are for libraries with only one
+// of the two.
 //
-// The library links xir::runtime, of which it takes the few functions that its kernels call, or
-// xir::shared.
+// The library links xir::runtime, statically, which adds the few functions that its kernels call,
+// or xir::shared.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,9 @@
 
 namespace xir {
 
-// What both sides must agree on: kernels and backends exchange C++ values with the runtime.
-// `version` grows when kernel.h, kernel_arguments.h or delegate.h change what they mean; the rest
-// tells compilers and standard libraries apart.
+// The ABI that library and runtime must share, since they exchange C++ values. `version` is
+// incremented whenever the meaning of kernel.h, kernel_arguments.h or delegate.h changes; the
+// other members distinguish compilers and standard libraries.
 struct KernelAbi {
   uint32_t version;
   uint32_t cxx_library;  // 1: libstdc++, 2: libc++, 0: another

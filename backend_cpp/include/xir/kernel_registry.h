@@ -32,12 +32,11 @@ struct RegisteredKernel {
   std::function<Result<std::shared_ptr<const KernelState>>(KernelArgs)> prepare;
 };
 
-// Kernels by the names of their operators, and backends by the ids of their delegates. They are
-// asked for before the runtime's own, so that one of these may take the place of a portable kernel,
-// or of XNNPACK.
+// Kernels by the names of their operators, and backends by the ids of their delegates. They take
+// precedence over the runtime's own, so they may replace a portable kernel, or XNNPACK.
 class KernelRegistry {
  public:
-  // Fails where the name is empty or was added before; then nothing changes.
+  // Fails if the name is empty or was added before, and then changes nothing.
   Status Add(const TypedKernel& kernel);
   Status Add(std::string name, RegisteredKernel kernel);
 
@@ -48,7 +47,7 @@ class KernelRegistry {
   // long as the process runs.
   Status LoadLibrary(const std::string& path);
 
-  // Null where there is none of the name.
+  // Null if there is none of that name.
   const RegisteredKernel* Find(std::string_view name) const;
   std::vector<std::string> names() const;
   const TypedBackend* FindBackend(std::string_view id) const;

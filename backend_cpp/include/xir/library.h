@@ -1,4 +1,4 @@
-// Where tools find XNNPACK that belong to a Python.
+// Where tools that are installed with Python find XNNPACK.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace xir {
 
-// The libraries of `executorch` wheels around this process, for LoadOptions::xnnpack_paths: of the
-// virtual environment that the program's own file stands in, of $VIRTUAL_ENV, and of the first
-// python3 on PATH, as far as they exist. An application names its library instead: what lies in a
-// folder above it need not be its own.
+// The libraries of `executorch` wheels that belong to this process, for
+// LoadOptions::xnnpack_paths: those in the virtual environment that contains the executable, in
+// $VIRTUAL_ENV, and in the environment of the first python3 on PATH. Applications should name
+// their library instead, since a folder above them may belong to somebody else.
 std::vector<std::string> PythonLibraryPaths();
 
 }  // namespace xir

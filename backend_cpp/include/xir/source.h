@@ -19,9 +19,9 @@ class Source {
     source.path_ = std::move(path);
     return source;
   }
-  // `size` bytes from `offset` on of an open file, mapped: an asset in a phone's package. A size of
-  // 0 is all that follows. The descriptor may be closed once the program is loaded. An offset that
-  // is no multiple of 16 means a copy.
+  // `size` bytes of an open file from `offset` on, mapped; for example an asset in a phone's
+  // package. A size of 0 means the rest of the file. The descriptor may be closed once the
+  // program is loaded. If the offset is not a multiple of 16, the bytes are copied.
   static Source Descriptor(int descriptor, uint64_t offset = 0, uint64_t size = 0) {
     Source source(Kind::kDescriptor);
     source.descriptor_ = descriptor;
@@ -31,9 +31,9 @@ class Source {
   }
   // Memory that is read while the program loads, and copied.
   static Source Copied(Bytes bytes) { return Source(Kind::kCopied, bytes); }
-  // Memory that is used in place: it must stay, unchanged, as long as the program and its methods
-  // do. Memory that does not begin at a multiple of 16, or ends less than 64 bytes before the end
-  // of a page, behind which XNNPACK may read, is copied all the same.
+  // Memory that is used in place. It must stay valid and unchanged for as long as the program and
+  // its methods live. It is copied nevertheless if it does not begin at a multiple of 16, or ends
+  // less than 64 bytes before the end of a page, past which XNNPACK might read.
   static Source Borrowed(Bytes bytes) { return Source(Kind::kBorrowed, bytes); }
 
   Kind kind() const { return kind_; }

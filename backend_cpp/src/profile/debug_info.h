@@ -9,8 +9,8 @@
 
 namespace xir {
 
-// What a file tells of where its parts come from (xir/schema/debug.fbs). Nothing depends on it, so
-// what is unsound in it is unknown, and no error.
+// A file's information on where its parts come from (xir/schema/debug.fbs). Nothing depends on
+// it, so whatever is invalid in it counts as unknown, and is no error.
 class DebugInfo {
  public:
   static constexpr uint32_t kNoHandle = 65535;  // ExecuTorch's mark of a node without one

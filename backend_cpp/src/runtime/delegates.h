@@ -11,10 +11,11 @@ namespace xir {
 
 struct LoadedProgram;
 
-// The backends of one program: those that its delegates name, each made when the first one does.
+// The backends that a program's delegates refer to, each created for the first delegate that
+// does.
 class Backends {
  public:
-  // Fails where no backend of the id is registered, neither the application's nor the runtime's.
+  // Fails if neither the application nor the runtime has a backend of this id.
   Result<Backend*> Get(std::string_view id, const LoadedProgram& program);
   PackedFileState packed_file() const;
   size_t packed_bytes() const;

@@ -91,7 +91,7 @@ class MethodInstance final : public Method {
   // Runs instruction `index`; `next` is the one behind it, unless it jumps.
   Status Run(size_t index, size_t* next);
   Status RunMove(const Move& move);
-  // That what a call reads and writes has memory.
+  // Checks that everything that a call reads or writes has memory.
   Status CheckMemory(const std::vector<size_t>& tensors, const std::vector<size_t>& written) const;
   Status RunKernel(KernelCall* call);
   Status RunDelegate(const DelegateCall& call);
@@ -111,8 +111,8 @@ class MethodInstance final : public Method {
   std::vector<Instruction> instructions_;
   std::vector<Output> bound_;  // by output; empty until the first is bound
   std::atomic<bool> cancelled_{false};
-  // Once an execution was profiled. XNNPACK times operators for a runtime's life or not at all, so
-  // there are other delegates for it, of the same plans.
+  // Set once an execution has been profiled. XNNPACK measures operators for the whole life of a
+  // runtime or not at all, so profiled executions have delegates of their own, of the same plans.
   std::unique_ptr<Profiler> profiler_;
   std::vector<std::unique_ptr<Delegate>> timed_delegates_;
   bool profiling_ = false;

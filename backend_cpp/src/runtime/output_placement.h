@@ -4,9 +4,9 @@
 
 namespace xir {
 
-// Whether an output may be computed in other memory than its part of an arena, so that nothing else
-// notices: an instruction that writes all of it comes before whatever reads it, and values that
-// share its bytes are done with by then.
+// Whether an output may be computed directly in memory outside the arena. That is so if an
+// instruction writes all of it before anything reads it, and if no value that shares its bytes in
+// the arena is still in use by then.
 bool MayMove(const MethodPlan& plan, size_t value);
 
 }  // namespace xir

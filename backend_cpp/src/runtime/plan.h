@@ -14,8 +14,8 @@
 
 namespace xir {
 
-// What all instances of a method have in common: its instructions, bound to kernels and to the
-// plans of delegates. Immutable; values are by index.
+// What all instances of a method share: its instructions, bound to kernels and to the plans of
+// delegates. Immutable; values are referred to by index.
 struct MethodPlan {
   struct KernelCall {
     std::string name;       // of the operator
@@ -55,8 +55,8 @@ struct MethodPlan {
 
 struct LoadedProgram;
 
-// Binds the verified method of an index. Fails where there is no kernel for an operator, or where a
-// kernel or delegate does not take its arguments. The program must outlive the plan.
+// Binds the verified method of this index. Fails if an operator has no kernel, or if a kernel or
+// delegate does not take its arguments. The program must outlive the plan.
 Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method);
 
 // What the file says of a method; nothing is bound or packed for it.

@@ -8,8 +8,8 @@
 
 namespace xir {
 
-// Writes the sizes that `a` and `b` broadcast to into `dims`, but for the `last` ones. Its rank is
-// the larger one of theirs.
+// Writes the sizes that `a` and `b` broadcast to into `dims`, except the `last` ones. `dims` has
+// the larger of the two ranks.
 Status Broadcast(const Dims& a, const Dims& b, size_t last, Dims* dims);
 
 // verify_elementwise.cc
@@ -26,7 +26,7 @@ Status VerifyLeakyReLU(const graph::XNNLeakyReLU& node, GraphVerifier* g);
 // Counts the memory of `groups` packed matrices of `columns` columns.
 Status PackedWeights(uint64_t groups, uint64_t inner, uint64_t columns, const GraphValue& filter,
                      GraphVerifier* g);
-// Passes where the bias is absent, or has one element for each of `channels`.
+// Succeeds if the bias is absent, or has one element for each of `channels`.
 Status CheckBias(uint32_t id, uint64_t channels, const GraphVerifier& g);
 Status VerifyFullyConnected(const graph::XNNFullyConnected& node, GraphVerifier* g);
 Status VerifyBatchMatrixMultiply(const graph::XNNNode2x1& node, GraphVerifier* g);

@@ -50,7 +50,7 @@ struct NodeRules {
 // The rules of a kind of node; null for one that the dialect does not have.
 const NodeRules* FindNodeRules(graph::XNodeUnion kind);
 
-// A group of input channels with one scale is so many, or a multiple of it.
+// Input channels share a scale in groups of this size, or of a multiple of it.
 uint64_t GroupMultiple();
 
 // The ids that a node names, XNN_INVALID_VALUE_ID where there is none.

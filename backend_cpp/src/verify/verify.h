@@ -13,10 +13,10 @@ struct VerifyLimits {
 };
 
 // Checks everything that the runtime and the kernels rely on: container, flatbuffers, indices,
-// types, sizes. What is in a delegate, its backend verifies, and charges to the same budget. `data`
-// are .ptd files with what the program names and does not hold. All files must be 16-byte aligned,
-// readable for kOverreadBytes beyond their ends, and outlive the view. Nothing else reads them
-// before this has succeeded.
+// types, sizes. The content of a delegate is verified by its backend, on the same budget. `data`
+// are .ptd files with data that the program refers to but does not contain. All files must be
+// 16-byte aligned, be readable for kOverreadBytes past their ends, and outlive the view. Nothing
+// else may read them before this has succeeded.
 Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits,
                                   WorkBudget* budget);
 

@@ -1,7 +1,8 @@
-// A bound on what reading a file takes. Offsets of a flatbuffer may meet: a million tables can
-// share one list of a million items, and whoever walks them all takes a million times what the file
-// has. flatbuffers' own verifier counts tables and looks at a list of numbers or at a string only
-// where it begins, so what is walked, copied or hashed is counted here.
+// A bound on the work of reading a file. Offsets in a flatbuffer may coincide: a million tables
+// can share one list of a million items, and walking them all would take a million times longer
+// than the size of the file suggests. flatbuffers' own verifier counts tables, and checks only
+// the bounds of strings and of lists of numbers. Therefore everything that is walked, copied or
+// hashed is counted here.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@ namespace xir {
 
 class WorkBudget {
  public:
-  // Writers share little: methods their state's first content, equal delegates one graph. So much
-  // is allowed beyond reading each byte once.
+  // Compilers share little: methods the initial content of their state, equal delegates one
+  // graph. This much is allowed beyond reading each byte once.
   static constexpr uint64_t kPerByte = 16;
   static constexpr uint64_t kFree = uint64_t{1} << 20;
 
   explicit WorkBudget(uint64_t file_size) : left_(kFree + kPerByte * file_size) {}
 
-  // Accounts for reading so many bytes. Whatever the runtime makes of a verified file is charged
-  // here before, so that what it takes is linear in the file's size too.
+  // Charges the reading of `count` bytes. What the runtime builds from a verified file is charged
+  // in advance as well, so that it too is linear in the size of the file.
   Status Charge(uint64_t bytes) {
     if (bytes > left_) {
       return Fail(Code::kResource,

@@ -7,9 +7,9 @@
 //   packed bytes   from the next page on
 //   seal           see packed_seal.h
 //
-// In the byte order of the machine: a file is of use to the kind that wrote it alone. It may be
-// deleted at any time. Nothing in it is trusted: digests tell damage, sizes are checked, and packed
-// weights hold no addresses, so wrong ones make wrong numbers at worst.
+// In the byte order of the machine: only the kind of machine that wrote a file can use it. A file
+// may be deleted at any time. Nothing in it is trusted: digests reveal damage, sizes are checked,
+// and packed weights contain no addresses, so wrong ones lead to wrong numbers at worst.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace xir {
 
-// Names a graph and the content of its constants, all of which it reads.
+// Identifies a graph and the content of its constants, all of which it reads.
 uint64_t DigestGraph(const GraphView& view);
 
 struct PackedEntry {
@@ -45,12 +45,12 @@ struct PackedFile {
 Result<PackedFile> ReadPackedFile(const std::string& path,
                                   const std::vector<const GraphView*>& views);
 
-// Seals a file whose weights were read from `file`, if it is still the same. That it cannot be
-// sealed is no failure.
+// Seals a file whose weights were read from `file`, if it has not changed since. Does nothing if
+// it cannot be sealed.
 void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal);
 
-// Writes another file and renames it, so that what `path` names always is whole. Does not replace
-// what is no file of packed weights.
+// Writes a temporary file and renames it, so that the file at `path` is complete at all times.
+// Does not replace a file that is no file of packed weights.
 Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& entries,
                        const PackedSeal& seal);
 

@@ -12,8 +12,8 @@
 
 namespace xir {
 
-// A program's file of packed weights: read when a graph first asks for its weights, written when a
-// graph had to pack them. Nothing that happens to the file is an error of the program.
+// A program's file of packed weights: read when a graph first asks for its weights, written when
+// a graph had to pack them. No problem with the file is an error of the program.
 class PackedStore {
  public:
   // An empty path is no file. `source` is DigestStamps of the program's files.

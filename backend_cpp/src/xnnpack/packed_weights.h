@@ -1,10 +1,11 @@
 // Packed weights, which XNNPACK lays out as its microkernels read them. They are packed once for a
 // graph and shared by every runtime that is created from it.
 //
-// XNNPACK asks for weights by their addresses and a seed. Neither says everything that packing
-// depends on: two nodes may read one filter with inputs of different zero points. What identifies
-// weights here is therefore when XNNPACK asks for them, which is the same each time that it creates
-// a runtime from one graph; constants and seed are checked against what they were then.
+// XNNPACK asks for weights by their addresses and a seed. These do not determine the packed
+// weights: two nodes may read one filter with inputs of different zero points. Weights are
+// therefore identified by the order in which XNNPACK asks for them, which is the same whenever it
+// creates a runtime from the same graph. Constants and seed are checked against those of the
+// first time.
 #pragma once
 
 #include <cstdint>
@@ -83,8 +84,9 @@ class WeightsProvider {
   explicit WeightsProvider(PackedGraph* graph);
   WeightsProvider(const WeightsProvider&) = delete;
 
-  // Calls `create`, which is to create the runtime with the provider that it is handed. Twice where
-  // a file's weights turn out to be others than XNNPACK asks for: they are dropped then.
+  // Calls `create`, which creates the runtime with the provider that it is given. Calls it a
+  // second time if the weights of a file are not those that XNNPACK asks for, without these
+  // weights.
   Status Create(const std::function<Status(xnn_weights_cache_t)>& create);
 
  private:

@@ -13,10 +13,10 @@
 
 namespace xir {
 
-// What XNNPACK's packing of a node's weights depends on, but for the processor: the node with its
-// parameters, the types and quantisation of its operands and result, and the constants, by where
-// they are. Nodes of one description have the same packed weights. By the index of the filter among
-// the graph's constants; filters that several nodes read are left out.
+// Everything but the processor that XNNPACK's packing of a node's weights depends on: the node
+// with its parameters, the types and quantisation of its operands and result, and the addresses
+// of its constants. Nodes with equal descriptions have equal packed weights. Keyed by the index
+// of the filter among the graph's constants; filters that several nodes read are left out.
 std::unordered_map<uint32_t, std::string> DescribeWeights(const GraphView& view);
 
 class SharedWeights {

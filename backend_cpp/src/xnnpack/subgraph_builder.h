@@ -19,9 +19,9 @@ class SubgraphBuilder {
 
   Status Build();
   xnn_subgraph_t subgraph() const { return subgraph_.get(); }
-  // xnn_create_runtime_v4 of the subgraph, which is of no more use where that fails: XNNPACK has
-  // then freed the constants that it rewrote, and would free them again with the subgraph
-  // (src/runtime.c, src/subgraph.c). It is left to leak.
+  // Calls xnn_create_runtime_v4. If that fails, the subgraph must not be used again, and leaks:
+  // XNNPACK has freed the constants that it rewrote, and would free them once more with the
+  // subgraph (src/runtime.c, src/subgraph.c).
   xnn_status CreateRuntime(xnn_weights_cache_t weights, xnn_workspace_t workspace,
                            pthreadpool_t threadpool, uint32_t flags, xnn_runtime_t* runtime);
   // The index of the node that XNNPACK refused to define, where that is why Build failed.
