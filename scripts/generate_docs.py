@@ -53,7 +53,13 @@ OWN_DIALECTS = ("delegate", "pte", "quant", "xnnpack")
 KINDS = {xnnpack.UnaryOp: UNARY, xnnpack.BinaryOp: BINARY}
 MEASURED = FOLDER / "op_database.md"
 """What `make op-database` writes."""
-COMMANDS = ("xir.tools.xir_opt", "xir.tools.xir_translate", "xir.aot_compiler")
+COMMANDS = (
+    "xir.tools.xir_opt",
+    "xir.tools.xir_translate",
+    "xir.tools.xir_bisect",
+    "xir.tools.xir_reduce",
+    "xir.aot_compiler",
+)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

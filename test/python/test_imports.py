@@ -12,7 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TORCH_PLACES = ("xir/evaluate/", "xir/importer/", "xir/models/", "xir/quantizer/")
-LAZY_TORCH_PLACES = ("xir/runtime/", "xir/api.py", "xir/aot_compiler/", "xir/tools/xir_translate.py")
+LAZY_TORCH_PLACES = (
+    "xir/runtime/",
+    "xir/api.py",
+    "xir/aot_compiler/",
+    "xir/tools/xir_translate.py",
+    "xir/tools/program.py",
+)
 HEAVY = {"torch", "torchvision", "torchao", "executorch"}
 
 

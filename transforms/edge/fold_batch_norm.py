@@ -17,6 +17,7 @@ from xir.ir.context import XirContext
 from xir.ir.location import fused_location
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.rewriting import may_rewrite
 from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.static_tensor import static_array, static_name
@@ -79,6 +80,8 @@ def fold(norm: BatchNorm, ctx: XirContext) -> None:
     if element_of(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
         return
 
+    if not may_rewrite(norm, "fold"):
+        return
     arguments: dict[str, object] = {name: producer.argument(name) for name in producer.schema.values}
     arguments["input"] = producer.input
     arguments["weight"] = constant(new_weight, weight, static_name(weight), ctx, norm)

@@ -16,6 +16,7 @@ from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.rewriting import may_rewrite
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 
@@ -47,7 +48,9 @@ class FoldConstantsPass(XirPass):
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
         replaced: list[Operation] = []
         for candidate in list(op.walk()):
-            if isinstance(candidate, edge.EdgeOp) and (array := evaluated(candidate, ctx)) is not None:
+            if not isinstance(candidate, edge.EdgeOp) or (array := evaluated(candidate, ctx)) is None:
+                continue
+            if may_rewrite(candidate, "fold"):
                 replaced += [owner for value in candidate.operands if isinstance(owner := value.owner, Operation)]
                 replace(candidate, array, ctx)
         for constant in reversed(list(dict.fromkeys(replaced))):

@@ -17,6 +17,7 @@ from xir.ir.dominance import immediate_dominators
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import may_rewrite
 from xir.ir.traits import DistinctOperands
 
 _Known = ChainMap[object, Operation]
@@ -84,7 +85,7 @@ def _simplify_block(block: Block, known: _Known, numbers: _Numbers) -> None:
         if not op.results or not is_side_effect_free(op):
             continue
         first = known.setdefault(_key(op, numbers), op)
-        if first is op or _met_by_distinct(first, op):
+        if first is op or _met_by_distinct(first, op) or not may_rewrite(op, "merge"):
             continue
         if not op.has_trait(ConstantLike):
             inherit(first, first, op)

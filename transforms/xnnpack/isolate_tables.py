@@ -17,6 +17,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import may_rewrite
 from xir.transforms.xnnpack._tables import is_dequantise, table_through
 
 
@@ -56,7 +57,7 @@ def isolate(block: Block) -> None:
         if not isinstance(op, xnnpack.ConvertOp) or not is_dequantise(op):
             continue
         for use in list(op.output.uses):
-            if not op.output.has_one_use() and table_through(op, use.operation):
+            if not op.output.has_one_use() and table_through(op, use.operation) and may_rewrite(use.operation, "copy"):
                 block.insert_op_before(copy := op.clone(), use.operation)
                 inherit(copy, op)
                 use.operation.operands[use.index] = copy.output

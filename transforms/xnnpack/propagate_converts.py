@@ -24,6 +24,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import may_rewrite
 
 SHORT: tuple[Attribute, ...] = (f16, bf16)
 """Types whose values fp32 holds exactly."""
@@ -65,12 +66,13 @@ def propagate(block: Block, ctx: XirContext) -> None:
         if isinstance(op, xnnpack.ConvertOp):
             if is_narrowing(op):
                 wide[op.output] = op.input
-            elif op.input in wide and element_type(op.output) == f32:
+            elif op.input in wide and element_type(op.output) == f32 and may_rewrite(op, "remove"):
                 op.output.replace_all_uses_with(wide[op.input])
                 block.erase_op(op)
         elif isinstance(op, xnnpack.NodeOp) and any(result in wanted for result in op.results):
             dynamic = [value for value in op.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
-            if moves_data(op) and dynamic and all(value in wide for value in dynamic):
+            movable = moves_data(op) and dynamic and all(value in wide for value in dynamic)
+            if movable and may_rewrite(op, "move"):
                 move_in_fp32(op, wide, ctx)
     for op in reversed(list(narrowings(block))):
         if op.output.first_use is None:

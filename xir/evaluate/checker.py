@@ -76,6 +76,19 @@ class NumericsChecker:
         manager.before_pass.append(lambda each, module: self._before(manager.ctx, each, module))
         manager.after_verified.append(lambda each, module: self._after(manager.ctx, each, module))
 
+    def again(self) -> NumericsChecker:
+        """A checker of other passes on the module that the last right pass left, which need not be evaluated again."""
+        outputs = {name: state.outputs for name, state in self._last.items()}
+        return NumericsChecker(
+            self.inputs,
+            self.rtol,
+            _inputs=dict(self._inputs),
+            _given=dict(self._given),
+            _structure=self._structure,
+            _original=outputs,
+            _last=dict(self._last),
+        )
+
     # What is to be compared.
 
     def _before(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
@@ -137,10 +150,10 @@ class NumericsChecker:
         now = structure(module)
         if now == self._structure:
             return
-        self._structure = now
         allowed = self._tolerances[each.numerics]
         self._allowed += allowed
         largest = 0.0
+        now_known: dict[str, _State] = {}
         for function in functions:
             name = function.sym_name.data
             if name not in self._last:
@@ -160,7 +173,9 @@ class NumericsChecker:
                     raise self._error(each, function, found, limit, what, last.prints, trace)
                 if found is not None and what == "before it":
                     largest = max(largest, found.error)
-            self._last[name] = self._state(trace)
+            now_known[name] = self._state(trace)
+        self._structure = now
+        self._last.update(now_known)
         self.errors.append((each.name, largest))
 
     def _error(

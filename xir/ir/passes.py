@@ -11,6 +11,7 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -27,6 +28,7 @@ from xir.ir.internal_errors import InternalError
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
+from xir.ir.rewriting import RewriteCounter, counted_rewrites
 from xir.ir.verifier import verify
 
 
@@ -203,6 +205,8 @@ class PassManager:
     """Called with the module as a pass left it that failed, or after which the module does not verify."""
     after_verified: list[PassHook] = field(default_factory=list[PassHook])
     """As `after_pass`, behind the verifier, if that runs."""
+    rewrite_counters: dict[str, RewriteCounter] | None = None
+    """By the name of a pass, what counts or stops its rewrites; None counts none. Passes get theirs when they run."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
@@ -264,7 +268,8 @@ class PassManager:
             hook(each, module)
         errors_before = self.ctx.diagnostics.error_count
         try:
-            self._timed(each.name, f"pass '{each.name}'", module, lambda: each.apply(self.ctx, module))
+            with self._counting(each):
+                self._timed(each.name, f"pass '{each.name}'", module, lambda: each.apply(self.ctx, module))
         except PassFailedException as error:
             raise DiagnosticError(module, f"{each.name}: {error}") from error
         if self.ctx.diagnostics.error_count > errors_before:
@@ -276,6 +281,11 @@ class PassManager:
             self._verify_after(each, module)
         for hook in self.after_verified:
             hook(each, module)
+
+    def _counting(self, each: XirPass) -> AbstractContextManager[None]:
+        if self.rewrite_counters is None:
+            return nullcontext()
+        return counted_rewrites(self.rewrite_counters.setdefault(each.name, RewriteCounter()))
 
     def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
         try:

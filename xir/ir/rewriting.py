@@ -8,8 +8,12 @@ docs/rationale.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
 from xdsl.rewriter import InsertPoint
@@ -27,6 +31,64 @@ MAX_REWRITES = 100
 
 class NotConvergingError(Exception):
     """Patterns that undo each other, or whose results they match again, for ever: a bug in them."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One application of a pattern."""
+
+    pattern: str
+    """The pattern's class, or what a pass that has none calls it."""
+    op: str
+    """The name of the op that it matched."""
+    location: LocationAttr
+
+
+@dataclass
+class RewriteCounter:
+    """Counts rewrites, and stops them: what MLIR's debug counters do for its actions.
+
+    The same pass makes the same rewrites in the same order, so the first n of them are the same every time.
+    """
+
+    limit: int | None = None
+    """After so many rewrites no pattern is tried any more; None lets all be made."""
+    count: int = 0
+    last: Rewrite | None = None
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there are to be no more rewrites."""
+        return self.limit is not None and self.count >= self.limit
+
+    def add(self, pattern: str, op: str, location: LocationAttr) -> None:
+        """Count a rewrite."""
+        self.count += 1
+        self.last = Rewrite(pattern, op, location)
+
+
+_counter: ContextVar[RewriteCounter | None] = ContextVar("rewrite counter", default=None)
+
+
+@contextmanager
+def counted_rewrites(counter: RewriteCounter) -> Generator[None]:
+    """Let a counter see, and stop, the rewrites of the duration."""
+    token = _counter.set(counter)
+    try:
+        yield
+    finally:
+        _counter.reset(token)
+
+
+def may_rewrite(op: Operation, name: str) -> bool:
+    """Whether a pass without patterns may make a rewrite now, which counts as one called `name`."""
+    counter = _counter.get()
+    if counter is None:
+        return True
+    if counter.is_exhausted:
+        return False
+    counter.add(name, op.name, op.location)
+    return True
 
 
 def rewrite_patterns(root: Operation, patterns: Iterable[RewritePattern], *, erase_dead: bool = True) -> bool:
@@ -48,9 +110,15 @@ def rewrite_once(block: Block, pattern: RewritePattern) -> None:
 
     For steps that have an order, each of which takes the block as the one before it left it.
     """
+    counter = _counter.get()
     for op in list(block.ops):
+        if counter is not None and counter.is_exhausted:
+            return
         if op.parent is block:
-            pattern.match_and_rewrite(op, PatternRewriter(op))
+            name, location, rewriter = op.name, op.location, PatternRewriter(op)
+            pattern.match_and_rewrite(op, rewriter)
+            if counter is not None and rewriter.has_done_action:
+                counter.add(type(pattern).__name__, name, location)
 
 
 def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
@@ -70,6 +138,7 @@ class _Driver:
         self._matched = root
         self._rewriter: PatternRewriter | None = None
         self._rewrites_left = 0
+        self._counter = _counter.get()
 
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
@@ -92,14 +161,20 @@ class _Driver:
 
     def _rewrite(self, op: Operation) -> bool:
         """Let the first pattern that matches rewrite an op; False if none does."""
+        counter = self._counter
+        if counter is not None and counter.is_exhausted:
+            return False
         rewriter = self._rewriter_before(op)
         self._matched = op
+        name, location = op.name, op.location
         for pattern in self._patterns:
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
                 if self._rewrites_left == 0:
                     raise NotConvergingError(f"{type(pattern).__name__} and the patterns with it rewrite for ever")
                 self._rewrites_left -= 1
+                if counter is not None:
+                    counter.add(type(pattern).__name__, name, location)
                 return True
         return False
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from xir.ir.context import XirContext
     from xir.ir.diagnostics import Diagnostic
     from xir.ir.ir_printing import IrPrinting
-    from xir.ir.passes import XirPass
+    from xir.ir.passes import PassManager, XirPass
     from xir.ir.printer import PrintOptions
+    from xir.ir.rewriting import RewriteCounter
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -190,7 +191,7 @@ def _compile(
     from xir.ir.roundtrip import check_roundtrip
 
     start = time.perf_counter()
-    manager = PassManager(ctx, passes, verify_each=options.verify_each)
+    manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))
     print_options = _print_options(options)
     _ir_printing(options, replace(print_options, resources=options.print_resources)).install(manager)
     try:
@@ -205,12 +206,36 @@ def _compile(
         return None
     except AlreadyReportedError:
         return None
+    if options.mlir_print_debug_counter:
+        _print_counters(manager, sys.stderr)
     start_of_output = time.perf_counter()
     output = module_to_text(module, ctx, print_options)
     manager.timings.append(("output", time.perf_counter() - start_of_output))
     if options.mlir_timing:
         _print_timings(manager.timings, time.perf_counter() - start, sys.stderr)
     return output
+
+
+def _rewrite_counters(options: argparse.Namespace) -> dict[str, RewriteCounter] | None:
+    """What the debug counters of the command line say; None if there are none, and none to print."""
+    from xir.ir.rewriting import RewriteCounter
+
+    counters: dict[str, RewriteCounter] = {}
+    for text in (part.strip() for given in options.mlir_debug_counter for part in given.split(",")):
+        name, _, count = text.partition("=")
+        if not name.endswith("-count") or not count.isdecimal():
+            raise UsageError(f"a debug counter is <pass>-count=N, got '{text}'")
+        if (name := name.removesuffix("-count")) not in PASSES:
+            raise UsageError(f"there is no pass '{name}' to count the rewrites of")
+        counters[name] = RewriteCounter(int(count))
+    return counters if counters or options.mlir_print_debug_counter else None
+
+
+def _print_counters(manager: PassManager, stream: IO[str]) -> None:
+    stream.write("DebugCounter counters:\n")
+    for name, counter in (manager.rewrite_counters or {}).items():
+        limit = "" if counter.limit is None else f" of at most {counter.limit}"
+        stream.write(f"  {name:<32}: {counter.count}{limit}\n")
 
 
 def _print_options(options: argparse.Namespace) -> PrintOptions:

@@ -142,6 +142,14 @@ def argument_parser() -> argparse.ArgumentParser:
         "--mlir-print-ir-module-scope", action="store_true", help="accepted: what is printed is always the whole module"
     )
     add_numerics_arguments(checks)
+    checks.add_argument(
+        "--mlir-debug-counter", metavar="COUNTERS", action="append", default=[],
+        help="<pass>-count=N,…: let a pass make its first N rewrites, and no more",
+    )  # fmt: skip
+    checks.add_argument(
+        "--mlir-print-debug-counter", action="store_true",
+        help="print to standard error how many rewrites each pass made",
+    )  # fmt: skip
     checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
     parser.add_argument(
         "--version", action="version", version=f"xir-opt {__version__}", help="print the version, and exit"

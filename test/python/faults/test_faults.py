@@ -1,0 +1,120 @@
+"""Bisection and reduction: from a fault planted in a pass to its rewrite, and to a small test that fails as long."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xir.tools.xir_bisect import main as xir_bisect
+from xir.tools.xir_opt import main as xir_opt
+from xir.tools.xir_reduce import main as xir_reduce
+from xir.transforms.xnnpack import fuse_conv_relu
+
+CHAIN = """
+func.func @forward(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %0 = edge.exp(%y) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = edge.add.Tensor(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = edge.relu(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = edge.sub.Tensor(%2, %0) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %4 = edge.hardtanh(%3) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %5 = edge.sigmoid(%4) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %5, %0 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+"""
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    path = tmp_path / "chain.mlir"
+    path.write_text(CHAIN, encoding="utf-8")
+    return str(path)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lose upper bounds in fuse-conv-relu."""
+    right = fuse_conv_relu.bounds
+
+    def wrong(low: float, high: float) -> Any:
+        del high
+        return right(low, math.inf)
+
+    monkeypatch.setattr(fuse_conv_relu, "bounds", wrong)
+
+
+def test_all_is_well(chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 0
+    assert "each computes what was before it" in capsys.readouterr().out
+    assert not (tmp_path / "culprit.mlir").exists()
+
+
+def test_the_rewrite_is_named_and_the_test_small(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = tmp_path / "culprit.mlir"
+    with monkeypatch.context() as planted:
+        plant(planted)
+        assert xir_bisect([chain, "-o", str(test)]) == 1
+        told = capsys.readouterr().out
+        assert f"{chain}:6:8: error: fuse-conv-relu changes what the program computes" in told
+        # The relu's bound is lost on nothing; the second rewrite is the wrong one.
+        assert "rewrite: 2 of 2\n" in told
+        assert f"FuseClamp at 'xnnpack.clamp', {chain}:7:8" in told
+        assert "a test of 2 ops, which fails as long as the pass does" in told
+        assert xir_opt(["--fuse-conv-relu", "--verify-numerics", str(test), "-o", str(tmp_path / "out.mlir")]) == 1
+        assert "fuse-conv-relu changes what the program computes" in capsys.readouterr().err
+    text = test.read_text(encoding="utf-8")
+    assert text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu)' --verify-numerics %s")
+    assert "// CHECK: func.return %" in text
+    # The pass is right again, and so is the test.
+    assert xir_opt(["--fuse-conv-relu", "--verify-numerics", str(test), "-o", str(tmp_path / "out.mlir")]) == 0
+
+
+def test_a_crash_is_bisected(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(low: float, high: float) -> Any:
+        raise IndexError("out of clamps")
+
+    monkeypatch.setattr(fuse_conv_relu, "bounds", fails)
+    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
+    told = capsys.readouterr().out
+    assert "internal error in pass 'fuse-conv-relu' at op 'xnnpack.clamp': IndexError: out of clamps" in told
+    assert "rewrite: 1 of 0" not in told
+    assert "pass: fuse-conv-relu" in told
+
+
+def test_reduce_what_is_wrong(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    smaller = tmp_path / "small.mlir"
+    assert xir_reduce([chain, "delegate", "--wrong", "-o", str(smaller)]) == 0
+    assert "6 ops, 2 are left" in capsys.readouterr().err
+    text = smaller.read_text(encoding="utf-8")
+    # Of the pipeline the pass is left, and what makes nodes of the ops.
+    assert text.startswith("// builtin.module(partition-xnnpack,fuse-conv-relu)\n")
+    assert xir_opt(["--partition-xnnpack", "--fuse-conv-relu", "--verify-numerics", str(smaller), "-o", "-"]) == 1
+
+
+def test_reduce_by_a_script(chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "has_exp.py"
+    script.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('edge.exp' in open(sys.argv[1]).read())\n")
+    script.chmod(0o755)
+    assert xir_reduce([chain, "--test", str(script)]) == 0
+    out, err = capsys.readouterr()
+    assert "6 ops, 1 are left" in err
+    assert "edge.exp" in out
+    assert "edge.sub" not in out
+
+
+def test_nothing_to_reduce(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert xir_reduce([chain, "--wrong"]) == 1
+    assert "is not interesting as it is" in capsys.readouterr().err
+    assert xir_reduce([chain, "no-such-pass", "--crash"]) == 1
+    assert "unknown pass 'no-such-pass'" in capsys.readouterr().err
+    assert xir_bisect(["no-such.mlir"]) == 1
+    assert "xir-bisect: error: cannot open 'no-such.mlir'" in capsys.readouterr().err

@@ -1,0 +1,29 @@
+"""The lit test that a fault becomes: it fails as long as the pass is wrong."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from xir.faults.reproduction import Failure, Fault
+from xir.ir.context import XirContext
+from xir.ir.printer import PrintOptions, module_to_text
+
+
+def lit_test(failure: Failure, module: ModuleOp, ctx: XirContext, rtol: float = 0.0) -> str:
+    """A test whose RUN line repeats the failure on `module`, which CHECK lines hold to pass every function through."""
+    what = failure.diagnostic.message
+    tolerance = f"={rtol:g}" if rtol else ""
+    check = f" --verify-numerics{tolerance}" if failure.fault is Fault.WRONG else ""
+    lines = [
+        f"// RUN: xir-opt --pass-pipeline='builtin.module({failure.culprit})'{check} %s | filecheck %s",
+        "",
+        f"// {what}",
+        "",
+    ]
+    for op in module.body.ops:
+        if isinstance(op, FuncOp):
+            results = len(op.function_type.outputs)
+            lines.append(f"// CHECK-LABEL: func.func @{op.sym_name.data}")
+            lines.append(f"// CHECK: func.return{' %' if results else ''}")
+    return "\n".join(lines) + "\n" + module_to_text(module, ctx, PrintOptions(resources=True))

@@ -1,0 +1,297 @@
+"""Makes a program smaller while it stays interesting, as `mlir-reduce` does.
+
+Functions end earlier and begin later: a result is another value, and what an op computes becomes an argument. Constants
+become random ones, so that no weights leave with the program, and small ones are written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from xir.dialects import delegate, edge, xnnpack
+from xir.dialects.xnnpack.subgraph import outside_type
+from xir.ir.constants import element_type_of_constant, make_dense, storage_array
+from xir.ir.context import XirContext
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import rewrite_patterns
+
+Interesting = Callable[[ModuleOp], bool]
+"""Whether a smaller module still shows what the first one did."""
+
+SMALL = 64
+"""Constants of at most so many elements are written out."""
+
+
+def reduced(
+    module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None] = lambda _: None
+) -> ModuleOp:
+    """The smallest module found that is interesting, as `module` is. `progress` is told the number of ops left."""
+    best = module.clone()
+    changed = True
+    while changed:
+        changed = False
+        for step in (_shorter, _without_ops, _with_random_constants):
+            smaller = step(best, ctx, interesting, progress)
+            if size_of(smaller) < size_of(best):
+                changed = True
+            best = smaller
+    return best
+
+
+def size_of(module: ModuleOp) -> int:
+    """How many ops compute something in a module."""
+    return len(_places(module))
+
+
+def _places(module: ModuleOp) -> list[Operation]:
+    """The ops that may go: those with results, in functions and graphs, in their order."""
+    graphs = (delegate.RegionOp, delegate.GraphOp, edge.ConstantOp, xnnpack.ConstantOp)
+    return [op for op in module.walk() if op.results and not isinstance(op, graphs)]
+
+
+def _clean(module: ModuleOp) -> None:
+    """Drop what nothing uses: ops, results of graphs and their operands, and arguments."""
+    for _ in range(10):
+        before = sum(1 for _ in module.walk())
+        rewrite_patterns(module, [])
+        for op in list(module.walk()):
+            if isinstance(op, xnnpack.SubgraphOp):
+                _clean_graph(op)
+        for op in module.body.ops:
+            if isinstance(op, FuncOp):
+                _clean_function(op)
+        if sum(1 for _ in module.walk()) == before:
+            return
+
+
+def _clean_graph(op: xnnpack.SubgraphOp) -> None:
+    """Drop a graph's unused results and operands."""
+    kept = [result for result in op.results if result.first_use is not None]
+    used = [index for index, argument in enumerate(op.body.block.args) if argument.first_use is not None]
+    if not kept or (len(kept) == len(op.results) and len(used) == len(op.operands)):
+        return
+    yielded = [op.yield_op.operands[result.index] for result in kept]
+    op.yield_op.operands = yielded
+    operands = [op.operands[index] for index in used]
+    for index in reversed(range(len(op.body.block.args))):
+        if index not in used:
+            op.body.block.erase_arg(op.body.block.args[index])
+    region = op.detach_region(0)
+    made = xnnpack.SubgraphOp.create(
+        operands=operands,
+        result_types=[result.type for result in kept],
+        properties=dict(op.properties),
+        regions=[region],
+    )
+    made.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(made, op)
+    for old, new in zip(kept, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def _clean_function(function: FuncOp) -> None:
+    """Drop a function's unused arguments, and write its type anew."""
+    block = function.body.block
+    attributes = list(function.arg_attrs.data) if function.arg_attrs is not None else None
+    for index in reversed(range(len(block.args))):
+        if block.args[index].first_use is None:
+            block.erase_arg(block.args[index])
+            if attributes is not None:
+                del attributes[index]
+    if attributes is not None:
+        function.arg_attrs = ArrayAttr(attributes)
+    _retype(function)
+
+
+def _retype(function: FuncOp) -> None:
+    last = function.body.block.last_op
+    assert last is not None
+    inputs, outputs = [argument.type for argument in function.body.block.args], [value.type for value in last.operands]
+    function.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
+    for name in ("xir.in_spec", "xir.out_spec"):
+        function.attributes.pop(name, None)
+
+
+def _tried(module: ModuleOp, interesting: Interesting, change: Callable[[ModuleOp], bool]) -> ModuleOp | None:
+    """A copy with a change, if that is possible and the copy interesting."""
+    copy = module.clone()
+    try:
+        if not change(copy):
+            return None
+        _clean(copy)
+        copy.verify()
+        return copy if interesting(copy) else None
+    except Exception:
+        # What does not even fit together is not what was looked for.
+        return None
+
+
+def _shorter(module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]) -> ModuleOp:
+    """End each function at the first op with which it is still interesting."""
+    for number in range(sum(isinstance(op, FuncOp) for op in module.body.ops)):
+        count = len(_places(module))
+        for place in range(count):
+            smaller = _tried(module, interesting, lambda copy, n=number, p=place: _end_at(copy, n, p))
+            if smaller is not None and size_of(smaller) <= size_of(module):
+                progress(size_of(smaller))
+                module = smaller
+                break
+    return module
+
+
+def _end_at(module: ModuleOp, number: int, place: int) -> bool:
+    """Let a function return the first result of an op, and nothing else."""
+    function = [op for op in module.body.ops if isinstance(op, FuncOp)][number]
+    op = _places(module)[place]
+    value: SSAValue = op.results[0]
+    block = op.parent
+    while block is not None and (parent := block.parent_op()) is not function:
+        if isinstance(parent, xnnpack.SubgraphOp):
+            parent.yield_op.operands = [value]
+            region = parent.detach_region(0)
+            made: Operation = xnnpack.SubgraphOp.create(
+                operands=list(parent.operands),
+                result_types=[outside_type(value.type)],
+                properties=dict(parent.properties),
+                regions=[region],
+            )
+        elif isinstance(parent, delegate.RegionOp):
+            parent.yield_op.operands = [value]
+            made = delegate.RegionOp(parent.backend.data, [value.type], parent.detach_region(0))
+        else:
+            return False
+        made.location = parent.location
+        outer = parent.parent
+        assert outer is not None
+        outer.insert_op_before(made, parent)
+        for result in list(parent.results):
+            for use in list(result.uses):
+                if not isinstance(use.operation, ReturnOp):
+                    _erase_behind(use.operation)
+        value, block = made.results[0], outer
+    last = function.body.block.last_op
+    if not isinstance(last, ReturnOp):
+        return False
+    last.operands = [value]
+    for each in reversed(list(function.body.block.ops)):
+        if each is not last and all(result.first_use is None for result in each.results):
+            each.detach()
+            each.erase(safe_erase=False)
+    return True
+
+
+def _erase_behind(op: Operation) -> None:
+    """Erase an op and all that depend on it."""
+    for result in op.results:
+        for use in list(result.uses):
+            if not isinstance(use.operation, ReturnOp):
+                _erase_behind(use.operation)
+    if op.parent is not None:
+        op.detach()
+        op.erase(safe_erase=False)
+
+
+def _without_ops(
+    module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]
+) -> ModuleOp:
+    """Replace ops by arguments, many at once first."""
+    size = max(1, len(_places(module)) // 2)
+    while True:
+        start = 0
+        while start < len(_places(module)):
+            smaller = _tried(module, interesting, lambda copy, s=start, n=size: _cut(copy, s, n))
+            if smaller is not None and size_of(smaller) < size_of(module):
+                progress(size_of(smaller))
+                module = smaller
+            else:
+                start += size
+        if size == 1:
+            return module
+        size //= 2
+
+
+def _cut(module: ModuleOp, start: int, count: int) -> bool:
+    """Make arguments of what some ops compute for others."""
+    ops = _places(module)[start : start + count]
+    going = set(ops)
+    for op in ops:
+        for result in op.results:
+            if any(use.operation not in going for use in result.uses):
+                argument = _argument(op, result.type)
+                if argument is None:
+                    return False
+                result.replace_all_uses_with(argument)
+    for op in reversed(ops):
+        if all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase(safe_erase=False)
+    return True
+
+
+def _argument(op: Operation, type: Attribute) -> SSAValue | None:
+    """A new argument, in the block of an op, that the function's caller gives."""
+    block = op.parent
+    if block is None:
+        return None
+    parent = block.parent_op()
+    if isinstance(parent, delegate.RegionOp):
+        return _argument(parent, type)
+    if isinstance(parent, xnnpack.SubgraphOp):
+        outer = _argument(parent, outside_type(type))
+        if outer is None:
+            return None
+        parent.operands = [*parent.operands, outer]
+        return block.insert_arg(type, len(block.args))
+    if not isinstance(parent, FuncOp):
+        return None
+    attributes = [] if parent.arg_attrs is None else list(parent.arg_attrs.data)
+    if parent.arg_attrs is not None:
+        parent.arg_attrs = ArrayAttr([*attributes, DictionaryAttr({})])
+    return block.insert_arg(type, len(block.args))
+
+
+def _with_random_constants(
+    module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]
+) -> ModuleOp:
+    """Constants of random numbers, at once or those that it takes."""
+    smaller = _tried(module, interesting, lambda copy: randomised(copy, ctx))
+    return module if smaller is None else smaller
+
+
+def randomised(module: ModuleOp, ctx: XirContext) -> bool:
+    """Replace floating-point constants by random ones of their size, few as written out. False if there is none."""
+    found = False
+    for op in module.walk():
+        if not isinstance(op, edge.ConstantOp | xnnpack.ConstantOp):
+            continue
+        type = op.results[0].type
+        array = storage_array(op.value, ctx, op)
+        if not isinstance(type, TensorType) or array.dtype.kind != "f" or array.size < 2:
+            continue
+        generator = np.random.default_rng(0)
+        numbers = np.round(generator.normal(size=array.shape) / max(1, prod(array.shape[1:])) ** 0.5, 3)
+        op.properties["value"] = make_dense(
+            numbers.astype(array.dtype), ctx, "random", element_type_of_constant(op.value)
+        )
+        found = True
+    return found
+
+
+def fewer_passes(passes: Sequence[XirPass], interesting: Callable[[list[XirPass]], bool]) -> list[XirPass]:
+    """The passes that it takes, one left out after the other."""
+    kept = list(passes)
+    for each in passes:
+        rest = [other for other in kept if other is not each]
+        if rest and interesting(rest):
+            kept = rest
+    return kept

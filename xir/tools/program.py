@@ -1,0 +1,76 @@
+"""What the tools that look for faults are given: a module of text, or a model of the zoo, and a pipeline."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from xir.models.zoo import MODELS
+from xir.plugin_loading import PLUGIN_HELP
+from xir.tools.xir_opt_arguments import UsageError
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from xir.ir.context import XirContext
+    from xir.ir.passes import XirPass
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says which program and which passes."""
+    parser.add_argument("program", help=f"a file of MLIR text, a .pt2 file, or a model of the zoo: {', '.join(MODELS)}")
+    parser.add_argument(
+        "pipeline", nargs="?", default="delegate,emit",
+        help="passes and named pipelines, as a,b{option=x} (default: delegate,emit)",
+    )  # fmt: skip
+    parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    parser.add_argument("--quantize", choices=("static", "dynamic", "int4"), help="quantise a model of the zoo first")
+
+
+def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
+    """The module, its context, and the example inputs of a model. DiagnosticError if there is something wrong in it."""
+    if options.program in MODELS or options.program.endswith(".pt2"):
+        return _model(options)
+    from xir.ir.context import XirContext
+    from xir.ir.parser import parse_module
+
+    if options.quantize is not None:
+        raise UsageError("--quantize goes with a model of the zoo")
+    ctx = XirContext()
+    try:
+        with open(options.program, encoding="utf-8") as file:
+            text = file.read()
+    except OSError as error:
+        raise UsageError(f"cannot open '{options.program}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{options.program}' is not UTF-8 text") from error
+    return parse_module(ctx, text, options.program), ctx, None
+
+
+def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
+    from torch import Tensor
+    from torch.utils._pytree import tree_leaves
+
+    from xir.aot_compiler.arguments import parse_arguments
+    from xir.aot_compiler.quantization import quantize_program
+    from xir.aot_compiler.source import load as load_program
+    from xir.api import to_edge
+
+    source = ["--pt2", options.program] if options.program.endswith(".pt2") else ["-m", options.program]
+    quantize = [] if options.quantize is None else [f"--quantize={options.quantize}"]
+    arguments = parse_arguments([*source, "-d", *quantize])
+    _, program = load_program(arguments)
+    if arguments.quantize is not None:
+        program, _ = quantize_program(arguments, program)
+    values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
+    edge = to_edge(program)
+    return edge.module, edge.ctx, values if values and all(isinstance(each, Tensor) for each in values) else None
+
+
+def passes(options: argparse.Namespace) -> list[XirPass]:
+    """The passes of the pipeline. DiagnosticError for what is none."""
+    from xir.ir.pipeline import parse_pipeline
+
+    return parse_pipeline(options.pipeline, PASSES, PIPELINES)

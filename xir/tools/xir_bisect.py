@@ -1,0 +1,133 @@
+"""`xir-bisect`: which pass, which rewrite and which op make a program wrong, and the smallest test that shows it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from xir.files import atomic_file
+from xir.models.zoo import ModelError
+from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools import program
+from xir.tools.xir_opt_arguments import UsageError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from xir.faults.bisection import Culprit
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = _ArgumentParser(
+        prog="xir-bisect",
+        description="Find the first pass of a pipeline that changes what a program computes, crashes or refuses it; in "
+        "it the first rewrite, and its op; and the smallest program with which that happens, as a lit test.",
+        allow_abbrev=False,
+    )
+    program.add_arguments(parser)
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", default="culprit.mlir", help="where the test goes (default: culprit.mlir)"
+    )
+    parser.add_argument(
+        "--rtol", type=float, default=0.0, metavar="RTOL",
+        help="let each pass move outputs by RTOL of their largest magnitude (default: as far as the pass says)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--inputs", metavar="FILES",
+        help="a .npy file for each input, separated by commas, or one .npz or .pt file (default: a model's example "
+        "inputs, drawn ones for text)",
+    )  # fmt: skip
+    parser.add_argument("--no-reduce", action="store_true", help="write no test")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code: 0 if all is well, 1 if a pass is not."""
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+
+    try:
+        load_installed_plugins()
+        options = argument_parser().parse_args(load_named_plugins(sys.argv[1:] if argv is None else argv))
+        return _bisect(options)
+    except (UsageError, ModelError, PluginError, OSError) as error:
+        sys.stderr.write(f"xir-bisect: error: {error}\n")
+    except DiagnosticError as error:
+        sys.stderr.write(f"{error.diagnostic}\n")
+    except AlreadyReportedError:
+        pass
+    except SystemExit as error:
+        return int(error.code or 0)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "torchao"):
+            raise
+        sys.stderr.write(f"xir-bisect: error: '{error.name}' is not installed: this needs xir[importer]\n")
+    return 1
+
+
+def _bisect(options: argparse.Namespace) -> int:
+    from xir.evaluate.checker import NumericsChecker, functions_of
+    from xir.evaluate.inputs import load_inputs
+    from xir.faults.bisection import find_culprit
+    from xir.faults.lit_test import lit_test
+    from xir.faults.reduction import reduced, size_of
+    from xir.faults.reproduction import Fault, run
+    from xir.progress import step
+
+    passes = program.passes(options)
+    module, ctx, inputs = program.load(options)
+    if options.inputs is not None:
+        inputs = load_inputs(options.inputs.split(","), functions_of(module)[0])
+    with step("Looking for the pass"):
+        culprit = find_culprit(module, ctx, passes, inputs=inputs, rtol=options.rtol)
+    if culprit is None:
+        print(f"{options.program}: {len(passes)} passes, each computes what was before it")
+        return 0
+    print(told(culprit))
+    if options.no_reduce:
+        return 1
+    failure = culprit.failure
+    smallest = failure.before
+
+    def interesting(smaller: ModuleOp) -> bool:
+        checker = NumericsChecker(rtol=options.rtol) if failure.fault is Fault.WRONG else None
+        found = run(smaller, failure.ctx, [failure.culprit], checker=checker)
+        return found is not None and found.fault is failure.fault
+
+    with step("Reducing the program"):
+        if interesting(failure.before):
+            smallest = reduced(failure.before, failure.ctx, interesting)
+        else:
+            print("note: only the given inputs show it, so the test is the whole program")
+    text = lit_test(failure, smallest, failure.ctx, options.rtol)
+    with atomic_file(Path(options.output)) as file:
+        file.write(text.encode("utf-8"))
+    count = size_of(smallest)
+    print(f"{options.output}: a test of {count} op{'' if count == 1 else 's'}, which fails as long as the pass does")
+    return 1
+
+
+def told(culprit: Culprit) -> str:
+    """What was found, for a person."""
+    from xir.ir.location import format_location
+
+    failure = culprit.failure
+    lines = [str(failure.diagnostic), f"pass: {failure.culprit}"]
+    if culprit.number:
+        lines.append(f"rewrite: {culprit.number} of {culprit.count}")
+    if culprit.rewrite is not None:
+        rewrite = culprit.rewrite
+        lines.append(f"  {rewrite.pattern} at '{rewrite.op}', {format_location(rewrite.location)}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""`xir-reduce`: a smaller program that shows the same fault, after `mlir-reduce`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NoReturn
+
+from xir.files import atomic_file
+from xir.models.zoo import ModelError
+from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools import program
+from xir.tools.xir_opt_arguments import UsageError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from xir.faults.reduction import Interesting
+    from xir.ir.context import XirContext
+    from xir.ir.passes import XirPass
+
+INTERESTING = 1
+"""The exit code of a script for a program that shows what is looked for, as `mlir-reduce` has it."""
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = _ArgumentParser(
+        prog="xir-reduce",
+        description="Make a program smaller while it stays interesting: while a script says so, or a pipeline computes "
+        "something else, crashes or refuses it. Its floating-point constants become random ones where that does.",
+        allow_abbrev=False,
+    )
+    program.add_arguments(parser)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--test", metavar="SCRIPT", help=f"a command, called with a file; exit code {INTERESTING} is interesting"
+    )
+    what.add_argument("--wrong", action="store_true", help="a pass changes what the program computes")
+    what.add_argument("--crash", action="store_true", help="a pass crashes, or leaves what does not verify")
+    what.add_argument("--refused", action="store_true", help="a pass refuses the program with an error")
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", default="-", help="the file to write; - is standard output (default)"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code: 1 if there is nothing to reduce."""
+    from xir.ir.diagnostics import DiagnosticError
+
+    try:
+        load_installed_plugins()
+        return _reduce(argument_parser().parse_args(load_named_plugins(sys.argv[1:] if argv is None else argv)))
+    except (UsageError, ModelError, PluginError, OSError) as error:
+        sys.stderr.write(f"xir-reduce: error: {error}\n")
+    except DiagnosticError as error:
+        sys.stderr.write(f"{error.diagnostic}\n")
+    except SystemExit as error:
+        return int(error.code or 0)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "torchao"):
+            raise
+        sys.stderr.write(f"xir-reduce: error: '{error.name}' is not installed: this needs xir[importer]\n")
+    return 1
+
+
+def _reduce(options: argparse.Namespace) -> int:
+    from xir.faults.reduction import fewer_passes, reduced, size_of
+    from xir.ir.printer import PrintOptions, module_to_text
+    from xir.progress import step
+
+    passes = program.passes(options)
+    module, ctx, _ = program.load(options)
+    before = size_of(module)
+    with step("Reducing the program"):
+        if not _interesting(options, ctx, passes)(module):
+            raise UsageError(f"'{options.program}' is not interesting as it is: there is nothing to reduce")
+        if not options.test:
+            passes = fewer_passes(passes, lambda rest: _interesting(options, ctx, rest)(module))
+        smallest = reduced(module, ctx, _interesting(options, ctx, passes))
+    text = module_to_text(smallest, ctx, PrintOptions(resources=True))
+    if not options.test:
+        text = f"// builtin.module({','.join(map(str, passes))})\n{text}"
+    if options.output == "-":
+        sys.stdout.write(text)
+    else:
+        with atomic_file(Path(options.output)) as file:
+            file.write(text.encode("utf-8"))
+    sys.stderr.write(f"{options.program}: {before} ops, {size_of(smallest)} are left\n")
+    return 0
+
+
+def _interesting(options: argparse.Namespace, ctx: XirContext, passes: Sequence[XirPass]) -> Interesting:
+    """The question that the command line asks."""
+    from xir.evaluate.checker import NumericsChecker
+    from xir.faults.reproduction import Fault, run
+    from xir.ir.printer import PrintOptions, module_to_text
+
+    if options.test:
+
+        def by_script(module: ModuleOp) -> bool:
+            with TemporaryDirectory() as folder:
+                file = Path(folder) / "program.mlir"
+                file.write_text(module_to_text(module, ctx, PrintOptions(resources=True)), encoding="utf-8")
+                return subprocess.run([options.test, str(file)], capture_output=True).returncode == INTERESTING
+
+        return by_script
+    fault = Fault.WRONG if options.wrong else Fault.CRASH if options.crash else Fault.REFUSED
+
+    def by_passes(module: ModuleOp) -> bool:
+        found = run(module, ctx, passes, checker=NumericsChecker() if options.wrong else None)
+        return found is not None and found.fault is fault
+
+    return by_passes
+
+
+if __name__ == "__main__":
+    sys.exit(main())
