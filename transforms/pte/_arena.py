@@ -1,4 +1,4 @@
-"""Where in an arena tensors go: tensors whose live ranges do not overlap share bytes.
+"""Offsets of tensors in an arena: tensors whose live ranges do not overlap may share bytes.
 
 Two strategies are tried, and the smaller arena is taken. *By size* places large tensors first, each at the lowest
 offset that is free over its live range; it compares each pair of overlapping live ranges, and is skipped if there are
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_PAIRS = 2**20
-"""The most pairs that are looked at: about a second."""
+"""The largest number of pairs that is considered, which takes about a second."""
 
 
 class Lifetime(NamedTuple):
@@ -36,7 +36,7 @@ def place(lifetimes: Sequence[Lifetime]) -> list[int]:
 
 
 def extent(lifetimes: Sequence[Lifetime], offsets: Sequence[int]) -> int:
-    """The bytes that tensors at these offsets take in all."""
+    """The size of the arena for tensors at these offsets, in bytes."""
     return max((offset + each.size for offset, each in zip(offsets, lifetimes, strict=True)), default=0)
 
 
@@ -106,7 +106,7 @@ class Gaps:
     extent: int = 0
 
     def take(self, size: int) -> int:
-        """The start of `size` bytes that are free, and taken from now on."""
+        """Allocate `size` bytes; their start."""
         if size == 0:
             return 0
         at = bisect_left(self.by_size, (size, 0))
@@ -123,7 +123,7 @@ class Gaps:
         return start
 
     def give(self, start: int, size: int) -> None:
-        """Free bytes, together with what is free beside them."""
+        """Free bytes, and join them with free neighbours."""
         if size == 0:
             return
         end = start + size
@@ -135,12 +135,12 @@ class Gaps:
         self.add(start, end)
 
     def add(self, start: int, end: int) -> None:
-        """A gap more."""
+        """Add a gap."""
         self.ends[start], self.starts[end] = end, start
         insort(self.by_size, (end - start, start))
 
     def remove(self, start: int) -> int:
-        """A gap less; its end."""
+        """Remove a gap; its end."""
         end = self.ends.pop(start)
         del self.starts[end]
         del self.by_size[bisect_left(self.by_size, (end - start, start))]

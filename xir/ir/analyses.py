@@ -1,4 +1,4 @@
-"""Facts that passes ask for, each found out once and handed on until a pass may have changed it."""
+"""Analyses that passes ask for: each is computed once, and cached until a pass may have invalidated it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from xdsl.ir import Operation
 
 
 class Analysis(ABC):
-    """What is known of an op and all that it holds. An analysis changes no IR."""
+    """Facts about an op and everything nested in it. An analysis does not change the IR."""
 
     @abstractmethod
     def __init__(self, op: Operation):
-        """Begin to know `op`."""
+        """Start the analysis of `op`."""
 
 
 class ValueAnalysis(Analysis):
-    """What is known of values, each of which is looked at when somebody asks for it.
+    """Facts about values, each of which is analysed when it is first asked for.
 
     It holds as long as the values that passes keep are what they were. What passes add is looked at like the rest, so a
     pass that only replaces values by others preserves every such analysis.
@@ -41,7 +41,7 @@ class AnalysisManager:
         self._keeps = False
 
     def get(self, analysis: type[AnalysisT], op: Operation) -> AnalysisT:
-        """The analysis of an op: that which a pass of this run has asked for already, or a new one."""
+        """The analysis of an op: the cached one, if a pass of this run has asked for it before, or a new one."""
         found = self._found.get((analysis, op))
         if found is None:
             found = analysis(op)
@@ -51,7 +51,7 @@ class AnalysisManager:
 
     @contextmanager
     def kept(self) -> Generator[None]:
-        """Keep analyses meanwhile."""
+        """Cache analyses for the duration."""
         before, self._keeps = self._keeps, True
         try:
             yield

@@ -1,4 +1,4 @@
-"""The attributes `xir.*`: what passes and the importer note on ops and on functions' arguments.
+"""The attributes `xir.*`, which passes and the importer attach to ops and to functions' arguments.
 
 They may be dropped without changing what a program computes, but not be misspelt or of another type: the verifier looks
 at each one, wherever it stands.
@@ -33,12 +33,12 @@ LOOKED_THROUGH = "xir.looked_through"
 
 @dataclass(frozen=True)
 class Annotation:
-    """What may stand under a name."""
+    """What values an attribute of a given name may have."""
 
     expected: str
     """How its value is written."""
     holds: Callable[[Attribute], bool]
-    """Whether a value is such."""
+    """Whether a value is allowed."""
     meaning: str
 
 
@@ -70,7 +70,7 @@ def is_integer(attribute: Attribute) -> bool:
 
 
 def is_unit(attribute: Attribute) -> bool:
-    """Nothing but the name."""
+    """A unit attribute: only the name counts."""
     return isinstance(attribute, UnitAttr)
 
 

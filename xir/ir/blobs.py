@@ -33,7 +33,7 @@ class BlobStore:
     _blobs: dict[str, _Blob] = field(default_factory=dict[str, _Blob])
 
     def add(self, key_hint: str, data: BlobData) -> str:
-        """Store `data` and return its key: `key_hint`, or `key_hint_1`, `key_hint_2`, ... where that is taken.
+        """Store `data` and return its key: `key_hint`, or `key_hint_1`, `key_hint_2`, ... if that is taken.
 
         Adding equal bytes under the same hint again returns the key that holds them already.
         """

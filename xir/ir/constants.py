@@ -39,7 +39,7 @@ from xir.ir.location import Locatable
 DenseAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
 
 LARGE = 1 << 20
-"""From so many bytes on a splat is not worth writing out: a few characters of text may stand for a terabyte."""
+"""The size in bytes from which on a splat is not expanded: a few characters of text may stand for a terabyte."""
 
 DENSE_LIMIT = 16
 """Up to this many elements `make_dense` writes the values into the attribute; more become a resource."""
@@ -133,12 +133,12 @@ def _widen_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 
 def _is_splat_view(array: np.ndarray) -> bool:
-    """Whether all elements are known to be one: they have one address."""
+    """Whether all elements are known to be the same, because they are stored at one address."""
     return array.size > 0 and all(step == 0 or size == 1 for step, size in zip(array.strides, array.shape, strict=True))
 
 
 def is_large_splat(array: np.ndarray) -> bool:
-    """Whether this is a splat that computing with would write out, to more than `LARGE` bytes."""
+    """Whether this is a splat that would take more than `LARGE` bytes if it were expanded to compute with it."""
     return array.nbytes > LARGE and _is_splat_view(array)
 
 

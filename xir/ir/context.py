@@ -22,10 +22,10 @@ class XirContext(Context):
     """Where passes report to."""
 
     analyses: AnalysisManager = field(default_factory=AnalysisManager)
-    """What passes have found out about the modules."""
+    """The analyses that are cached for the modules."""
 
     tracks_origins: bool = False
-    """Whether a pass of the pipeline that runs asks which ops of the program a node is made of."""
+    """Whether a pass of the current pipeline needs to know which ops of the program a node was made of."""
 
     def __post_init__(self) -> None:
         from xir.dialects.registry import DIALECTS

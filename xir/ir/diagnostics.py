@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from xir.ir.location import Locatable, find_file_location, format_location, location_of
 
 LONGEST_SHOWN = 400
-"""A line of source with more characters is not shown below a diagnostic."""
+"""Source lines with more characters are not shown below a diagnostic."""
 
 
 class Severity(Enum):
@@ -76,7 +76,7 @@ class AlreadyReportedError(Exception):
 
 
 Handler = Callable[[Diagnostic], bool]
-"""Takes a diagnostic; True ends its journey, False passes it to the handler below."""
+"""Handles a diagnostic. Returns True if nothing else has to be done, False to pass it on to the handler below."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ class DiagnosticEngine:
 
     @contextmanager
     def collect(self) -> Generator[list[Diagnostic]]:
-        """Collect every diagnostic of the duration into the list, and let none through."""
+        """Collect all diagnostics in the list for the duration, instead of passing them on."""
         collected: list[Diagnostic] = []
 
         def handle(diagnostic: Diagnostic) -> bool:
@@ -152,10 +152,10 @@ def stream_handler(stream: TextIO, sources: Mapping[str, str] | None = None) -> 
 
 
 def _source_line(lines: Sequence[str], place: FileLineColLoc) -> str:
-    """The line of a place and a caret below its column; nothing where there is none, or too long a one to read."""
+    """A source line and a caret below its column; empty if there is no such line, or if it is too long."""
     line, column = place.line.data, place.column.data
     if not 0 < line <= len(lines) or not 0 < column <= len(lines[line - 1]) + 1 or len(lines[line - 1]) > LONGEST_SHOWN:
         return ""
-    # Tabs stay tabs, so that the caret stands below its character.
+    # Tabs are kept, so that the caret is below its character.
     blank = "".join("\t" if char == "\t" else " " for char in lines[line - 1][: column - 1])
     return f"{lines[line - 1]}\n{blank}^\n"

@@ -1,4 +1,4 @@
-"""Bugs of the compiler or of a plugin: where they happened, and how a tool tells of them.
+"""Bugs of the compiler or of a plugin: where they happened, and how a tool reports them.
 
 Whatever ends a pass and is no diagnostic is a bug, whatever its type: a `ValueError` of a pass says nothing about the
 user's program. The op is found without the help of passes, most of which are plain loops: it is what the innermost
@@ -16,11 +16,11 @@ from xir.ir.diagnostics import Diagnostic, Severity, op_name
 from xir.ir.location import Locatable, location_of
 
 EXIT_CODE = 70
-"""Of a tool that ends in a bug: `EX_SOFTWARE` of BSD's `sysexits.h`. A user's mistake is 1."""
+"""The exit code of a tool that hit a bug: `EX_SOFTWARE` of BSD's `sysexits.h`. For a user's mistake it is 1."""
 
 
 class InternalError(Exception):
-    """A bug, at its place in the user's program; `__cause__` is the exception that showed it."""
+    """A bug, located in the user's program; `__cause__` is the exception by which it showed."""
 
     def __init__(self, what: str, where: Locatable, error: Exception):
         message = f"internal error in {what}: {describe(error)}"
@@ -51,7 +51,7 @@ def op_in_work(error: BaseException, root: Operation) -> Operation:
 
 
 def report_bug(error: Exception, tool: str, stream: TextIO) -> int:
-    """Tell of an exception that no tool should end in, with its traceback; the exit code."""
+    """Report an exception that is a bug, with its traceback; returns the exit code."""
     cause = error
     if isinstance(error, InternalError):
         stream.write(f"{error.diagnostic}\n")

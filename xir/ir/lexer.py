@@ -57,7 +57,7 @@ _OPEN_STRING_REGEX = re.compile(f'{_SPACE}@?"')
 
 
 class XirToken(Token[MLIRTokenKind, str]):
-    """A token that makes its span only when asked, and its text only once."""
+    """A token that builds its span on demand, and its text only once."""
 
     __slots__ = ("end", "input", "kind", "start", "text")
 
@@ -75,10 +75,10 @@ class XirToken(Token[MLIRTokenKind, str]):
 
 
 class XirLexer(MLIRLexer):
-    """Lexes MLIR text, one regular-expression match a token."""
+    """Lexes MLIR text with one regular-expression match per token."""
 
     def lex(self) -> MLIRToken:
-        """The next token, an EOF token at the end. ParseError where there is none."""
+        """The next token, or an EOF token at the end. ParseError if the text is no token."""
         match = _TOKEN_REGEX.match(self.input.content, self.pos)
         if match is None:
             if (start_of_string := _OPEN_STRING_REGEX.match(self.input.content, self.pos)) is not None:

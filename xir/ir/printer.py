@@ -1,4 +1,4 @@
-"""IR to MLIR text: xDSL's printer, with exact floats, unique names, elision, streamed resources, and more speed.
+"""IR to MLIR text: xDSL's printer with exact floats, unique names, elision and streamed resources, and faster.
 
 Differences that show:
 - A finite float never prints as a hex literal, and reads back as the same value.
@@ -76,7 +76,7 @@ class XirPrinter(Printer):
     elide_elements_above: int | None = field(default=None, kw_only=True)
 
     _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
-    """The text of each type met, by identity; the type is kept so that its id stays its own."""
+    """The text of each type seen so far, by identity; the type is kept alive so that its id is not reused."""
 
     _taken: list[set[str]] = field(default_factory=lambda: [set[str]()], init=False)
     """The names used so far, in each scope."""
@@ -97,7 +97,7 @@ class XirPrinter(Printer):
     # --- Values ----------------------------------------------------------------------------------------------------
 
     def print_ssa_value(self, value: SSAValue) -> str:
-        """Print `%name`, naming the value when it is met first: its hint, made unique, or the next number."""
+        """Print `%name`. A value is named when it is first printed: by its hint, made unique, or by the next number."""
         name = self._ssa_values.get(value)
         if name is None:
             name = self._ssa_values[value] = self._new_name(value.name_hint)
@@ -110,7 +110,7 @@ class XirPrinter(Printer):
             return self._get_new_valid_name_id()
         name = hint
         while name in taken:
-            # The count goes on where the last value of this name stopped, so that many of one name stay cheap.
+            # Counting continues from the last value of this name, so that many values of one name are cheap.
             suffix = self.ssa_names.get(hint, 0)
             self.ssa_names[hint] = suffix + 1
             name = f"{hint}_{suffix}"
@@ -118,7 +118,7 @@ class XirPrinter(Printer):
         return name
 
     def enter_scope(self) -> None:
-        """Start naming anew inside an op isolated from above."""
+        """Start a new scope of names inside an op isolated from above."""
         super().enter_scope()
         self._taken.append(self._taken[-1].copy())
 

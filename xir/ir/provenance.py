@@ -1,4 +1,4 @@
-"""Where ops come from while passes rewrite them: their place in the user's program, and the ops of it that they are.
+"""Where ops come from while passes rewrite them: their locations, and the ops of the imported program behind them.
 
 The place is the location, for people. The ops are numbers in the attribute `xir.origins`, for the compiler: what a
 backend refuses late is taken back by them (`PassManager`). They are there while a pipeline runs that asks for them.
@@ -30,7 +30,7 @@ def set_origins(op: Operation, numbers: Iterable[int]) -> None:
 
 
 def _numbers(numbers: Iterable[int]) -> DenseArrayBase:
-    """The attribute of numbers. Each op gets one, and verifying it would cost seven times as much."""
+    """The attribute that holds the numbers. It is built without verification, which would take seven times as long."""
     attribute = object.__new__(DenseArrayBase)
     object.__setattr__(attribute, "elt_type", i64)
     object.__setattr__(attribute, "data", BytesAttr(b"".join(number.to_bytes(8, "little") for number in numbers)))
@@ -38,7 +38,7 @@ def _numbers(numbers: Iterable[int]) -> DenseArrayBase:
 
 
 def inherit(op: Operation, *sources: Operation) -> None:
-    """Give `op` the places and origins of the ops that it stands for, or serves.
+    """Give `op` the locations and origins of the ops that it replaces, or that it was added for.
 
     Of one source they are shared, not copied, so that this costs little where nothing is fused.
     """
@@ -55,7 +55,7 @@ def inherit(op: Operation, *sources: Operation) -> None:
 
 
 def inherit_missing(op: Operation, source: Operation) -> None:
-    """Give `source`'s place and origins to `op` and the ops inside it, where they have none."""
+    """Give `source`'s location and origins to `op` and the ops inside it that have none."""
     origins = source.attributes.get(ORIGINS)
     for inner in op.walk():
         if inner.location == UNKNOWN_LOC:

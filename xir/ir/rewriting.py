@@ -23,14 +23,14 @@ from xdsl.utils.worklist import Worklist
 from xir.ir.provenance import inherit_missing
 
 MAX_SWEEPS = 100
-"""How often the whole IR is looked at again, for patterns that match further than an op and its neighbours."""
+"""How many times the whole IR is visited again, for patterns that look further than an op and its neighbours."""
 
 MAX_REWRITES = 100
-"""How often patterns may rewrite in a sweep, for each op that there is and as if there were a hundred more."""
+"""How many rewrites a sweep may do for each op of the IR, counting a hundred ops more than there are."""
 
 
 class NotConvergingError(Exception):
-    """Patterns that undo each other, or whose results they match again, for ever: a bug in them."""
+    """Patterns do not converge, because they undo each other or match their own results: a bug in the patterns."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def rewrite_once(block: Block, pattern: RewritePattern) -> None:
 
 
 def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
-    """Erase a block's ops of a kind that have no effect and whose results are unused, chains from their end."""
+    """Erase the ops of a kind in a block that have no side effects and no uses, chains of them from the end."""
     for op in reversed(list(block.ops)):
         if isinstance(op, kind) and is_trivially_dead(op):
             op.detach()
@@ -179,7 +179,7 @@ class _Driver:
         return False
 
     def _rewriter_before(self, op: Operation) -> PatternRewriter:
-        """The rewriter, in the state that a pattern finds it in."""
+        """The rewriter, reset for the next pattern."""
         if self._rewriter is None:
             self._rewriter = PatternRewriter(op)
             self._rewriter.extend_from_listener(
@@ -203,7 +203,7 @@ class _Driver:
         going = list(op.walk())
         for inner in going:
             for operand in inner.operands:
-                # Its definition may be dead now, or have the single user that a pattern waits for.
+                # The op that defines it may now be dead, or have only one user left, which patterns may require.
                 if isinstance(owner := operand.owner, Operation):
                     self._worklist.push(owner)
         for inner in going:

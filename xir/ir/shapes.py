@@ -13,7 +13,7 @@ LARGEST_SIZE = 2**31 - 1
 """A file stores the size of a dimension in 32 bits (ExecuTorch, schema/program.fbs: Tensor.sizes)."""
 
 Shape = tuple[int, ...]
-"""Sizes of dimensions, DYNAMIC_INDEX for one that only the run time knows."""
+"""Sizes of dimensions; DYNAMIC_INDEX for one that is only known at run time."""
 
 
 def same_dim(a: int, b: int) -> bool:
@@ -55,7 +55,7 @@ def broadcast(*shapes: Sequence[int]) -> Shape:
 
 
 def merged(sizes: Sequence[int]) -> int:
-    """What is known of dimensions that are the same: a static size before a symbolic one, and that before nothing."""
+    """The most that is known of equal dimensions: a static size if there is one, else a symbolic one, else nothing."""
     return next(
         (size for size in sizes if not is_dynamic(size)), next((s for s in sizes if s != DYNAMIC_INDEX), sizes[0])
     )

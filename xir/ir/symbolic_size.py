@@ -1,4 +1,4 @@
-"""Symbolic sizes: what is known of a dimension whose size only the run time knows.
+"""Symbolic sizes: what the compiler knows of a dimension whose size is only known at run time.
 
 A `SymbolicSize` is a polynomial with integer coefficients. Its variables are symbols, as `torch.export` names them, and
 calls of functions that are no polynomials: quotients, remainders, the larger and the smaller of two sizes. Terms are
@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 
 class UndecidedSizeError(Exception):
-    """A size that only the run time knows would have to be a number at compile time."""
+    """A decision at compile time depends on a size that is only known at run time."""
 
 
 @dataclass(frozen=True, order=True)
 class Variable:
-    """A symbol, or a call of a function of sizes; equal to what reads the same."""
+    """A symbol, or a call of a function of sizes; equal to any other with the same text."""
 
     text: str
 
@@ -43,7 +43,7 @@ Terms = tuple[tuple[Monomial, int], ...]
 
 
 class SymbolicSize(int):
-    """A dynamic dimension's size; for who takes it for an int, DYNAMIC_INDEX, as types have it.
+    """The size of a dynamic dimension. As an int it is DYNAMIC_INDEX, which types have there.
 
     It is taken to be larger than any number that a program states. What would need its true value raises
     UndecidedSizeError: division with a remainder, conversion to float, which of two is larger.
@@ -143,7 +143,7 @@ def symbol(name: str) -> SymbolicSize:
 
 
 def is_dynamic(size: int) -> bool:
-    """Whether only the run time knows a size: it is symbolic, or a type's DYNAMIC_INDEX."""
+    """Whether a size is only known at run time: it is symbolic, or a type's DYNAMIC_INDEX."""
     return isinstance(size, SymbolicSize) or size == DYNAMIC_INDEX
 
 
@@ -155,7 +155,7 @@ def terms_of(size: int) -> Terms:
 
 
 def from_terms(terms: Iterable[tuple[Monomial, int]]) -> int:
-    """The sum of terms: a number where nothing but one is left."""
+    """The sum of terms; a number if it is constant."""
     sums: dict[Monomial, int] = {}
     for monomial, factor in terms:
         sums[monomial] = sums.get(monomial, 0) + factor
@@ -181,7 +181,7 @@ def multiplied(a: Monomial, b: Monomial) -> Monomial:
 
 
 def exact_quotient(a: int, b: int) -> int | None:
-    """a / b where no remainder is left for any value of the symbols, else None."""
+    """a / b if the division is exact for all values of the symbols, else None."""
     divisor = terms_of(b)
     if not divisor:
         return None
@@ -197,7 +197,7 @@ def exact_quotient(a: int, b: int) -> int | None:
 
 
 def without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """A product of variables without those of another, None if that has more."""
+    """A product of variables divided by another; None if it is no multiple of it."""
     left = list(monomial)
     for variable in divisor:
         if variable not in left:
@@ -247,9 +247,9 @@ def smallest(a: int, b: int) -> int:
 
 
 def chosen(function: str, a: int, b: int, takes_first: Callable[[], bool]) -> int:
-    """The one of two sizes that is known to be it, else a call with its operands in order."""
+    """The size that is known to be the larger (or smaller) one, else a call with its operands in order."""
     if isinstance(a, SymbolicSize) != isinstance(b, SymbolicSize):
-        # That a size is larger than any stated number is good enough to choose a rule, not to say what a size is.
+        # A size counts as larger than any number when a rule is chosen, but that does not decide what a size is.
         return call(function, *sorted((a, b), key=size_order))
     try:
         return a if takes_first() else b
@@ -280,7 +280,7 @@ def upper_bound(size: int, limits: Mapping[int, int]) -> int | None:
 
 
 def lower_bound(size: int, limits: Mapping[int, int]) -> int:
-    """A number that a size is never below, taking symbols to be at least 1; `limits` as for `upper_bound`."""
+    """A lower bound of a size, assuming that symbols are at least 1; `limits` as for `upper_bound`."""
     if not isinstance(size, SymbolicSize):
         return size
     total = 0
@@ -295,7 +295,7 @@ def lower_bound(size: int, limits: Mapping[int, int]) -> int:
 
 
 def least_value(variable: Variable, limits: Mapping[int, int]) -> int:
-    """A number that a symbol, taken to be at least 1, or a call is never below."""
+    """A lower bound of a symbol, which is assumed to be at least 1, or of a call."""
     if not isinstance(variable, Call):
         return 1
     a, b = lower_bound(variable.a, limits), lower_bound(variable.b, limits)
@@ -346,7 +346,7 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def parse_size(text: str) -> SymbolicSize:
-    """The size that an expression of `torch.export` says, such as `2*s0 + 1` or `Max(s0, s1)//2`.
+    """The size that an expression of `torch.export` stands for, such as `2*s0 + 1` or `Max(s0, s1)//2`.
 
     What is no such expression is a name like any other.
     """
@@ -358,7 +358,7 @@ def parse_size(text: str) -> SymbolicSize:
 
 
 def evaluated(node: ast.expr) -> int:
-    """The size of an expression's syntax tree; ValueError for what no size is made of."""
+    """The size of an expression's syntax tree; ValueError for syntax that sizes do not have."""
     match node:
         case ast.Name(id=name):
             return symbol(name)

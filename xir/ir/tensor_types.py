@@ -1,4 +1,4 @@
-"""Tensor types, each made once, and what the types of values say."""
+"""Tensor types, each built once, and accessors for the types of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.ir.shapes import LARGEST_SIZE, Shape
 
 LARGEST_TENSOR = 2**63 - 1
-"""The most elements: their number has to be an `i64`, as indices and the sizes of views are."""
+"""The largest number of elements: it has to fit `i64`, as indices and the sizes of views do."""
 
 
 @lru_cache(maxsize=8192)
@@ -31,7 +31,7 @@ def size_problem(shape: tuple[int, ...]) -> str | None:
 
 
 def oversized(types: Iterable[Attribute]) -> str | None:
-    """The problem of the first tensor type among them that no program can have."""
+    """Why no program can have the first such type among these types; None if all are fine."""
     for type in types:
         if isinstance(type, TensorType) and (problem := size_problem(type.get_shape())) is not None:
             return problem

@@ -9,4 +9,4 @@ from xdsl.traits import OpTrait
 
 @dataclass(frozen=True)
 class DistinctOperands(OpTrait):
-    """No two operands of the op may be one value. A pass that merges values looks at their users for it."""
+    """The operands of the op must be different values. A pass that merges values has to check their users for it."""
