@@ -1,4 +1,4 @@
-"""What a batch norm in inference computes."""
+"""Batch norms in inference as a scale and a shift."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def numbers(values: Any) -> ConstantArgument:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of an edge op. What is fp32 in it can be built in any other floating-point type."""
+    """A call of an edge op. It can be built with another floating-point type in place of fp32."""
 
     name: str
     args: dict[str, Any]

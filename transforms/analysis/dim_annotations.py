@@ -1,4 +1,4 @@
-"""What functions and ops say of their dimensions.
+"""The annotations of dimensions on functions and ops.
 
 `xir.max_shape`, `xir.max_shapes` and `xir.dim_names` are about dynamic ones, `xir.dim_order` is about their order in
 memory.
@@ -20,12 +20,12 @@ from xir.ir.tensor_types import size_problem
 
 
 def largest_arguments(function: FuncOp) -> dict[SSAValue, Shape]:
-    """The largest shape of each argument that says it."""
+    """The largest shape of each argument that has one."""
     return dict(stated_shapes(argument_attributes(function, MAX_SHAPE), MAX_SHAPE))
 
 
 def largest_results(op: Operation) -> dict[SSAValue, Shape]:
-    """The largest shape of each result, where the op says it."""
+    """The largest shape of each result, if the op has them."""
     return dict(stated_shapes(result_attributes(op, MAX_SHAPES), MAX_SHAPES))
 
 
@@ -40,7 +40,7 @@ def result_names(op: Operation) -> Iterator[tuple[SSAValue, Sequence[str]]]:
 
 
 def dim_orders(function: FuncOp) -> dict[SSAValue, tuple[int, ...]]:
-    """For each argument that its caller sees with permuted dimensions, which one each of its own is."""
+    """For each argument that the caller passes with permuted dimensions, the permutation."""
     found: dict[SSAValue, tuple[int, ...]] = {}
     for argument, attribute in argument_attributes(function, DIM_ORDER):
         if not isinstance(attribute, DenseArrayBase):
@@ -54,7 +54,7 @@ def dim_orders(function: FuncOp) -> dict[SSAValue, tuple[int, ...]]:
 
 
 Annotated = Iterator[tuple[SSAValue, Attribute | None]]
-"""Values, and what is said of them."""
+"""Values with their annotations."""
 
 
 def stated_shapes(annotated: Annotated, name: str) -> Iterator[tuple[SSAValue, Shape]]:

@@ -1,4 +1,4 @@
-"""What quantise and dequantise ops say about their integers, as one type, whichever library the ops come from."""
+"""The parameters of quantise and dequantise ops as one type, whichever library the ops come from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xir.ir.tensor_types import shape_of
 
 
 def integer_range(op: Quantize | Dequantize | edge.TorchaoChooseQparamsAffineOp) -> tuple[int, int]:
-    """The smallest and the largest integer that an op of quantisation speaks of."""
+    """The smallest and the largest integer that an op of quantisation uses."""
     low, high = op.quant_min, op.quant_max
     if low is not None and high is not None:
         return int(low), int(high)

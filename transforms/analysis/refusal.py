@@ -29,7 +29,7 @@ class RefusalError(Exception):
 
 
 REFUSALS: list[Refusal] = []
-"""Every refusal that is declared in the modules imported so far."""
+"""All refusals that are declared in the modules imported so far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Refusal:
     the reason depends on the options of a pass, or on what other passes have done."""
 
     def __post_init__(self) -> None:
-        """Enter it in `REFUSALS`."""
+        """Register it in `REFUSALS`."""
         REFUSALS.append(self)
 
     def __call__(self, **fields: object) -> RefusalError:

@@ -33,7 +33,7 @@ from xir.transforms.analysis.dim_annotations import argument_names, largest_argu
 
 
 class UnknownSizeError(Exception):
-    """What functions and ops say of their dimensions does not tell a size, or how large it gets."""
+    """A size, or its upper bound, does not follow from the annotations of functions and ops."""
 
 
 class SymbolicSizes(ValueAnalysis):
@@ -50,7 +50,7 @@ class SymbolicSizes(ValueAnalysis):
         self.shapes: dict[SSAValue, Shape] = {}
         """Tensors with dynamic dimensions, a `SymbolicSize` for each of these."""
         self.numbers: dict[SSAValue, int | None] = {}
-        """Sizes that the program computes; None for a number that does not follow from sizes."""
+        """Sizes that the program computes; None for a number that is not computed from sizes."""
         self.stand_ins: dict[SSAValue, SymbolicSize] = {}
         """Symbols for such numbers."""
         self.names: dict[str, SymbolicSize] = {}
@@ -79,7 +79,7 @@ class SymbolicSizes(ValueAnalysis):
         return upper_bound(size, self.limits)
 
     def computed(self, value: SSAValue) -> int | None:
-        """The size that a number of the program is; None for one that does not follow from sizes."""
+        """The size that a number of the program stands for; None if it is not computed from sizes."""
         if value not in self.numbers:
             self.follow(value)
         return self.numbers[value]
@@ -93,11 +93,11 @@ class SymbolicSizes(ValueAnalysis):
         return self.stand_ins[value]
 
     def state(self, value: SSAValue, shape: Shape) -> None:
-        """Say what the shape of a new value is, where that is more than can be inferred."""
+        """Set the shape of a new value, where more is known of it than can be inferred."""
         self.shapes[value] = shape
 
     def forget(self, op: Operation) -> None:
-        """Follow the results of an op anew, because it has other operands now."""
+        """Recompute the shapes of an op's results after its operands have changed."""
         for result in op.results:
             self.shapes.pop(result, None)
             self.numbers.pop(result, None)
@@ -105,7 +105,7 @@ class SymbolicSizes(ValueAnalysis):
     # Following values.
 
     def follow(self, value: SSAValue) -> None:
-        """Know a value, and before it those that its sizes follow from."""
+        """Analyse a value, after those that its sizes depend on."""
         pending = [value]
         while pending:
             if self.is_known(pending[-1]):
@@ -116,13 +116,13 @@ class SymbolicSizes(ValueAnalysis):
                 self.follow_one(pending.pop())
 
     def is_known(self, value: SSAValue) -> bool:
-        """Whether a value has been followed, or has nothing to follow."""
+        """Whether a value has been analysed, or need not be."""
         if not isinstance(value.type, TensorType):
             return value in self.numbers
         return value in self.shapes or value.type.has_static_shape()
 
     def follow_one(self, value: SSAValue) -> None:
-        """Know a value whose sources are known."""
+        """Analyse a value whose sources have been analysed."""
         op = value.owner
         if isinstance(op, GraphOp | RegionOp) or isinstance(value, BlockArgument):
             sources = sources_of(value)
@@ -139,7 +139,7 @@ class SymbolicSizes(ValueAnalysis):
             self.bound_own_symbols(op, shapes)
 
     def inferred(self, op: Operation) -> Mapping[SSAValue, Shape]:
-        """The shapes of an op's results, as far as inference tells; numbers among them are entered."""
+        """The shapes of an op's results, as far as they can be inferred; numbers among the results are recorded."""
         try:
             if isinstance(op, InfersShapes):
                 shapes = op.result_shapes([self.known(value) for value in op.operands])
@@ -269,7 +269,7 @@ class SymbolicSizes(ValueAnalysis):
 
 
 def sources_of(value: SSAValue) -> Sequence[SSAValue]:
-    """The values that a value's sizes follow from."""
+    """The values that a value's sizes depend on."""
     if isinstance(value, OpResult):
         op = value.op
         if isinstance(op, GraphOp):

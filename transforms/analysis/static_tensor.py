@@ -68,7 +68,7 @@ class StaticTensor:
         return replace(self, array=array, element=element)
 
     def narrowed(self) -> StaticTensor:
-        """The tensor with 4-bit storage if no more is used."""
+        """The tensor with 4-bit storage, if its integers fit."""
         element = self.element
         if not isinstance(element, UniformType) or element.storage_min.data < -8 or element.storage_max.data > 7:
             return self
@@ -77,7 +77,7 @@ class StaticTensor:
         return replace(self, element=stored_as(element, i4))
 
     def numbers(self) -> np.ndarray:
-        """What the elements stand for: bf16 widened to fp32, integers dequantised."""
+        """The numbers that the elements represent: bf16 widened to fp32, integers dequantised."""
         if isinstance(self.element, UniformType):
             return dequantised(self.array, self.element)
         if self.element == bf16:

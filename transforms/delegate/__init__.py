@@ -1,1 +1,1 @@
-"""What forming delegates needs, whatever the backend."""
+"""Marking, forming and legalising delegates, for any backend."""

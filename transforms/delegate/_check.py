@@ -1,4 +1,4 @@
-"""Asking backends about their finished graphs, and refusing late."""
+"""Asking backends whether they take their finished graphs, and late refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GraphT = TypeVar("GraphT", bound=GraphOp)
 
 
 def check_graphs(ctx: XirContext, module: ModuleOp, name: str, request: Request, pass_name: str) -> None:
-    """Show a backend all its graphs, at their largest shapes. ValueError for the name of no backend.
+    """Show a backend all its graphs, at their largest shapes. ValueError if there is no backend of that name.
 
     LateRefusalError, in the name of the pass, for what it refuses.
     """

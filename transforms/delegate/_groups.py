@@ -33,7 +33,7 @@ SMALL_GROUP = Refusal("its group of {nodes} nodes is smaller than min-ops={min_o
 
 @dataclass(frozen=True)
 class Group:
-    """Ops that are to be one delegate, in program order."""
+    """The ops of one delegate, in program order."""
 
     backend: str
     ops: list[Operation]
@@ -103,7 +103,7 @@ def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operat
 
 
 def is_filling(op: Operation) -> bool:
-    """Whether an op makes a tensor of numbers alone."""
+    """Whether an op creates a tensor from numbers, without a tensor operand."""
     return isinstance(op, edge.EdgeOp) and not op.schema.tensors
 
 
@@ -113,7 +113,7 @@ class Reads:
     def __init__(self, marks: Marks):
         self.taken = marks.taken
         self.along = ops_along(marks)
-        """The ops that go along with their readers: they have no place of their own in the order."""
+        """The ops that go wherever their users go: they have no place of their own in the order."""
         self.known: dict[Operation, list[Operation]] = {}
 
     def __call__(self, op: Operation) -> list[Operation]:

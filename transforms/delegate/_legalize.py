@@ -1,4 +1,4 @@
-"""Handing ops to their backend, which makes a graph of them."""
+"""Handing ops to their backend, which builds a graph of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xir.transforms.delegate._marks import Marks, function_blocks, try_ops
 def replace_by_graph(
     ctx: XirContext, backend: Backend, ops: Sequence[Operation], taken: Mapping[Operation, Taken], request: Request
 ) -> GraphOp:
-    """Replace ops that a backend has taken by its graph of them, behind the last one."""
+    """Replace ops that a backend has taken by the graph that it builds of them, inserted after the last one."""
     members = set(ops)
     for op in ops:
         members.update(taken[op].built)
@@ -43,7 +43,7 @@ def replace_by_graph(
 
 
 def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Request) -> None:
-    """Replace the regions of a backend by its graphs. ValueError for the name of no backend.
+    """Replace the regions of a backend by its graphs. ValueError if there is no backend of that name.
 
     LateRefusalError for ops that the backend does not take after all.
     """

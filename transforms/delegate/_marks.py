@@ -1,4 +1,4 @@
-"""Which ops backends take: the trial of a block's ops, and what the attributes of marked ops say of it."""
+"""Which ops backends take: trying the ops of a block, and the attributes that record the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xir.transforms.delegate._op_filter import Selection
 
 @dataclass(frozen=True, kw_only=True)
 class NotDelegated(Diagnostic):
-    """The remark about an op that stays outside, its parts also as fields."""
+    """The remark about an op that is not delegated, with its parts as fields."""
 
     op: str
     """The op's name."""
@@ -33,7 +33,7 @@ class NotDelegated(Diagnostic):
 
 @dataclass
 class Marks:
-    """What backends take of a block's ops."""
+    """Which of a block's ops the backends take."""
 
     taken: dict[Operation, Taken] = field(default_factory=dict[Operation, Taken])
     """In program order."""
@@ -44,13 +44,13 @@ class Marks:
     its name, and those on sizes, with `ANY`."""
 
     def leave(self, op: Operation) -> None:
-        """Leave an op outside that was taken."""
+        """Leave out an op that had been taken."""
         discard(self.taken.pop(op))
         del self.backends[op]
 
 
 ANY = "any"
-"""Stands for the name of a backend where each will do."""
+"""Stands for any backend in place of its name."""
 
 Refuse = Callable[[Operation, RefusalError], None]
 
@@ -114,7 +114,7 @@ def try_ops(
 
 
 def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], marks: Marks, refuse: Refuse) -> None:
-    """Add one op, or say why not; one that does nothing goes away."""
+    """Add one op, or report why not. An op that does nothing is removed."""
     try:
         taken = take(op)
     except RefusalError as error:
@@ -143,7 +143,7 @@ def goes_along(op: Operation, backend: str, taken: Mapping[Operation, str], alon
 
 
 def computes_sizes(op: Operation) -> bool:
-    """Whether an op's results are numbers: what a size is, not what a tensor holds."""
+    """Whether an op's results are numbers, such as sizes, and no tensors."""
     results = op.results
     if len(results) == 1:
         return not isinstance(results[0].type, TensorType)
@@ -160,7 +160,7 @@ def discard(taken: Taken) -> None:
 
 
 def write_marks(marks: Marks) -> None:
-    """Say on each op what backend has it, and drop what was built."""
+    """Record on each op which backend takes it, and drop what was built."""
     for op, backend in marks.along.items():
         if backend != ANY:
             op.attributes |= {BACKEND: StringAttr(backend), LOOKED_THROUGH: UnitAttr()}
@@ -174,7 +174,7 @@ def write_marks(marks: Marks) -> None:
 
 
 def read_marks(block: Block) -> Marks:
-    """What the ops of a block say."""
+    """The marks that the ops of a block carry."""
     marks = Marks()
     for op in block.ops:
         if computes_sizes(op):
@@ -217,7 +217,7 @@ def reporter(ctx: XirContext, pass_name: str, to: str = "") -> Refuse:
 
 
 def number_origins(ctx: XirContext, module: ModuleOp) -> None:
-    """Number the edge ops, if a later pass asks what a node is made of and they have no numbers yet."""
+    """Number the edge ops, if a later pass needs the origins of nodes and the ops have no numbers yet."""
     ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)] if ctx.tracks_origins else []
     if not any(ORIGINS in op.attributes for op in ops):
         for number, op in enumerate(ops):
@@ -225,7 +225,7 @@ def number_origins(ctx: XirContext, module: ModuleOp) -> None:
 
 
 class TakenBackError(RefusalError):
-    """A backend refuses what passes have made of an op. `by` is the pass that found it."""
+    """A backend refuses what passes have turned an op into. `by` is the pass that found out."""
 
     def __init__(self, by: str, reason: str):
         super().__init__(reason)
@@ -249,7 +249,7 @@ def taken_back(op: Operation, backend: str) -> TakenBackError | None:
 
 
 def late_refusals(op: Operation) -> dict[str, Attribute]:
-    """What `xir.taken_back` says of an op, by backend."""
+    """The entries of an op's `xir.taken_back`, by backend."""
     attribute = op.attributes.get(TAKEN_BACK)
     return dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
 

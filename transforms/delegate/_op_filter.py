@@ -37,7 +37,7 @@ class Selection:
         return Selection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
 
     def check(self, op: Operation) -> None:
-        """RefusalError where an option leaves the op outside."""
+        """RefusalError if an option excludes the op."""
         if self.ops and op.name not in self.ops:
             raise NOT_NAMED()
         if op.name in self.exclude:

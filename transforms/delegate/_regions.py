@@ -28,7 +28,7 @@ def move_into_regions(block: Block, groups: Sequence[Group], along: Mapping[Oper
 
 
 def first_after(op: Operation, going: set[Operation]) -> Operation:
-    """The first op behind another that is not going away."""
+    """The first op after another one that will not be removed."""
     following = op.next_op
     while following is not None and following in going:
         following = following.next_op
@@ -37,7 +37,7 @@ def first_after(op: Operation, going: set[Operation]) -> Operation:
 
 
 def body_of(group: Group, along: Mapping[Operation, str]) -> Block:
-    """A block with a group's ops, each behind copies of what goes along with it."""
+    """A block with a group's ops, each preceded by copies of the ops that go along with it."""
     body = Block()
     copies: dict[Operation, Operation] = {}
 

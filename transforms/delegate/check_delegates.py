@@ -1,4 +1,4 @@
-"""Ask a backend whether what became of its delegates will run."""
+"""Ask a backend whether the graphs of its delegates will run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CheckDelegatesPass(XirPass):
     may_refuse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """ValueError for the name of no backend."""
+        """ValueError if there is no backend of that name."""
         backend_named(self.backend)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

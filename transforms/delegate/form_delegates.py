@@ -1,4 +1,4 @@
-"""Gather the ops that backends take in as few delegates as can be."""
+"""Gather the ops that backends take in as few delegates as possible."""
 
 from __future__ import annotations
 

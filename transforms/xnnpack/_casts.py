@@ -10,7 +10,7 @@ from xir.dialects import xnnpack
 
 
 def resolve_casts(body: Block) -> None:
-    """Give values their quantised types, so that no cast is left in a subgraph's block.
+    """Give values their quantised types, so that no casts are left in a subgraph's block.
 
     A cast of an argument becomes the argument's type, one of a constant the constant's; one of a cast is the value
     before both. Casts to integers that remain are of yielded values, which the subgraph's results are integers of.

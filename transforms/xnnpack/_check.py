@@ -1,4 +1,4 @@
-"""What the installed XNNPACK refuses of whole subgraphs."""
+"""Whether the installed XNNPACK takes whole subgraphs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
 def refused_nodes(ctx: XirContext, graphs: Sequence[GraphOp]) -> dict[Operation, RefusalError]:
     """The nodes of subgraphs with static shapes that XNNPACK refuses; a subgraph where it names no node.
 
-    It stops at the first of a subgraph. The others are those that it refuses by themselves: who delegates once more
-    then leaves them all outside, and need not come back for each.
+    XNNPACK stops at the first node of a subgraph that it refuses. The other nodes here are those that it refuses on
+    their own, so that all of them are left outside at once when delegates are formed again.
     """
     checker = XnnpackChecker(ctx)
     refused: dict[Operation, RefusalError] = {}
@@ -30,7 +30,7 @@ def refused_nodes(ctx: XirContext, graphs: Sequence[GraphOp]) -> dict[Operation,
 
 
 def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[Operation, RefusalError]:
-    """The nodes of a subgraph that XNNPACK refuses by themselves. Each kind of node is looked at once."""
+    """The nodes of a subgraph that XNNPACK refuses on their own. Equal nodes are checked once."""
     verdicts: dict[Hashable, str | None] = {}
     refused: dict[Operation, RefusalError] = {}
     for node in subgraph.body.block.ops:

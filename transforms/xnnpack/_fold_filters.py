@@ -27,7 +27,7 @@ class FoldRunTimeInput(RewritePattern):
 
     ctx: XirContext
     reported: set[Operation]
-    """The nodes whose filters were said to stay in floating point; it adds to them."""
+    """The nodes whose filters have been reported to stay in floating point; the pattern adds to them."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:
@@ -54,7 +54,7 @@ class FoldFilter(RewritePattern):
 
     ctx: XirContext
     reported: set[Operation]
-    """The nodes whose filters were said to stay in floating point; it reports each only once."""
+    """The nodes whose filters have been reported to stay in floating point, each only once."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:

@@ -1,4 +1,4 @@
-"""What the patterns of `fold-qdq` ask of quantised values, and nodes and constants made on integers.
+"""Queries of the patterns of `fold-qdq` on quantised values, and builders of nodes and constants on integers.
 
 What is made is verified, has the location and origins of what it stands for, and is for the caller to insert.
 """
