@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "simplify": "canonicalize,fold-constants,raise-int-mm,cse,fold-batch-norm",
-    "delegate": "simplify,check-quantization,lower-masks,unmerge-dynamic-dims,partition-xnnpack,fold-qdq,"
-    "propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
+    "delegate": "simplify,check-quantization,fold-lookups,lower-masks,unmerge-dynamic-dims,partition-xnnpack,"
+    "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
     "fold-width-stride,widen-depthwise,cleanup,check-xnnpack",
     "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,"
     "plan-memory",

@@ -14,7 +14,7 @@ from xir.dialects.edge.types import element_of, is_integral, shape_of, tensor_ty
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._magnitudes import LARGE, MOVES, Arithmetic, magnitudes
+from xir.transforms.edge._ranges import LARGE, MOVES, Arithmetic, integer_ranges
 from xir.transforms.edge._whole_index import whole_dims
 
 AND = frozenset({"edge.bitwise_and.Tensor", "edge.logical_and"})
@@ -34,7 +34,7 @@ class FloatMasks:
         self.block = block
         self.ctx = ctx
         self.sizes = sizes
-        self.small = magnitudes(block, ctx, sizes)
+        self.small = integer_ranges(block, ctx, sizes)
         """The integers and booleans that fp32 has."""
         self.floats: dict[SSAValue, SSAValue] = {}
 

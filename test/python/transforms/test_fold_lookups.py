@@ -1,0 +1,95 @@
+"""Look-ups whose indices are known in part: as right as eager, and few kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+from torch.export import Dim
+
+from xir.api import XnnpackPartitioner, to_edge
+from xir.dialects.pte import DelegateCallOp, KernelCallOp
+from xir.runtime import Runtime
+
+IDS = torch.tensor([[5, 3, 9, 1, 1], [7, 1, 1, 1, 1], [1, 5, 1, 7, 9]])
+
+
+class Embeddings(nn.Module):
+    """Rows of tokens, and what a function adds to them."""
+
+    types: Tensor
+    steps: Tensor
+
+    def __init__(self, added: Callable[[Embeddings, Tensor], Tensor]):
+        super().__init__()
+        self.added = added
+        self.tokens, self.table = nn.Embedding(10, 8), nn.Embedding(12, 8)
+        self.register_buffer("types", torch.zeros(1, 12, dtype=torch.long))
+        self.register_buffer("steps", torch.arange(12)[None])
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return torch.tanh(self.tokens(ids) + self.added(self, ids))
+
+
+def past_padding(model: Embeddings, ids: Tensor) -> Tensor:
+    """Positions that do not count padding, as RoBERTa has them."""
+    kept = ids.ne(1).int()
+    positions = (torch.cumsum(kept, 1).type_as(kept) + 0) * kept
+    return model.table(positions.long() + 1)
+
+
+def types_by_position(model: Embeddings, ids: Tensor) -> Tensor:
+    """Token types that are all one, looked up by position."""
+    types = model.types.expand(ids.shape[0], -1).gather(1, model.steps[:, : ids.shape[1]].expand(ids.shape[0], -1))
+    return model.table(types)
+
+
+Case = tuple[Callable[[Embeddings, Tensor], Tensor], dict[str, int], dict[str, int]]
+PAST_PADDING = {"ne.Scalar_out": 1, "cumsum.out": 1, "mul.out": 1, "embedding.out": 2}
+TWO = {"embedding.out": 2, "add.Scalar_out": 1}
+CASES: dict[str, Case] = {
+    "past padding": (past_padding, PAST_PADDING, PAST_PADDING),
+    "a row": (types_by_position, {"embedding.out": 1}, {"embedding.out": 1}),
+    "positions": (
+        lambda model, ids: model.table(model.steps[:, : ids.shape[1]]),
+        {"embedding.out": 1},
+        {"embedding.out": 1, "slice_copy.Tensor_out": 1},
+    ),
+    "counted": (
+        lambda model, ids: model.table(torch.arange(ids.shape[1])[None] + 0),
+        {"embedding.out": 1},
+        {"embedding.out": 1, "slice_copy.Tensor_out": 1},
+    ),
+    "repeated": (
+        lambda model, ids: model.table(model.steps[:, : ids.shape[1]].expand(ids.shape[0], -1)),
+        {"embedding.out": 1},
+        {"embedding.out": 1, "slice_copy.Tensor_out": 1},
+    ),
+    "of an input": (lambda model, ids: model.table(ids + 1), TWO, TWO),
+}
+"""Name -> what is added, and the kernels for static and for open sizes."""
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
+@pytest.mark.parametrize("name", CASES)
+def test_lookups(name: str, is_open: bool) -> None:
+    torch.manual_seed(0)
+    added, *kernels = CASES[name]
+    model = Embeddings(added).eval()
+    dims = ({0: Dim("batch", max=4), 1: Dim("length", min=2, max=9)},) if is_open else None
+    program = to_edge(torch.export.export(model, (IDS,), dynamic_shapes=dims))
+    lowered = program.to_backend(XnnpackPartitioner()).to_executorch()
+    calls = [op.kernel.data for op in lowered.module.walk() if isinstance(op, KernelCallOp)]
+    counts = Counter(call.removeprefix("aten::") for call in calls if "sym_size" not in call)
+    assert counts == kernels[is_open]
+    assert sum(isinstance(op, DelegateCallOp) for op in lowered.module.walk()) == 1
+    file = lowered.buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    for shape in ((3, 5), (1, 9), (4, 2)) if is_open else ((3, 5),):
+        ids = torch.randint(0, 10, shape)
+        torch.testing.assert_close(method.execute([ids])[0], model(ids), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(stock.forward((ids,))[0], model(ids), rtol=1e-5, atol=1e-6)
