@@ -20,6 +20,7 @@ from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
 from xir.transforms.edge._ranges import MOVES, Arithmetic, integer_ranges
+from xir.transforms.edge.fold_constants import MAX_GROWTH
 
 LOOKUPS = {"edge.gather": "self", "edge.index_select": "self", "edge.index.Tensor": "self"}
 """Op -> the argument whose elements its result has."""
@@ -94,6 +95,8 @@ class LookupFolding:
         if isinstance(op, edge.CumsumOp) and element_of(result) == i64:
             op.operands[0] = operands[0]
             return
+        if isinstance(op, edge.SubTensorOp) and i1 in map(element_of, operands):
+            return  # which ATen does not subtract
         if not isinstance(op, Arithmetic) or {element_of(value) for value in operands} - {i1} != {i64}:
             return
         if isinstance(op, edge.AddScalarOp) and op.other == 0:
@@ -156,7 +159,7 @@ class LookupFolding:
         build = Builder(self.block, op)
         if isinstance(value.owner, edge.ConstantOp) and moves:
             indices = storage_array(value.owner.value, self.ctx, value.owner)
-            if not is_integral(element_of(value)) or indices.min() < 0 or indices.max() >= shape_of(op.weight)[0]:
+            if not self.are_few(op, indices):
                 return False
             rows = self.constant(op, self.table(op)[indices])
         elif (end := self.counted(op, value)) is not None:
@@ -169,6 +172,13 @@ class LookupFolding:
             rows = self.moved(build, move, rows)
         self.replace(op, rows)
         return True
+
+    def are_few(self, op: edge.EmbeddingOp, indices: np.ndarray) -> bool:
+        """Whether indices are of rows that there are, and of not many more than the table has."""
+        table = self.table(op)
+        if indices.dtype.kind != "i" or not indices.size or indices.min() < 0 or indices.max() >= len(table):
+            return False
+        return indices.size * table[0].nbytes <= table.nbytes + MAX_GROWTH
 
     def counted(self, op: edge.EmbeddingOp, value: SSAValue) -> int | SSAValue | None:
         """The end of 0, 1, 2, … where all of them are rows of the table; None for other indices."""
