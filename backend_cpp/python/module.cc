@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -309,6 +310,63 @@ std::string ProfileTable(const std::vector<xir::Profile>& executions, bool by_ti
   return xir::ProfileTable(executions, {by_time, width});
 }
 
+// What a buffer is declared as, by the names of an input's fields.
+py::dict Describe(const xir::BufferInfo& buffer) {
+  py::dict info =
+      Describe(xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, false, buffer.dim_order});
+  info["name"] = ToText(buffer.name);
+  return info;
+}
+
+class PyState {
+ public:
+  explicit PyState(std::shared_ptr<xir::State> state) : state_(std::move(state)) {}
+
+  const std::shared_ptr<xir::State>& state() const { return state_; }
+  py::list buffers() const {
+    py::list list;
+    for (const xir::BufferInfo& each : state_->buffers()) list.append(Describe(each));
+    return list;
+  }
+  // A copy of a buffer's elements, in memory order.
+  py::array Read(const std::string& name) const {
+    for (const xir::BufferInfo& info : state_->buffers()) {
+      if (info.name != name) continue;
+      Tensor tensor;
+      tensor.dtype = info.dtype;
+      tensor.shape = info.shape;
+      std::copy(info.dim_order.begin(), info.dim_order.end(), tensor.dim_order.begin());
+      py::array array(py::dtype(NumpyFormat(info.dtype)), PhysicalSizes(tensor));
+      void* data = array.mutable_data();
+      Check(WithoutLock([&] { return state_->Read(name, data, info.nbytes); }));
+      return array;
+    }
+    Raise(Fail(Code::kNotFound, "there is no buffer '", name, "'"));
+  }
+  // Contiguous, in memory order.
+  void Write(const std::string& name, const py::array& array) {
+    const void* data = array.data();
+    const auto nbytes = static_cast<size_t>(array.nbytes());
+    Check(WithoutLock([&] { return state_->Write(name, data, nbytes); }));
+  }
+  void Reset() {
+    Check(WithoutLock([&] {
+      state_->Reset();
+      return Status();
+    }));
+  }
+
+ private:
+  // An execution that holds the state may wait for the interpreter's lock, for a kernel in Python.
+  template <typename Call>
+  static Status WithoutLock(const Call& call) {
+    const py::gil_scoped_release released;
+    return call();
+  }
+
+  std::shared_ptr<xir::State> state_;
+};
+
 class PyMethod {
  public:
   explicit PyMethod(std::unique_ptr<xir::Method> method) : method_(std::move(method)) {}
@@ -366,6 +424,7 @@ class PyMethod {
   }
 
   void Cancel() { method_->Cancel(); }
+  PyState state() const { return PyState(method_->state()); }
 
  private:
   // A second thread waits for the first one's execution, which holds `busy_` but not the
@@ -430,11 +489,18 @@ class PyProgram {
     info["outputs"] = Describe(metadata.outputs);
     info["num_delegates"] = metadata.num_delegates;
     info["kernel_names"] = metadata.kernel_names;
+    py::list buffers;
+    for (const xir::BufferInfo& each : metadata.buffers) buffers.append(Describe(each));
+    info["buffers"] = buffers;
     return info;
   }
-  std::unique_ptr<PyMethod> LoadMethod(const std::string& name) const {
+  PyState NewState() const { return PyState(Take(program_->NewState())); }
+  std::unique_ptr<PyMethod> LoadMethod(const std::string& name,
+                                       const std::optional<PyState>& state) const {
     const py::gil_scoped_release released;
-    return std::make_unique<PyMethod>(Take(program_->LoadMethod(name)));
+    return std::make_unique<PyMethod>(Take(state.has_value()
+                                               ? program_->LoadMethod(name, state->state())
+                                               : program_->LoadMethod(name)));
   }
 
  private:
@@ -515,11 +581,17 @@ PYBIND11_MODULE(_native, m) {
   error.attr("__module__") = "xir.runtime";
   py::register_exception<CancelledError>(m, "XirCancelledError", error).attr("__module__") =
       "xir.runtime";
+  py::class_<PyState>(m, "State")
+      .def_property_readonly("buffers", &PyState::buffers)
+      .def("read", &PyState::Read, py::arg("name"))
+      .def("write", &PyState::Write, py::arg("name"), py::arg("array"))
+      .def("reset", &PyState::Reset);
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
       .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"))
       .def("bind_output", &PyMethod::BindOutput, py::arg("index"), py::arg("array"))
-      .def("cancel", &PyMethod::Cancel);
+      .def("cancel", &PyMethod::Cancel)
+      .def_property_readonly("state", &PyMethod::state);
   py::class_<xir::Profile>(m, "Profile")
       .def_readonly("method", &xir::Profile::method)
       .def_readonly("duration", &xir::Profile::duration)
@@ -537,7 +609,8 @@ PYBIND11_MODULE(_native, m) {
       .def_property_readonly("packed_bytes", &PyProgram::packed_bytes)
       .def_property_readonly("packed_file", &PyProgram::PackedFile)
       .def("metadata", &PyProgram::Metadata, py::arg("name"))
-      .def("load_method", &PyProgram::LoadMethod, py::arg("name"));
+      .def("new_state", &PyProgram::NewState)
+      .def("load_method", &PyProgram::LoadMethod, py::arg("name"), py::arg("state"));
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),

@@ -96,6 +96,18 @@ def bound_output(value: object, info: dict[str, Any], index: int) -> Array:
 
 def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array, tuple[int, ...]]:
     """One input as the runtime takes it: (elements in memory order, logical shape)."""
+    return _in_memory_order(value, info, f"input {index}")
+
+
+def buffer_content(value: object, info: dict[str, Any]) -> Array:
+    """What a mutable buffer is to hold, in memory order: of its very shape."""
+    array, shape = _in_memory_order(value, info, f"buffer '{info['name']}'")
+    if shape != tuple(info["shape"]):
+        raise XirRuntimeError(f"buffer '{info['name']}' has shape {list(info['shape'])}, and {list(shape)} was given")
+    return array
+
+
+def _in_memory_order(value: object, info: dict[str, Any], what: str) -> tuple[Array, tuple[int, ...]]:
     dim_order: tuple[int, ...] = info["dim_order"]
     if is_torch_tensor(value):
         tensor: torch.Tensor = value  # pyright: ignore[reportAssignmentType]
@@ -106,13 +118,13 @@ def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array
         shape = value.shape
         given, dtype = NUMPY_NUMBERS.get(value.dtype), value.dtype
     else:
-        raise XirRuntimeError(f"input {index} is a tensor, and a {type(value).__name__} was given")
+        raise XirRuntimeError(f"{what} is a tensor, and a {type(value).__name__} was given")
     if len(shape) != len(dim_order):
-        raise XirRuntimeError(f"input {index} has shape {list(info['shape'])}, and {list(shape)} was given")
+        raise XirRuntimeError(f"{what} has shape {list(info['shape'])}, and {list(shape)} was given")
     # bfloat16 may be handed in as the bits that NumPy can hold.
     if given != info["dtype"] and not (info["dtype"] == 15 and given == 27):
         named = str(dtype).removeprefix("torch.")
-        raise XirRuntimeError(f"input {index} is {info['dtype_name']}, and {named} was given")
+        raise XirRuntimeError(f"{what} is {info['dtype_name']}, and {named} was given")
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value.transpose(dim_order)), shape
     return physical_from_torch(value, dim_order), shape  # pyright: ignore[reportArgumentType]

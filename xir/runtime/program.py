@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xir.runtime import _native
-from xir.runtime.convert import bound_output, inverse, tensor_input, torch_from_physical
+from xir.runtime.convert import (
+    bound_output,
+    buffer_content,
+    inverse,
+    tensor_input,
+    torch_from_physical,
+)
 from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
 from xir.runtime.library import xnnpack_paths
@@ -19,7 +25,9 @@ from xir.runtime.plugin_libraries import with_registered
 from xir.runtime.profile import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import torch
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,18 @@ class ValueInfo:
 
 
 @dataclass(frozen=True)
+class BufferInfo:
+    """What one mutable buffer is."""
+
+    name: str
+    dtype: str
+    """As "float32"."""
+    shape: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    """The dimensions from the outermost in memory to the innermost."""
+
+
+@dataclass(frozen=True)
 class MethodMetadata:
     """A method's inputs and outputs, and what runs it."""
 
@@ -47,6 +67,8 @@ class MethodMetadata:
     outputs: tuple[ValueInfo, ...]
     num_delegates: int
     kernel_names: tuple[str, ...]
+    buffers: tuple[BufferInfo, ...] = ()
+    """What it keeps from one execution to the next."""
 
     def num_inputs(self) -> int:
         """How many inputs `execute` takes."""
@@ -71,6 +93,40 @@ class PackedWeights:
     """Why the file was of no use, or could not be written; mostly empty."""
 
 
+class State:
+    """What mutable buffers hold: caches and counters, which a program keeps from one execution to the next.
+
+    Methods that are loaded with one state share the buffers of one name, and run one after the other.
+    """
+
+    def __init__(self, native: _native.State):
+        self._native = native
+        self._buffers = {info["name"]: info for info in native.buffers}
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """A copy of what the buffers hold, by name."""
+        return {name: self._read(name, info) for name, info in self._buffers.items()}
+
+    def load_state_dict(self, values: Mapping[str, Any]) -> None:
+        """Put torch tensors or NumPy arrays into buffers; those that are not named stay as they are.
+
+        Raises XirRuntimeError, before anything is changed, for a name that there is not, or another type or shape.
+        """
+        if unknown := next((name for name in values if name not in self._buffers), None):
+            known = ", ".join(self._buffers) or "none"
+            raise _native.XirRuntimeError(f"there is no buffer '{unknown}'; there are: {known}")
+        given = {name: buffer_content(value, self._buffers[name]) for name, value in values.items()}
+        for name, array in given.items():
+            self._native.write(name, array)
+
+    def reset(self) -> None:
+        """Make all buffers what they were at first."""
+        self._native.reset()
+
+    def _read(self, name: str, info: dict[str, Any]) -> torch.Tensor:
+        return torch_from_physical(self._native.read(name), info["dtype"], info["dim_order"])
+
+
 class Method:
     """An instance of a method, with memory of its own. Calls from several threads run one after the other; threads
     that are to run at once load an instance each. They share the packed weights.
@@ -82,6 +138,11 @@ class Method:
         self._inputs: list[dict[str, Any]] = info["inputs"]
         self._outputs: list[dict[str, Any]] = info["outputs"]
         self._profile: Profile | None = None
+
+    @property
+    def state(self) -> State:
+        """What its mutable buffers hold. An execution that failed or was cancelled may have changed some of them."""
+        return State(self._native.state)
 
     @property
     def metadata(self) -> MethodMetadata:
@@ -168,13 +229,23 @@ class Program:
         """
         return _metadata(self._native.metadata(name))
 
-    def load_method(self, name: str = "forward") -> Method:
+    def new_state(self) -> State:
+        """The mutable buffers of all methods, for instances to share.
+
+        Raises XirRuntimeError where methods do not agree on where they are. xir plans them so that they do, and
+        ExecuTorch with `share_mutable_buffers`.
+        """
+        return State(self._native.new_state())
+
+    def load_method(self, name: str = "forward", *, state: State | None = None) -> Method:
         """Make an instance of a method: plan its memory, and pack its weights unless another instance has.
 
-        Raises XirRuntimeError where it cannot run here.
+        Without a `state`, of `new_state` or another method, it has one of its own. Raises XirRuntimeError where it
+        cannot run here.
         """
         info = self._native.metadata(name)
-        return Method(self._native.load_method(name), info)
+        native = None if state is None else state._native  # pyright: ignore[reportPrivateUsage]
+        return Method(self._native.load_method(name, native), info)
 
 
 class Runtime:
@@ -247,6 +318,9 @@ def _metadata(info: dict[str, Any]) -> MethodMetadata:
         tuple(_value_info(value) for value in info["outputs"]),
         info["num_delegates"],
         tuple(info["kernel_names"]),
+        tuple(
+            BufferInfo(each["name"], each["dtype_name"], each["shape"], each["dim_order"]) for each in info["buffers"]
+        ),
     )
 
 

@@ -73,11 +73,21 @@ struct ValueInfo {
   std::vector<uint8_t> dim_order;  // dimensions from the outermost in memory to the innermost
 };
 
+// What a mutable buffer is declared as.
+struct BufferInfo {
+  std::string name;
+  DType dtype = DType::kFloat;
+  Shape shape;
+  std::vector<uint8_t> dim_order;
+  size_t nbytes = 0;
+};
+
 // What a method takes and returns, and what runs it.
 struct MethodMetadata {
   std::string name;
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
+  std::vector<BufferInfo> buffers;  // that it keeps between executions, those with a name
   size_t num_delegates = 0;
   uint64_t arena_bytes = 0;  // that each instance plans for values, delegates' own aside
   // Names of the operators that run as kernels, each once; there need not be kernels for them.
@@ -86,6 +96,21 @@ struct MethodMetadata {
 
 class Method;
 struct LoadedProgram;
+
+// What mutable buffers hold: caches and counters, which a program keeps from one execution to the
+// next. Instances of methods that are loaded with one state share the buffers of one name, and run
+// one after the other. Thread-safe.
+class State {
+ public:
+  virtual ~State() = default;
+  // Those with a name, in the file's order.
+  virtual std::vector<BufferInfo> buffers() const = 0;
+  // Copies a buffer's elements, all of them, in its dimension order.
+  virtual Status Read(std::string_view name, void* data, size_t nbytes) const = 0;
+  virtual Status Write(std::string_view name, const void* data, size_t nbytes) = 0;
+  // Makes all buffers what they were at first.
+  virtual void Reset() = 0;
+};
 
 // A verified file. Thread-safe. A method is loaded once for each thread that runs it: each load
 // gives an instance with memory of its own. All instances share the packed weights, which the first
@@ -104,7 +129,14 @@ class Program {
   size_t threads() const;
   // Only reads the file: packs no weights and looks up no kernels.
   Result<MethodMetadata> method_metadata(std::string_view name) const;
+  // An instance with a state of its own.
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
+  // One with a state that this program made.
+  Result<std::unique_ptr<Method>> LoadMethod(std::string_view name,
+                                             std::shared_ptr<State> state) const;
+  // The buffers of all methods, for instances to share. Fails where methods do not agree on where
+  // they are: ExecuTorch plans them so with share_mutable_buffers, xir always.
+  Result<std::shared_ptr<State>> NewState() const;
   // Bytes of the weights that have been packed so far, of all methods and instances together.
   size_t packed_bytes() const;
   PackedFileState packed_file() const;
@@ -127,6 +159,8 @@ class Method {
   virtual const Value& input(size_t index) const = 0;
   // The content is valid until the next execution.
   virtual const Value& output(size_t index) const = 0;
+  // What it keeps between executions. One that failed or was cancelled may have changed some of it.
+  virtual const std::shared_ptr<State>& state() const = 0;
   virtual size_t num_delegates() const = 0;
   // Names of the operators that run as kernels, each once.
   virtual std::vector<std::string> kernel_names() const = 0;

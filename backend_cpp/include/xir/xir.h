@@ -252,6 +252,33 @@ XIR_API xir_code xir_method_output(const xir_method* method, size_t index, xir_t
 XIR_API xir_code xir_method_output_int(const xir_method* method, size_t index, int64_t* value);
 XIR_API xir_code xir_method_output_double(const xir_method* method, size_t index, double* value);
 
+/* ---- State ---------------------------------------------------------------------------------- */
+
+/* What mutable buffers hold, which a program keeps from one execution to the next. */
+typedef struct xir_state xir_state;
+
+/* The buffers of all methods, for instances to share. */
+XIR_API xir_code xir_state_new(const xir_program* program, xir_state** state);
+/* A method's, whether its own or one that it shares; another handle for the same. */
+XIR_API xir_code xir_method_state(const xir_method* method, xir_state** state);
+/* Frees the handle; methods keep the state. */
+XIR_API void xir_state_free(xir_state* state);
+/* As xir_method_load, with a state of this program. */
+XIR_API xir_code xir_method_load_with_state(const xir_program* program, const char* name,
+                                            xir_state* state, xir_method** method);
+
+XIR_API size_t xir_state_num_buffers(const xir_state* state);
+/* The name is valid as long as the handle. */
+XIR_API xir_code xir_state_buffer(const xir_state* state, size_t index, const char** name,
+                                  xir_value_info* info);
+/* Copies all elements of a buffer, in its dimension order. */
+XIR_API xir_code xir_state_read(const xir_state* state, const char* name, void* data,
+                                size_t nbytes);
+XIR_API xir_code xir_state_write(xir_state* state, const char* name, const void* data,
+                                 size_t nbytes);
+/* Makes all buffers what they were at first. */
+XIR_API xir_code xir_state_reset(xir_state* state);
+
 /* Begins the random numbers of all programs of the process anew. */
 XIR_API void xir_seed_random(uint64_t seed);
 

@@ -15,6 +15,10 @@ struct xir_program {
 struct xir_method {
   std::unique_ptr<xir::Method> method;
 };
+struct xir_state {
+  std::shared_ptr<xir::State> state;
+  std::vector<xir::BufferInfo> buffers;
+};
 struct xir_kernels {
   std::shared_ptr<xir::KernelRegistry> registry;
 };

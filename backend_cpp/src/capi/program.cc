@@ -220,6 +220,21 @@ xir_code Store(Result<std::shared_ptr<ThreadPool>> made, xir_thread_pool** pool)
   return XIR_OK;
 }
 
+xir_code Store(Result<std::unique_ptr<Method>> loaded, xir_method** method) {
+  *method = nullptr;
+  if (!loaded.ok()) return Report(std::move(loaded).status());
+  *method = new xir_method{std::move(loaded).value()};
+  return XIR_OK;
+}
+
+xir_code Store(Result<std::shared_ptr<State>> made, xir_state** state) {
+  *state = nullptr;
+  if (!made.ok()) return Report(std::move(made).status());
+  auto buffers = made.value()->buffers();
+  *state = new xir_state{std::move(made).value(), std::move(buffers)};
+  return XIR_OK;
+}
+
 }  // namespace
 }  // namespace xir::capi
 
@@ -282,11 +297,7 @@ xir_code xir_method_load(const xir_program* program, const char* name, xir_metho
   XIR_REQUIRE(program);
   XIR_REQUIRE(name);
   XIR_REQUIRE(method);
-  *method = nullptr;
-  auto loaded = program->program->LoadMethod(name);
-  if (!loaded.ok()) return Report(std::move(loaded).status());
-  *method = new xir_method{std::move(loaded).value()};
-  return XIR_OK;
+  return Store(program->program->LoadMethod(name), method);
 }
 
 void xir_method_free(xir_method* method) { delete method; }
@@ -358,6 +369,68 @@ xir_code xir_method_output_double(const xir_method* method, size_t index, double
     if (real != nullptr) *number = *real;
     return real != nullptr;
   });
+}
+
+xir_code xir_state_new(const xir_program* program, xir_state** state) {
+  XIR_REQUIRE(program);
+  XIR_REQUIRE(state);
+  return Store(program->program->NewState(), state);
+}
+
+xir_code xir_method_state(const xir_method* method, xir_state** state) {
+  XIR_REQUIRE(method);
+  XIR_REQUIRE(state);
+  return Store(xir::Result<std::shared_ptr<xir::State>>(method->method->state()), state);
+}
+
+void xir_state_free(xir_state* state) { delete state; }
+
+xir_code xir_method_load_with_state(const xir_program* program, const char* name, xir_state* state,
+                                    xir_method** method) {
+  XIR_REQUIRE(program);
+  XIR_REQUIRE(name);
+  XIR_REQUIRE(state);
+  XIR_REQUIRE(method);
+  return Store(program->program->LoadMethod(name, state->state), method);
+}
+
+size_t xir_state_num_buffers(const xir_state* state) {
+  return state == nullptr ? 0 : state->buffers.size();
+}
+
+xir_code xir_state_buffer(const xir_state* state, size_t index, const char** name,
+                          xir_value_info* info) {
+  XIR_REQUIRE(state);
+  if (index >= state->buffers.size()) {
+    return Report(Fail(Code::kInvalidArgument, "buffer ", index, " of ", state->buffers.size(),
+                       " does not exist"));
+  }
+  const xir::BufferInfo& buffer = state->buffers[index];
+  if (name != nullptr) *name = buffer.name.c_str();
+  if (info != nullptr) {
+    *info = Describe(xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, false, buffer.dim_order});
+  }
+  return XIR_OK;
+}
+
+xir_code xir_state_read(const xir_state* state, const char* name, void* data, size_t nbytes) {
+  XIR_REQUIRE(state);
+  XIR_REQUIRE(name);
+  XIR_REQUIRE(data);
+  return Report(state->state->Read(name, data, nbytes));
+}
+
+xir_code xir_state_write(xir_state* state, const char* name, const void* data, size_t nbytes) {
+  XIR_REQUIRE(state);
+  XIR_REQUIRE(name);
+  XIR_REQUIRE(data);
+  return Report(state->state->Write(name, data, nbytes));
+}
+
+xir_code xir_state_reset(xir_state* state) {
+  XIR_REQUIRE(state);
+  state->state->Reset();
+  return XIR_OK;
 }
 
 void xir_seed_random(uint64_t seed) { xir::SeedRandom(seed); }

@@ -33,11 +33,13 @@ Status CopyTensor(const Tensor& from, Tensor* to) {
 }  // namespace
 
 Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
-    std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan) {
-  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(program->view, *plan.view->plan,
-                                                                 program->options.allocator.get()));
+    std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
+    std::shared_ptr<ProgramState> state) {
+  XIR_ASSIGN_OR_RETURN(MethodMemory memory,
+                       MethodMemory::Create(program->view, *plan.view->plan, *state,
+                                            program->options.allocator.get()));
   std::unique_ptr<MethodInstance> instance(
-      new MethodInstance(std::move(program), plan, std::move(memory)));
+      new MethodInstance(std::move(program), plan, state, std::move(memory)));
   instance->BindInputs();
   XIR_ASSIGN_OR_RETURN(instance->delegates_, Instantiate(*plan.delegates, /*profile=*/false));
   instance->BindInstructions();
@@ -369,6 +371,7 @@ Status MethodInstance::CopyBoundOutputs() {
 }
 
 Status MethodInstance::RunInstructions() {
+  const std::lock_guard<std::mutex> lock(running_);
   uint64_t executed = 0;
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "runtime/loaded_program.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
+#include "runtime/state.h"
 #include "xir/program.h"
 
 namespace xir {
@@ -18,15 +20,17 @@ namespace xir {
 // One method's memory and delegates; all else is its plan's.
 class MethodInstance final : public Method {
  public:
-  // `plan` is one of the program's.
+  // `plan` and `state` are the program's.
   static Result<std::unique_ptr<MethodInstance>> Create(
-      std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan);
+      std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
+      std::shared_ptr<ProgramState> state);
 
   const std::string& name() const override { return plan_.name; }
   size_t num_inputs() const override { return plan_.inputs.size(); }
   size_t num_outputs() const override { return plan_.outputs.size(); }
   const Value& input(size_t index) const override { return memory_[plan_.inputs[index]]; }
   const Value& output(size_t index) const override { return memory_[plan_.outputs[index]]; }
+  const std::shared_ptr<State>& state() const override { return state_; }
   size_t num_delegates() const override { return delegates_.size(); }
   std::vector<std::string> kernel_names() const override;
 
@@ -75,8 +79,12 @@ class MethodInstance final : public Method {
   using Instruction = std::variant<KernelCall, DelegateCall, Move, JumpFalse, Free>;
 
   MethodInstance(std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
-                 MethodMemory memory)
-      : program_(std::move(program)), plan_(plan), memory_(std::move(memory)) {}
+                 const std::shared_ptr<ProgramState>& state, MethodMemory memory)
+      : program_(std::move(program)),
+        plan_(plan),
+        state_(state),
+        running_(state->mutex()),
+        memory_(std::move(memory)) {}
   void BindInputs();
   void BindInstructions();
   std::vector<Value*> Values(const std::vector<size_t>& indices);
@@ -105,6 +113,8 @@ class MethodInstance final : public Method {
 
   std::shared_ptr<const LoadedProgram> program_;
   const MethodPlan& plan_;
+  std::shared_ptr<State> state_;
+  std::mutex& running_;  // the state's
   MethodMemory memory_;
   std::vector<Input> inputs_;
   std::vector<std::unique_ptr<Delegate>> delegates_;

@@ -19,14 +19,19 @@ using flatbuffers::uoffset_t;
 
 Result<MethodMemory> MethodMemory::Create(const ProgramView& program,
                                           const program::ExecutionPlan& plan,
-                                          Allocator* allocator) {
+                                          const ProgramState& state, Allocator* allocator) {
   MethodMemory memory;
   if (const auto* sizes = plan.non_const_buffer_sizes()) {
     for (const int64_t size : *sizes) {
-      memory.arenas_.push_back(AllocateBuffer(static_cast<size_t>(size), allocator));
-      if (memory.arenas_.back() == nullptr) {
+      if (uint8_t* shared = state.arena(memory.arenas_.size())) {
+        memory.arenas_.push_back(shared);
+        continue;
+      }
+      memory.own_.push_back(AllocateBuffer(static_cast<size_t>(size), allocator));
+      if (memory.own_.back() == nullptr) {
         return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
       }
+      memory.arenas_.push_back(memory.own_.back().get());
     }
   }
   memory.MakeValues(program, plan);
@@ -64,9 +69,8 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
   } else if (place != nullptr) {
     const uint64_t offset =
         static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
-    tensor.data = arenas_[place->memory_id()].get() + offset;
+    tensor.data = arenas_[place->memory_id()] + offset;
     tensor.capacity = nbytes;
-    if (content != nullptr) std::memcpy(tensor.data, content->data(), nbytes);
   } else if (content != nullptr) {
     tensor.data = const_cast<uint8_t*>(content->data());
     tensor.capacity = nbytes;

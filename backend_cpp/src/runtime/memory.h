@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "runtime/state.h"
 #include "verify/program_view.h"
 #include "xir/status.h"
 #include "xir/value.h"
@@ -16,7 +17,7 @@ class MethodMemory {
   // Without arenas: what the file declares the values as.
   static MethodMemory Declare(const ProgramView& program, const program::ExecutionPlan& plan);
   static Result<MethodMemory> Create(const ProgramView& program, const program::ExecutionPlan& plan,
-                                     Allocator* allocator);
+                                     const ProgramState& state, Allocator* allocator);
 
   size_t size() const { return size_; }
   Value& operator[](size_t index) { return values_[index]; }
@@ -28,7 +29,8 @@ class MethodMemory {
   Tensor MakeTensor(const ProgramView& program, const program::Tensor& tensor);
   void MakeValue(const ProgramView& program, const program::EValue& from, Value* to);
 
-  std::vector<AlignedBuffer> arenas_;
+  std::vector<AlignedBuffer> own_;
+  std::vector<uint8_t*> arenas_;  // by id: own, or the state's
   // Lists point to other values, so these never move.
   std::unique_ptr<Value[]> values_;
   size_t size_ = 0;

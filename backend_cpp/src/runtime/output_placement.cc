@@ -32,9 +32,8 @@ std::optional<Place> PlaceOf(const MethodPlan& plan, size_t value) {
   return Place{where.memory_id(), begin, begin + nbytes};
 }
 
-bool HasInitialContent(const MethodPlan& plan, size_t value) {
-  return HasContent(
-      *plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor());
+bool KeepsContent(const MethodPlan& plan, size_t value) {
+  return IsBuffer(*plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor());
 }
 
 bool Contains(const std::vector<size_t>& values, size_t value) {
@@ -66,7 +65,7 @@ std::optional<Access> AccessOf(const MethodPlan::Instruction& instruction) {
 
 bool MayMove(const MethodPlan& plan, size_t value) {
   const std::optional<Place> place = PlaceOf(plan, value);
-  if (!place.has_value() || HasInitialContent(plan, value) || Contains(plan.inputs, value) ||
+  if (!place.has_value() || KeepsContent(plan, value) || Contains(plan.inputs, value) ||
       std::count(plan.outputs.begin(), plan.outputs.end(), value) != 1) {
     return false;
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/loaded_program.h"
+#include "runtime/state.h"
 
 namespace xir {
 namespace {
@@ -238,6 +239,9 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
   }
   for (const size_t index : ToIndices(view.plan->outputs())) {
     metadata.outputs.push_back(InfoOf(values[index]));
+  }
+  for (BufferPlace& buffer : BuffersOf(program, *view.plan)) {
+    if (!buffer.name.empty()) metadata.buffers.push_back(std::move(buffer.info));
   }
   metadata.num_delegates = view.delegates.size();
   if (const auto* sizes = view.plan->non_const_buffer_sizes()) {

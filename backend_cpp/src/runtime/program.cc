@@ -1,10 +1,12 @@
 #include "xir/program.h"
 
+#include <numeric>
 #include <utility>
 
 #include "core/memory_limit.h"
 #include "runtime/instance.h"
 #include "runtime/loaded_program.h"
+#include "runtime/state.h"
 #include "verify/verify.h"
 
 namespace xir {
@@ -70,11 +72,32 @@ Result<MethodMetadata> Program::method_metadata(std::string_view name) const {
 }
 
 Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const {
+  XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+  auto state = ProgramState::Create(loaded_, {method});
+  if (!state.ok()) {
+    return std::move(state).status().In("method '" + std::string(name) + "'");
+  }
+  return LoadMethod(name, std::move(state).value());
+}
+
+Result<std::shared_ptr<State>> Program::NewState() const {
+  std::vector<size_t> methods(loaded_->view.plans.size());
+  std::iota(methods.begin(), methods.end(), size_t{0});
+  XIR_ASSIGN_OR_RETURN(std::shared_ptr<State> state, ProgramState::Create(loaded_, methods));
+  return state;
+}
+
+Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name,
+                                                    std::shared_ptr<State> state) const {
   const std::string context = "method '" + std::string(name) + "'";
   XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+  auto own = std::dynamic_pointer_cast<ProgramState>(std::move(state));
+  if (own == nullptr || own->program() != loaded_.get()) {
+    return Fail(Code::kInvalidArgument, "the state is not this program's").In(context);
+  }
   auto plan = loaded_->PlanOf(method);
   if (!plan.ok()) return std::move(plan).status().In(context);
-  auto instance = MethodInstance::Create(loaded_, *plan.value());
+  auto instance = MethodInstance::Create(loaded_, *plan.value(), std::move(own));
   if (!instance.ok()) return std::move(instance).status().In(context);
   return std::unique_ptr<Method>(std::move(instance).value());
 }

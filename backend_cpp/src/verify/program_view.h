@@ -56,6 +56,17 @@ inline bool HasContent(const program::Tensor& tensor) {
   return tensor.data_buffer_idx() != 0 || IsExternal(tensor);
 }
 
+// The name of a mutable buffer, empty for another tensor: data of the program's own has none.
+inline std::string_view BufferName(const program::Tensor& tensor) {
+  if (tensor.extra_tensor_info() == nullptr || IsExternal(tensor)) return {};
+  return View(tensor.extra_tensor_info()->fully_qualified_name());
+}
+
+// Whether a tensor keeps what it holds from one execution to the next.
+inline bool IsBuffer(const program::Tensor& tensor) {
+  return tensor.allocation_info() != nullptr && (HasContent(tensor) || !BufferName(tensor).empty());
+}
+
 // What a tensor of a verified program holds at first: a constant, or what the arena's part begins
 // with. Null where it holds nothing.
 inline const Bytes* ContentOf(const ProgramView& view, const program::Tensor& tensor) {

@@ -15,6 +15,7 @@ import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from torch import nn
 from torch.nn import functional
 from torchao import quantization as torchao
@@ -52,6 +53,18 @@ class Quantised(Small):
         x = x + self.depthwise(x)
         x = functional.adaptive_avg_pool2d(self.pointwise(x), 1).flatten(1)
         return self.linear(x)
+
+
+class Counter(nn.Module):
+    """How often it was called, counted from 5."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.full((3,), 5.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return x + self.count
 
 
 class Many(nn.Module):
@@ -181,6 +194,15 @@ def write_external(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]
     write(name, program, model, inputs, delegate=delegate, config=config)
 
 
+def write_state(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]):
+    """Write a model with its buffers' names and initial values."""
+    config = ExecutorchBackendConfig(
+        emit_mutable_buffer_names=True,
+        passes=[InitializedMutableBufferPass([name for name, _ in model.named_buffers()])],
+    )
+    write(name, torch.export.export(model, inputs), model, inputs, delegate=False, config=config)
+
+
 def main() -> None:
     """Write all of them."""
     torch.manual_seed(0)
@@ -199,6 +221,7 @@ def main() -> None:
     rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
     write_int4("stock_qb4", nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)), (torch.randn(3, 64),))
+    write_state("stock_state", Counter(), (torch.ones(3),))
     write_xir("xir_debug_info", Traced(), (torch.randn(1, 3, 6, 6),))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
@@ -14,7 +16,8 @@ from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
 from xir.emitter import emit, read
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
-from xir.runtime import Runtime
+from xir.runtime import Runtime, XirRuntimeError
+from xir.runtime.program import BufferInfo, Method, Program
 
 Inputs = tuple[Tensor, ...]
 
@@ -153,3 +156,65 @@ def test_files_are_read_as_they_were_written() -> None:
     assert "planned <2, 0> data dense" in text
     emit(module, ctx, again)
     assert again.getvalue() == program.buffer
+
+
+# State through the API
+
+
+@pytest.fixture
+def counting() -> Program:
+    return Runtime.get().load_program(compiled(Counter(), (torch.ones(3),), delegated=True).buffer, threads=1)
+
+
+def run(method: Method) -> list[float]:
+    return method.execute([torch.ones(3)])[0].tolist()
+
+
+def test_state_is_read_written_and_reset(counting: Program) -> None:
+    method = counting.load_method()
+    assert counting.metadata().buffers == (BufferInfo("count", "float32", (3,), (0,)),)
+    assert run(method) == [6, -4, 1]
+    assert method.state.state_dict()["count"].tolist() == [6, -4, 1]
+    method.state.load_state_dict({"count": torch.zeros(3)})
+    assert run(method) == [1, 1, 1]
+    method.state.load_state_dict({"count": np.full(3, 8, np.float32)})
+    method.state.reset()
+    assert run(method) == [6, -4, 1]
+
+
+def test_state_of_one_instance_goes_on_in_another(counting: Program) -> None:
+    first, second = counting.load_method(), counting.load_method()
+    run(first)
+    second.state.load_state_dict(first.state.state_dict())
+    run(first)
+    assert run(second) == [7, -3, 2]
+
+
+def test_instances_share_a_state(counting: Program) -> None:
+    state = counting.new_state()
+    first, second = counting.load_method(state=state), counting.load_method(state=state)
+    assert [run(first), run(second), run(first)] == [[6, -4, 1], [7, -3, 2], [8, -2, 3]]
+    assert run(counting.load_method(state=first.state)) == [9, -1, 4]
+    assert run(counting.load_method()) == [6, -4, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"other": torch.zeros(3)}, "there is no buffer 'other'; there are: count"),
+        ({"count": torch.zeros(4)}, r"buffer 'count' has shape \[3\], and \[4\] was given"),
+        ({"count": torch.zeros(3, dtype=torch.int32)}, "buffer 'count' is float32, and int32 was given"),
+        ({"count": [1, 2, 3]}, "buffer 'count' is a tensor, and a list was given"),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(counting: Program, values: dict[str, Any], message: str) -> None:
+    method = counting.load_method()
+    with pytest.raises(XirRuntimeError, match=message):
+        method.state.load_state_dict(values)
+    assert run(method) == [6, -4, 1]
+
+
+def test_the_state_of_another_program_is_refused(counting: Program) -> None:
+    other = Runtime.get().load_program(compiled(Counter(), (torch.ones(3),), delegated=False).buffer, threads=1)
+    with pytest.raises(XirRuntimeError, match="the state is not this program's"):
+        counting.load_method(state=other.new_state())

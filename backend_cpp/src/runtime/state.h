@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "verify/program_view.h"
+#include "xir/buffer.h"
+#include "xir/program.h"
+
+namespace xir {
+
+struct LoadedProgram;
+
+// A mutable buffer: where it lies, and what it begins with.
+struct BufferPlace {
+  std::string_view name;  // the file's
+  BufferInfo info;
+  uint32_t arena = 0;
+  uint64_t offset = 0;
+  const Bytes* content = nullptr;  // null where it begins as zeros
+};
+
+// The mutable buffers of a verified method, in the file's order. Those without a name cannot be
+// asked for, and are reset with the others.
+std::vector<BufferPlace> BuffersOf(const ProgramView& program, const program::ExecutionPlan& plan);
+
+// The arenas in which the mutable buffers of some methods lie.
+class ProgramState final : public State {
+ public:
+  // `methods` are indices. Fails where they do not agree on what a buffer is or where it lies, or
+  // where one plans other values in the place of another's buffer.
+  static Result<std::shared_ptr<ProgramState>> Create(std::shared_ptr<const LoadedProgram> program,
+                                                      const std::vector<size_t>& methods);
+
+  std::vector<BufferInfo> buffers() const override;
+  Status Read(std::string_view name, void* data, size_t nbytes) const override;
+  Status Write(std::string_view name, const void* data, size_t nbytes) override;
+  void Reset() override;
+
+  const LoadedProgram* program() const { return program_.get(); }
+  // The buffer that begins first of those that a part of an arena overlaps; null if there is none.
+  const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
+  // Null where no buffer lies in the arena.
+  uint8_t* arena(size_t id) const { return id < arenas_.size() ? arenas_[id].get() : nullptr; }
+  // Held while an instance runs.
+  std::mutex& mutex() const { return mutex_; }
+
+ private:
+  explicit ProgramState(std::shared_ptr<const LoadedProgram> program)
+      : program_(std::move(program)) {}
+  Status Add(const program::ExecutionPlan& plan);
+  Status Add(BufferPlace buffer);
+  Status CheckOthers(const program::ExecutionPlan& plan) const;
+  Status Allocate(const std::vector<size_t>& methods);
+  uint8_t* MemoryOf(const BufferPlace& buffer) const;
+  // The buffer's memory, if it has that name and size.
+  Result<uint8_t*> Find(std::string_view name, size_t nbytes) const;
+
+  std::shared_ptr<const LoadedProgram> program_;
+  std::vector<BufferPlace> buffers_;
+  // Their indices by name, and by arena and offset for those that are not empty.
+  std::unordered_map<std::string_view, size_t> by_name_;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> by_place_;
+  std::vector<AlignedBuffer> arenas_;  // by id
+  mutable std::mutex mutex_;
+};
+
+}  // namespace xir
