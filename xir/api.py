@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
@@ -27,29 +28,67 @@ from xir.transforms.registry import PASSES
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    Exported = ExportedProgram | str | os.PathLike[str]
+
     from xir.evaluate import NumericsChecker
 
 
-def to_edge(program: ExportedProgram | str | os.PathLike[str]) -> EdgeProgram:
-    """Import an exported program, or the `.pt2` file of one, into the edge dialect.
+Constant = int | float | str | Sequence[int | float | str]
+"""What a constant method answers."""
 
-    DiagnosticError, with the line of the model's Python, for what a compiled program cannot do.
+
+def to_edge(
+    programs: Exported | Mapping[str, Exported], *, constant_methods: Mapping[str, Constant] | None = None
+) -> EdgeProgram:
+    """Import an exported program, or the `.pt2` file of one, into the edge dialect as the method `forward`.
+
+    With a mapping from names to programs, each becomes the method of its name. They share weights of equal content, and
+    mutable buffers of one name, which have to begin alike. `constant_methods` are methods that answer what is known
+    now, such as `get_max_seq_len`: a number, a text, or a list of them.
+
+    DiagnosticError, with the line of the model's Python, for what a compiled program cannot do. TypeError or ValueError
+    for what are no programs, names or values.
     """
-    from xir.importer import import_exported_program, import_pt2
     from xir.plugin_loading import load_installed_plugins
 
     load_installed_plugins()
     ctx = XirContext()
+    named = programs if isinstance(programs, Mapping) else {"forward": programs}
+    constants = {name: constant_values(name, value) for name, value in (constant_methods or {}).items()}
+    if not named:
+        raise ValueError("to_edge takes one program at least")
+    if taken := named.keys() & constants.keys():
+        raise ValueError(f"there are two methods '{min(taken)}'")
+    functions: list[Operation] = []
+    for name, program in named.items():
+        module = _imported(program, name, ctx)
+        for function in list(module.body.ops):
+            function.detach()
+            functions.append(function)
+    return EdgeProgram(ModuleOp(functions), ctx, constant_methods=constants)
+
+
+def _imported(program: Exported, name: str, ctx: XirContext) -> ModuleOp:
+    """A module of one function."""
+    from xir.importer import import_exported_program, load_pt2
+
     if isinstance(program, str | os.PathLike):
-        module = import_pt2(program, ctx)
-    elif hasattr(program, "graph_signature"):
-        module = import_exported_program(program, ctx)
-    else:
-        raise TypeError(
-            f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
-            "export the model first, torch.export.export(model, inputs)"
-        )
-    return EdgeProgram(module, ctx)
+        return import_exported_program(load_pt2(program), ctx, name)
+    if hasattr(program, "graph_signature"):
+        return import_exported_program(program, ctx, name)
+    raise TypeError(
+        f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
+        "export the model first, torch.export.export(model, inputs)"
+    )
+
+
+def constant_values(name: str, value: object) -> tuple[int | float | str, ...]:
+    """What a constant method answers, one value or several. TypeError for what a file cannot hold."""
+    values = cast("Sequence[object]", value) if isinstance(value, list | tuple) else (value,)
+    for each in values:
+        if not isinstance(each, int | float | str):
+            raise TypeError(f"constant method '{name}' answers numbers and texts, not a {type(each).__name__}")
+    return tuple(each for each in values if isinstance(each, int | float | str))
 
 
 class Partitioner(Protocol):
@@ -125,6 +164,8 @@ class EdgeProgram:
     """Where the IR's weights are."""
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as why an op was not delegated."""
+    constant_methods: Mapping[str, Sequence[int | float | str]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Methods that answer values that are known."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
@@ -136,7 +177,7 @@ class EdgeProgram:
         that it was made of stay outside, and the rest is delegated once more.
         """
         module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics)
-        return EdgeProgram(module, ctx, (*self.remarks, *remarks))
+        return EdgeProgram(module, ctx, (*self.remarks, *remarks), self.constant_methods)
 
     def to_executorch(self, *, debug_info: bool = True, numerics: NumericsChecker | None = None) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
@@ -146,6 +187,7 @@ class EdgeProgram:
         """
         passes = parse_pipeline("emit", PASSES, PIPELINES)
         module, ctx, remarks = _transform(self.module, self.ctx, passes, numerics)
+        _add_constant_methods(module, self.constant_methods)
         return ExecutorchProgram(module, ctx, remarks, debug_info)
 
 
@@ -183,6 +225,15 @@ class ExecutorchProgram:
         from xir.emitter import emit
 
         emit(self.module, self.ctx, file, debug_info=self.debug_info)
+
+
+def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int | float | str]]) -> None:
+    """Add a plan for each to the one program of a module."""
+    from xir.dialects.pte import ExecutionPlanOp, ProgramOp
+
+    (program,) = (op for op in module.body.ops if isinstance(op, ProgramOp))
+    for name, values in methods.items():
+        program.body.block.add_op(ExecutionPlanOp.constant(name, values))
 
 
 def _transform(

@@ -123,7 +123,15 @@ XIR_TEST(methods_that_cannot_share_a_state) {
           }),
           "of another type or in another place");
   refused(WithOther([](ExecutionPlanT* plan, TensorT* buffer) {
+            const auto place = *buffer->allocation_info;
             MoveBuffer(plan, 0);
+            for (const auto& value : plan->values) {
+              TensorT* tensor = value->val.AsTensor();
+              if (tensor == nullptr || tensor == buffer || tensor->allocation_info == nullptr)
+                continue;
+              *tensor->allocation_info = place;
+              break;
+            }
             buffer->extra_tensor_info->fully_qualified_name = "other";
           }),
           "plans other values where buffer 'count' is");

@@ -10,10 +10,12 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    FloatAttr,
     IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
     UnitAttr,
+    f64,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -39,7 +41,7 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.pte.assembly import Values
 from xir.dialects.pte.attributes import BufferDeviceAttr, CompileSpecAttr
 from xir.dialects.pte.instructions import DelegateCallOp, InstructionOp, JumpFalseOp
-from xir.dialects.pte.values import TensorOp, ValueOp
+from xir.dialects.pte.values import BoolOp, DoubleOp, IntOp, StringOp, TensorOp, ValueOp
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -138,6 +140,16 @@ class ExecutionPlanOp(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$sym_name (`arenas` $non_const_buffer_sizes^)? attr-dict-with-keyword $body"
+
+    @classmethod
+    def constant(cls, name: str, values: Sequence[int | float | str]) -> ExecutionPlanOp:
+        """A method that answers values that are known. ExecuTorch wants a chain, if an empty one."""
+        ops = [_constant(value) for value in values]
+        body = Block([*ops, ChainOp(()), SignatureOp((), [op.value for op in ops])])
+        return cls.build(
+            properties={"sym_name": StringAttr(name), "non_const_buffer_sizes": DenseArrayBase.from_list(i64, [0])},
+            regions=[Region(body)],
+        )
 
     @property
     def delegates(self) -> Iterator[DelegateOp]:
@@ -359,6 +371,18 @@ class YieldOp(IRDLOperation):
 
     def __init__(self, values: Sequence[SSAValue]):
         super().__init__(operands=[values])
+
+
+def _constant(value: float | str) -> ValueOp:
+    match value:
+        case bool():
+            return BoolOp.make(bool_val=IntegerAttr.from_bool(value))
+        case int():
+            return IntOp.make(int_val=IntegerAttr(value, i64))
+        case float():
+            return DoubleOp.make(double_val=FloatAttr(value, f64))
+        case str():
+            return StringOp.make(string_val=StringAttr(value))
 
 
 def _ops_of(region: Region, kind: type[OpT]) -> Iterator[OpT]:

@@ -9,17 +9,20 @@ The work is done by the C++ runtime (`backend_cpp/`); operators that it has no k
 from xir.runtime._native import XirCancelledError, XirRuntimeError
 from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
+    BufferInfo,
     Method,
     MethodMetadata,
     PackedWeights,
     Program,
     Runtime,
+    State,
     ValueInfo,
     manual_seed,
     portable_kernels,
 )
 
 __all__ = [
+    "BufferInfo",
     "Method",
     "MethodMetadata",
     "Origin",
@@ -28,6 +31,7 @@ __all__ = [
     "ProfileEvent",
     "Program",
     "Runtime",
+    "State",
     "ValueInfo",
     "XirCancelledError",
     "XirRuntimeError",
