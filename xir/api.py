@@ -164,7 +164,9 @@ class EdgeProgram:
     """Where the IR's weights are."""
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """What passes had to say, such as why an op was not delegated."""
-    constant_methods: Mapping[str, Sequence[int | float | str]] = field(default_factory=dict[str, tuple[int, ...]])
+    constant_methods: Mapping[str, Sequence[int | float | str]] = field(
+        default_factory=dict[str, tuple[int, ...]], repr=False
+    )
     """Methods that answer values that are known."""
 
     def __str__(self) -> str:

@@ -82,6 +82,20 @@ class Slices(nn.Module):
         return kept * 2, old
 
 
+class Written(nn.Module):
+    """A cache that is written by indexing: whole rows at positions, then a slice with known bounds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("k", torch.zeros(1, 2, 8, 4))
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        k = self.get_buffer("k")
+        k[:, :, at] = x
+        k[:, :, 6:] = x
+        return k.sum((0, 1))
+
+
 def calls(*shapes: Sequence[int], positions: bool = False, count: int = 5) -> list[Inputs]:
     """Inputs of calls in a row; with `positions` the call's number comes last."""
     at = [(torch.tensor([number]),) if positions else () for number in range(count)]
@@ -93,6 +107,7 @@ MODELS = {
     "attention": (Attention, calls((1, 1, 32), positions=True), 2),
     "streaming": (Streaming, calls((1, 3, 8)), 1),
     "slices": (Slices, calls((2, 4)), None),
+    "written": (Written, calls((1, 2, 1, 4), positions=True), None),
     "training": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train(), calls((2, 3, 5, 5)), None),
 }
 """Name -> model, inputs, and delegates where that matters."""
@@ -136,6 +151,14 @@ def test_caches_are_written_in_place_and_zeros_are_not_stored() -> None:
     assert "aten::index_put.out" not in program.kernel_names
     weights = sum(value.nbytes for value in model.parameters())
     assert len(program.buffer) < weights + model.get_buffer("k").nbytes
+
+
+def test_writes_by_indexing_are_in_place() -> None:
+    model, inputs = Written(), MODELS["written"][1][0]
+    for delegated in (True, False):
+        kernels = compiled(model, inputs, delegated=delegated).kernel_names
+        assert "aten::index_put_" in kernels
+        assert {"aten::copy_", "aten::index_put.out", "aten::slice_scatter.out"}.isdisjoint(kernels)
 
 
 def test_instances_have_buffers_of_their_own() -> None:
