@@ -9,30 +9,19 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import mlir_opt_flags
 import operator_table
 from xdsl.ir import Dialect
-from xdsl.irdl import (
-    AttrConstraint,
-    IRDLOperation,
-    OpDef,
-    OptOperandDef,
-    OptPropertyDef,
-    OptResultDef,
-    RangeConstraint,
-    RangeLengthConstraint,
-    RangeOf,
-    VarOperandDef,
-    VarResultDef,
-)
+from xdsl.irdl import IRDLOperation
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.documentation import docstring, op_text, table
 from xir.ir.annotations import ON_ARGUMENTS, ON_OPS
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
@@ -58,20 +47,9 @@ COMMANDS = (
     "xir.tools.xir_translate",
     "xir.tools.xir_bisect",
     "xir.tools.xir_reduce",
+    "xir.tools.xir_lsp",
     "xir.aot_compiler",
 )
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A markdown table; nothing if there is no row."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    heads = list(heads)
-    return "\n".join(["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", *lines, "\n"]) if lines else ""
-
-
-def docstring(thing: type) -> str:
-    """The class's own docstring; one that it inherits is its base's to show."""
-    return inspect.cleandoc(thing.__doc__ or "") + "\n\n"
 
 
 def passes_page() -> str:
@@ -152,11 +130,7 @@ def module_docstring(module: object) -> str:
 
 def op_section(op: type[IRDLOperation]) -> str:
     """An op: what it is, its syntax, its fields, and how it is written to a file."""
-    definition = op.get_irdl_definition()
-    text = f"### `{op.name}`\n\n{docstring(op)}"
-    if definition.assembly_format:
-        text += f"Syntax: `` {op.name} {definition.assembly_format} ``\n\n"
-    text += table(("field", "is", "of"), fields(definition))
+    text = f"### `{op.name}`\n\n{op_text(op)}\n\n"
     if issubclass(op, xnnpack.NodeOp):
         text += f"On the wire: table `{op.WIRE.table}`, {wire_members(op)}\n\n"
     return text
@@ -172,36 +146,6 @@ def wire_members(op: type[xnnpack.NodeOp]) -> str:
     )
     heads = ("kind", "computes", "is exactly", "union member", "tag")
     return "one union member for each kind:\n\n" + table(heads, rows).rstrip()
-
-
-def fields(definition: OpDef) -> Iterator[tuple[str, str, str]]:
-    """Name, role and type of everything an op has."""
-    for name, operand in definition.operands:
-        yield f"`{name}`", counted("operand", operand, OptOperandDef, VarOperandDef), accepted(operand.constr)
-    for name, prop in definition.properties.items():
-        role = "optional property" if isinstance(prop, OptPropertyDef) else "property"
-        yield f"`{name}`", role, accepted(prop.constr)
-    for name, _ in definition.regions:
-        yield f"`{name}`", "region", ""
-    for name, result in definition.results:
-        yield f"`{name}`", counted("result", result, OptResultDef, VarResultDef), accepted(result.constr)
-
-
-def counted(role: str, field: object, optional: type, variadic: type) -> str:
-    """The role with how many there may be; an optional definition is a special variadic one."""
-    if isinstance(field, optional):
-        return f"optional {role}"
-    return f"any number of {role}s" if isinstance(field, variadic) else role
-
-
-def accepted(constraint: AttrConstraint | RangeConstraint) -> str:
-    """The types or attributes that a constraint admits, where it names them."""
-    if isinstance(constraint, RangeLengthConstraint):
-        constraint = constraint.constraint
-    if isinstance(constraint, RangeOf):
-        constraint = constraint.constr
-    bases = constraint.get_bases() if isinstance(constraint, AttrConstraint) else None
-    return ", ".join(sorted(f"`{base.name}`" for base in bases)) if bases else ""
 
 
 def commands_page() -> str:

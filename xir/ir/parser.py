@@ -14,7 +14,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -62,19 +62,30 @@ _FLAT_DICTIONARY = re.compile(r'\{(?:[^{}"/]++|"[^"\\\n]*+")*+\}')
 _ALIAS_DEFINITION = re.compile(r"^[ \t]*(#[a-zA-Z0-9$._-]+)[ \t]*=", re.MULTILINE)
 
 
+ParserFactory = Callable[[XirContext, str, str, int], "XirParser"]
+"""Makes a parser of a context, a text, the file's name and the number of lines before the text."""
+
+
 def parse_module(
-    ctx: XirContext, text: str, name: str = "<input>", line_offset: int = 0, *, implicit_module: bool = True
+    ctx: XirContext,
+    text: str,
+    name: str = "<input>",
+    line_offset: int = 0,
+    *,
+    implicit_module: bool = True,
+    make_parser: ParserFactory | None = None,
 ) -> ModuleOp:
     """Parse a module from MLIR text; ops outside a `module` are put into one, unless `implicit_module` is False.
 
     `name` is the file name in locations and errors, `line_offset` the number of lines before `text` in that file.
+    `make_parser` makes the parser, where it is to be another than `XirParser`.
     Constant data in `{-# dialect_resources #-}` goes to `ctx.blobs`. DiagnosticError if the text is no module;
     InternalError for a bug of a dialect or the parser.
     The module is not verified: that is `xir.ir.verifier.verify`.
     """
     parser: XirParser | None = None
     try:
-        parser = XirParser(ctx, text, name, line_offset)
+        parser = (make_parser or XirParser)(ctx, text, name, line_offset)
         return parser.parse_module(implicit_module)
     except ParseError as error:
         references = error.refs if isinstance(error, MultipleSpansParseError) else []
@@ -345,6 +356,11 @@ class XirParser(Parser):
             for value in values:
                 # The setter would take `_1` off `conv_1`, and two ops would swap their names when printed.
                 value._name = name  # pyright: ignore[reportPrivateUsage]
+
+    def _parse_block(self) -> Block:
+        if self._current_token.kind is not MLIRTokenKind.CARET_IDENT:
+            self.raise_error("expected an operation, a block, or '}' at the end of the region")
+        return super()._parse_block()
 
     def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
         if self._current_token.kind is not MLIRTokenKind.L_PAREN:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from xir.files import atomic_file
+from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools.verify_numerics import verify_numerics
 from xir.tools.xir_opt_arguments import UsageError, argument_parser, lift_pass_flags, pass_listing
@@ -85,7 +86,7 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     if options.dump_pass_pipeline:
         sys.stderr.write(f"Pass Manager with {len(passes)} passes:\nbuiltin.module({','.join(map(str, passes))})\n\n")
     name, text = _read(options.input)
-    chunks = _split(text, options.split_input_file) if options.split_input_file else [(text, 0)]
+    chunks = split_input(text, options.split_input_file) if options.split_input_file else [(text, 0)]
     outputs: list[str] = []
     failed = False
     for chunk, line_offset in chunks:
@@ -128,20 +129,6 @@ def _read(path: str) -> tuple[str, str]:
         raise UsageError(f"cannot open '{path}': {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"'{path}' is not UTF-8 text: byte {error.start} is no part of a character") from error
-
-
-def _split(text: str, marker: str) -> list[tuple[str, int]]:
-    """The parts between marker lines, each with the number of lines before it."""
-    chunks: list[tuple[str, int]] = []
-    start = 0
-    current: list[str] = []
-    for number, line in enumerate(text.split("\n")):
-        if line.strip() == marker:
-            chunks.append(("\n".join(current), start))
-            current, start = [], number + 1
-        else:
-            current.append(line)
-    return [*chunks, ("\n".join(current), start)]
 
 
 def _write(path: str, text: str) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xir import __version__
+from xir.ir.split_input import SPLIT_MARKER
 from xir.plugin_loading import PLUGIN_HELP
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
-
-SPLIT_MARKER = "// -----"
 
 _BARE_FLAGS = {
     "verify-each": "true",
