@@ -24,6 +24,9 @@ class XirContext(Context):
     analyses: AnalysisManager = field(default_factory=AnalysisManager)
     """The analyses that are cached for the modules."""
 
+    external_resources: dict[str, dict[str, str | bool]] = field(default_factory=dict[str, dict[str, "str | bool"]])
+    """What `{-# external_resources #-}` of a text said, such as the pipeline of a crash reproducer."""
+
     tracks_origins: bool = False
     """Whether a pass of the current pipeline needs to know which ops of the program a node was made of."""
 

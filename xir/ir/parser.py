@@ -536,6 +536,25 @@ class XirParser(Parser):
         self.dialect_resources.add((dialect_name, key))
         return key
 
+    def _parse_external_resources(self) -> None:
+        """`{key: {name: "text", other: true}}`, of any keys, into the context."""
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_resource)
+
+    def _parse_external_resource(self) -> None:
+        key = self.parse_identifier_or_str_literal(" as the key of an external resource")
+        self.parse_punctuation(":")
+        entries: dict[str, str | bool] = {}
+
+        def parse_entry() -> None:
+            name = self.parse_identifier_or_str_literal(" as the name of a resource")
+            self.parse_punctuation(":")
+            boolean = self.parse_optional_boolean()
+            entries[name] = self.parse_str_literal(" or a boolean as a resource") if boolean is None else boolean
+
+        self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
+        assert isinstance(self.ctx, XirContext)
+        self.ctx.external_resources[key] = entries
+
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
         key = self._parse_dialect_resource_handle(dialect_name, interface)
         self.parse_punctuation(":")

@@ -175,10 +175,15 @@ def _compile(
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.ir.printer import module_to_text
+    from xir.ir.reproducer import CrashReproducer
     from xir.ir.roundtrip import check_roundtrip
 
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))
+    reproducer = None
+    if options.crash_reproducer is not None:
+        reproducer = CrashReproducer(Path(options.crash_reproducer))
+        reproducer.install(manager)
     print_options = _print_options(options)
     _ir_printing(options, replace(print_options, resources=options.print_resources)).install(manager)
     try:
@@ -186,6 +191,8 @@ def _compile(
         if options.verify_roundtrip:
             check_roundtrip(ctx, module)
         manager.timings.append(("parser", time.perf_counter() - start))
+        if options.run_reproducer:
+            manager.passes, manager.verify_each = _reproducer_passes(ctx, passes)
         verify_numerics(manager, options, module)
         manager.run(module)
     except DiagnosticError as error:
@@ -193,6 +200,9 @@ def _compile(
         return None
     except AlreadyReportedError:
         return None
+    finally:
+        if reproducer is not None and reproducer.written:
+            sys.stderr.write(f"{reproducer.path}: note: xir-opt --run-reproducer repeats the failure with this file\n")
     if options.mlir_print_debug_counter:
         _print_counters(manager, sys.stderr)
     start_of_output = time.perf_counter()
@@ -223,6 +233,19 @@ def _print_counters(manager: PassManager, stream: IO[str]) -> None:
     for name, counter in (manager.rewrite_counters or {}).items():
         limit = "" if counter.limit is None else f" of at most {counter.limit}"
         stream.write(f"  {name:<32}: {counter.count}{limit}\n")
+
+
+def _reproducer_passes(ctx: XirContext, given: list[XirPass]) -> tuple[list[XirPass], bool]:
+    """The passes of the reproducer that was read, and whether to verify between them."""
+    from xir.ir.pipeline import parse_pipeline
+    from xir.ir.reproducer import reproducer_pipeline
+
+    if given:
+        raise UsageError("--run-reproducer runs the pipeline of the input: leave passes out")
+    if (found := reproducer_pipeline(ctx.external_resources)) is None:
+        raise UsageError("the input is no reproducer: it has no external resource 'mlir_reproducer' with a pipeline")
+    pipeline, verify_each = found
+    return parse_pipeline(pipeline, PASSES, PIPELINES), verify_each
 
 
 def _print_options(options: argparse.Namespace) -> PrintOptions:

@@ -140,6 +140,13 @@ def argument_parser() -> argparse.ArgumentParser:
     checks.add_argument(
         "--mlir-print-ir-module-scope", action="store_true", help="accepted: what is printed is always the whole module"
     )
+    checks.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer", "--mlir-pass-pipeline-local-reproducer", dest="crash_reproducer",
+        metavar="FILE", help="when a pass fails, write the module that it was given, and the pass, to this file",
+    )  # fmt: skip
+    checks.add_argument(
+        "--run-reproducer", action="store_true", help="run the pipeline that the input, a reproducer, names"
+    )
     add_numerics_arguments(checks)
     checks.add_argument(
         "--mlir-debug-counter", metavar="COUNTERS", action="append", default=[],

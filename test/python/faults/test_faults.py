@@ -118,3 +118,24 @@ def test_nothing_to_reduce(chain: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "unknown pass 'no-such-pass'" in capsys.readouterr().err
     assert xir_bisect(["no-such.mlir"]) == 1
     assert "xir-bisect: error: cannot open 'no-such.mlir'" in capsys.readouterr().err
+
+
+def test_a_bug_leaves_a_reproducer(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(low: float, high: float) -> Any:
+        raise IndexError("out of clamps")
+
+    file = tmp_path / "crash.mlir"
+    with monkeypatch.context() as planted:
+        planted.setattr(fuse_conv_relu, "bounds", fails)
+        assert xir_opt(["--delegate", f"--mlir-pass-pipeline-crash-reproducer={file}", chain]) == 70
+        told = capsys.readouterr().err
+        assert f"{chain}:5:8: error: internal error in pass 'fuse-conv-relu' at op 'xnnpack.clamp'" in told
+        assert f"{file}: note: xir-opt --run-reproducer repeats the failure with this file" in told
+        assert 'pipeline: "builtin.module(fuse-conv-relu)"' in file.read_text(encoding="utf-8")
+        assert xir_opt(["--run-reproducer", str(file)]) == 70
+        capsys.readouterr()
+    # The pass is right again.
+    assert xir_opt(["--run-reproducer", str(file)]) == 0
+    assert "xnnpack.clamp" not in capsys.readouterr().out
