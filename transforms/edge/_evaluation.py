@@ -121,6 +121,13 @@ def _copied(
 
 
 @evaluator
+def _undropped(op: edge.DropoutOp, call: Call) -> np.ndarray:
+    if op.train:
+        raise NotEvaluatedError
+    return call[op.input]
+
+
+@evaluator
 def _expanded(op: edge.ExpandOp, call: Call) -> np.ndarray:
     return np.broadcast_to(call[op.self], call.shape)
 

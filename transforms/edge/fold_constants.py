@@ -48,6 +48,8 @@ class FoldConstantsPass(XirPass):
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
         replaced: list[Operation] = []
         for candidate in list(op.walk()):
+            if isinstance(candidate, edge.EdgeOp) and candidate.has_run_time_numbers:
+                candidate = with_known_numbers(candidate, ctx)
             if not isinstance(candidate, edge.EdgeOp) or (array := evaluated(candidate, ctx)) is None:
                 continue
             if may_rewrite(candidate, "fold"):
@@ -57,6 +59,31 @@ class FoldConstantsPass(XirPass):
             if constant.parent is not None and is_trivially_dead(constant):
                 constant.detach()
                 constant.erase()
+
+
+def with_known_numbers(op: edge.EdgeOp, ctx: XirContext) -> edge.EdgeOp:
+    """An op whose numbers are elements of constants, `x * weight.item()`, with these numbers as arguments."""
+    arguments = {name: op.argument(name) for name in (*op.schema.tensors, *op.schema.values)}
+    known = {name: number for name, value in arguments.items() if (number := item_of(value, ctx)) is not None}
+    if not known or op.parent is None or not may_rewrite(op, "fold"):
+        return op
+    made = op.build_from(arguments | known, op.result_types, op.location)
+    made.attributes |= op.attributes
+    op.parent.insert_op_before(made, op)
+    for old, new in zip(op.results, made.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+    return made
+
+
+def item_of(value: object, ctx: XirContext) -> bool | int | float | None:
+    """The number that a value is, if it is the element of a constant."""
+    item = value.owner if isinstance(value, SSAValue) else None
+    if not isinstance(item, edge.LocalScalarDenseOp) or not isinstance(item.self.owner, edge.ConstantOp):
+        return None
+    return array_of(item.self, ctx).reshape(-1)[0].item()
 
 
 def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:

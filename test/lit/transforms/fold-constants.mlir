@@ -86,3 +86,16 @@ func.func @bf16() -> tensor<2xbf16> {
   %0 = edge.neg(%x) : (tensor<2xbf16>) -> tensor<2xbf16>
   func.return %0 : tensor<2xbf16>
 }
+
+// -----
+
+// The element of a constant is a number.
+// CHECK-LABEL: func.func @item(
+// CHECK-NOT:     [
+// CHECK:         edge.mul.Scalar(%x) {other = 2.500000e+00 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+func.func @item(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.constant dense<2.5> : tensor<f32>
+  %1 = edge._local_scalar_dense(%0) : (tensor<f32>) -> f64
+  %2 = edge.mul.Scalar(%x)[%1] {other} : (tensor<4xf32>, f64) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}

@@ -46,6 +46,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("_to_copy", {"self": ROW, "dtype": i64}),
     ("_to_copy", {"self": WHOLE, "dtype": f32}),
     ("_to_copy", {"self": ROW, "dtype": i1}),
+    ("dropout", {"input": GRID, "p": 0.5, "train": False}),
     ("expand", {"self": c([1], [2]), "size": [2, -1, 3]}),
     ("copy", {"self": GRID, "src": WHOLE}),
     ("copy", {"self": c(1, 2), "src": Const(torch.tensor(2.75))}),

@@ -154,6 +154,26 @@ def test_open_batch_and_length(name: str) -> None:
         check(program, model, torch.randint(0, 10, (batch, length)), torch.randint(0, 2, (batch, length)))
 
 
+def test_grouped_causal_attention_of_an_open_length() -> None:
+    """Keys and values are repeated inside of the delegate."""
+
+    class Grouped(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            query, key = x.unflatten(-1, (6, 4)).transpose(1, 2), x[..., :8].unflatten(-1, (2, 4)).transpose(1, 2)
+            result = nn.functional.scaled_dot_product_attention(query, key, key * 2, is_causal=True, enable_gqa=True)
+            return result.transpose(1, 2).flatten(2)
+
+    torch.manual_seed(0)
+    model = Grouped()
+    dims = ({0: Dim("batch", max=3), 1: Dim("length", min=2, max=9)},)
+    exported = torch.export.export(model, (torch.randn(2, 5, 24),), dynamic_shapes=dims)
+    program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
+    assert delegate_calls(program) == 1
+    assert set(program.kernel_names) <= {"aten::sym_size.int"}
+    for batch, length in ((2, 5), (1, 9), (3, 2)):
+        check(program, model, torch.randn(batch, length, 24))
+
+
 def test_rows_that_see_nothing_are_zeros() -> None:
     """Not NaN, and not the mean of the values either."""
     torch.manual_seed(0)

@@ -168,7 +168,7 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
 
     Where groups of query heads share a head of keys and values, a group is one long head: [..., H, L, E] has the
-    order of [..., H / G, G·L, E].
+    order of [..., H / G, G·L, E]. Of a dynamic length, which does not go into a product, keys and values are repeated.
     """
     if op.dropout_p:
         raise RANDOM()
@@ -176,12 +176,15 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     *batch, length, features = b.shape(query)
     keys, scale, result_shape = b.shape(key)[-2], op.scale, b.shape(op.results[0])
     query = scaled(b, query, 1 / math.sqrt(fixed(features, "scale")) if scale is None else scale)
-    if op.enable_gqa:
+    is_grouped = op.enable_gqa and not isinstance(length, SymbolicSize)
+    if is_grouped:
         heads = fixed(b.shape(key)[-3], "groups")
         query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads * length, features))
+    elif op.enable_gqa:
+        key, value = (repeated_heads(b, each, fixed(batch[-1], "groups")) for each in (key, value))
     scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], {"transpose_b": UnitAttr()})
     mask, rows = attention_mask(op, b)
-    if mask is not None and op.enable_gqa:
+    if mask is not None and is_grouped:
         grouped = b.shape(scores)
         scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), grouped)
     elif mask is not None:
@@ -189,6 +192,17 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     weights = b.node(xnnpack.SoftmaxOp, [scores])
     result = b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value]), result_shape)
     return result if rows is None else b.binary("multiply", result, rows)
+
+
+def repeated_heads(b: NodeBuilder, value: SSAValue, heads: int) -> SSAValue:
+    """[..., H, L, E] with each head repeated, as often as it takes for so many heads; a product with ones repeats."""
+    *batch, old, length, features = b.shape(value)
+    groups = heads // fixed(old, "groups")
+    if groups == 1:
+        return value
+    apart = b.reshape(value, (*batch, old, 1, length, features))
+    repeated = b.binary("multiply", apart, b.constant(np.ones((groups, 1, 1), np.float32), value, "ones"))
+    return b.reshape(repeated, (*batch, heads, length, features))
 
 
 def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tuple[SSAValue | None, SSAValue | None]:

@@ -1,0 +1,37 @@
+"""Recurrent cells are linear layers and functions of their gates, in one delegate."""
+
+from __future__ import annotations
+
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+
+from xir.api import XnnpackPartitioner, to_edge
+from xir.runtime import Runtime
+
+
+class Cells(nn.Module):
+    """Two steps of each cell, one without biases."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru, self.lstm = nn.GRUCell(3, 4), nn.LSTMCell(3, 4)
+        self.tanh, self.relu = nn.RNNCell(3, 4, bias=False), nn.RNNCell(3, 4, nonlinearity="relu")
+
+    def forward(self, x: Tensor, hidden: Tensor) -> tuple[Tensor, ...]:
+        state = (hidden, hidden * 2)
+        cells = self.gru, self.tanh, self.relu
+        return *(cell(x, cell(x, hidden)) for cell in cells), *self.lstm(x, self.lstm(x, state))
+
+
+def test_cells() -> None:
+    torch.manual_seed(0)
+    model, inputs = Cells().eval(), (torch.randn(2, 3), torch.randn(2, 4))
+    program = to_edge(torch.export.export(model, inputs)).to_backend(XnnpackPartitioner()).to_executorch()
+    assert program.kernel_names == []
+    file = program.buffer
+    ours = Runtime.get().load_program(file).load_method().execute(list(inputs))
+    stock = _load_for_executorch_from_buffer(file).forward(inputs)
+    for result, other, eager in zip(ours, stock, model(*inputs), strict=True):
+        torch.testing.assert_close(result, eager, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(other, eager, rtol=1e-5, atol=1e-6)
