@@ -1,9 +1,11 @@
 """Ops that make tensors from numbers, and numbers from tensors."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -15,6 +17,9 @@ from .base import EdgeOp, row
 from .types import element_of, known, scalar_type, shape_of, tensor_type, wrap_dim
 
 _OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _filled(default: Callable[[EdgeOp], Attribute]) -> Callable[[EdgeOp], Sequence[Attribute]]:
@@ -32,9 +37,9 @@ def _fill_value(op: EdgeOp) -> Attribute:
     return scalar_type(op.argument("fill_value"))
 
 
-def _like(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("self")
-    return (tensor_type(op.argument("dtype") or element_of(value), shape_of(value)),)
+def _like(op: ops.FullLikeOp) -> Sequence[Attribute]:
+    value = op.self
+    return (tensor_type(op.dtype or element_of(value), shape_of(value)),)
 
 
 def _arange(op: EdgeOp) -> Sequence[Attribute]:
@@ -66,20 +71,20 @@ def _steps(start: Any, end: Any, step: Any) -> int:
     return length
 
 
-def _scalar_tensor(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(op.argument("dtype") or f32, ()),)
+def _scalar_tensor(op: ops.ScalarTensorOp) -> Sequence[Attribute]:
+    return (tensor_type(op.dtype or f32, ()),)
 
 
-def _randperm(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(op.argument("dtype"), (known(op.argument("n")),)),)
+def _randperm(op: ops.RandpermOp) -> Sequence[Attribute]:
+    return (tensor_type(op.dtype, (known(op.n),)),)
 
 
 def _number(op: EdgeOp) -> Sequence[Attribute]:
     return (i64,)
 
 
-def _size(op: EdgeOp) -> Sequence[Attribute]:
-    wrap_dim(op.argument("dim"), len(shape_of(op.argument("self"))))
+def _size(op: ops.SymSizeIntOp) -> Sequence[Attribute]:
+    wrap_dim(op.dim, len(shape_of(op.self)))
     return (i64,)
 
 

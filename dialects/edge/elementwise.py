@@ -1,6 +1,9 @@
 """Element-wise ops: operands broadcast, element types promote."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
@@ -8,6 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
 from .types import broadcast, element_of, result_element, same_dim, shape_of, shape_text, tensor_type, to_float
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _operands(op: EdgeOp) -> list[SSAValue]:
@@ -57,8 +63,8 @@ def _masked_fill(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(value), broadcast(shape_of(value), shape_of(mask))),)
 
 
-def _prelu(op: EdgeOp) -> Sequence[Attribute]:
-    shape, weight = shape_of(op.argument("self")), shape_of(op.argument("weight"))
+def _prelu(op: ops.PreluOp) -> Sequence[Attribute]:
+    shape, weight = shape_of(op.self), shape_of(op.weight)
     channels = shape[1] if len(shape) > 1 else 1
     if len(weight) > 1 or (weight and weight[0] != 1 and not same_dim(weight[0], channels)):
         raise VerifyException(f"weight has shape {shape_text(weight)}, expected 1 or {channels} values")
@@ -72,11 +78,11 @@ _promote_other = _elementwise(scalars=("other",))
 _float_other = _elementwise(to_float, ("other",))
 
 
-def _div_mode(op: EdgeOp) -> Sequence[Attribute]:
+def _div_mode(op: ops.DivTensorModeOp | ops.DivScalarModeOp) -> Sequence[Attribute]:
     """Rounded division keeps integers; plain division does not."""
     if "other" in op.schema.values:
-        return (_float_other if op.argument("rounding_mode") is None else _promote_other)(op)
-    return (_float if op.argument("rounding_mode") is None else _promote)(op)
+        return (_float_other if op.rounding_mode is None else _promote_other)(op)
+    return (_float if op.rounding_mode is None else _promote)(op)
 
 
 UNARY = [

@@ -1,35 +1,41 @@
 """Ops that look elements up by position."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i32, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
-from .base import EdgeOp, row
+from .base import row
 from .elementwise import same
 from .types import broadcast, element_of, replaced, shape_of, shape_text, tensor_type, ui8, wrap_dim
 
+if TYPE_CHECKING:
+    from . import ops
 
-def _embedding(op: EdgeOp) -> Sequence[Attribute]:
-    weight, indices = op.argument("weight"), op.argument("indices")
+
+def _embedding(op: ops.EmbeddingOp) -> Sequence[Attribute]:
+    weight, indices = op.weight, op.indices
     if len(shape_of(weight)) != 2:
         raise VerifyException(f"weight has shape {shape_text(shape_of(weight))}, expected [rows, features]")
     return (tensor_type(element_of(weight), (*shape_of(indices), shape_of(weight)[1])),)
 
 
-def _gather(op: EdgeOp) -> Sequence[Attribute]:
-    value, index = op.argument("self"), op.argument("index")
+def _gather(op: ops.GatherOp) -> Sequence[Attribute]:
+    value, index = op.self, op.index
     if max(len(shape_of(value)), 1) != max(len(shape_of(index)), 1):  # a scalar counts as a vector
         raise VerifyException("self and index differ in rank")
-    wrap_dim(op.argument("dim"), len(shape_of(value)))
+    wrap_dim(op.dim, len(shape_of(value)))
     return (tensor_type(element_of(value), shape_of(index)),)
 
 
-def _index(op: EdgeOp) -> Sequence[Attribute | None]:
+def _index(op: ops.IndexTensorOp) -> Sequence[Attribute | None]:
     """The index tensors broadcast; their dimensions take the place of those they index, or go first where something
     else stands between them."""
-    value, indices = op.argument("self"), op.argument("indices")
+    value, indices = op.self, op.indices
     shape = shape_of(value)
     if len(indices) > len(shape):
         raise VerifyException(f"has {len(indices)} indices for {len(shape)} dimensions")
@@ -43,43 +49,45 @@ def _index(op: EdgeOp) -> Sequence[Attribute | None]:
     return (tensor_type(element_of(value), (*rest[:start], *looked_up, *rest[start:])),)
 
 
-def _replaces_slices(op: EdgeOp) -> bool:
+def _replaces_slices(op: ops.IndexPutOp) -> bool:
     """Whether one vector of positions says which slices of a dimension `values` are: all that `aten::index_put_` of
     ExecuTorch takes (kernels/portable/cpu/op_index_put.cpp). It takes no negative positions."""
-    shape = shape_of(op.argument("self"))
-    given = [(dim, index) for dim, index in enumerate(op.argument("indices")) if index is not None]
-    if op.argument("accumulate") or len(given) != 1:
+    shape = shape_of(op.self)
+    given = [(dim, index) for dim, index in enumerate(op.indices) if index is not None]
+    if op.accumulate or len(given) != 1:
         return False
     dim, index = given[0]
     return (
         element_of(index) in (i32, i64)
         and len(shape_of(index)) == 1
-        and shape_of(op.argument("values")) == replaced(shape, dim, shape_of(index)[0])
+        and shape_of(op.values) == replaced(shape, dim, shape_of(index)[0])
     )
 
 
-def _index_select(op: EdgeOp) -> Sequence[Attribute]:
-    value, index = op.argument("self"), shape_of(op.argument("index"))
+def _index_select(op: ops.IndexSelectOp) -> Sequence[Attribute]:
+    value, index = op.self, shape_of(op.index)
     shape = shape_of(value)
-    dim = wrap_dim(op.argument("dim"), len(shape))
+    dim = wrap_dim(op.dim, len(shape))
     if len(index) > 1:
         raise VerifyException(f"index has rank {len(index)}, expected 1")
     shape = replaced(shape, dim, index[0] if index else 1) if shape else shape
     return (tensor_type(element_of(value), shape),)
 
 
-def _masked_scatter(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("self")
-    return (tensor_type(element_of(value), broadcast(shape_of(value), shape_of(op.argument("mask")))),)
+def _masked_scatter(op: ops.MaskedScatterOp) -> Sequence[Attribute]:
+    value = op.self
+    return (tensor_type(element_of(value), broadcast(shape_of(value), shape_of(op.mask))),)
 
 
-def _scatter(op: EdgeOp) -> Sequence[Attribute]:
-    wrap_dim(op.argument("dim"), len(shape_of(op.argument("self"))))
+def _scatter(
+    op: ops.ScatterSrcOp | ops.ScatterValueOp | ops.ScatterAddOp | ops.ScatterReduceTwoOp,
+) -> Sequence[Attribute]:
+    wrap_dim(op.dim, len(shape_of(op.self)))
     return same(op)
 
 
-def _nonzero(op: EdgeOp) -> Sequence[Attribute]:
-    return (tensor_type(i64, (DYNAMIC_INDEX, len(shape_of(op.argument("self"))))),)
+def _nonzero(op: ops.NonzeroOp) -> Sequence[Attribute]:
+    return (tensor_type(i64, (DYNAMIC_INDEX, len(shape_of(op.self)))),)
 
 
 ROWS = [

@@ -1,6 +1,9 @@
 """Matrix products and attention."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
@@ -8,6 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
 from .types import Shape, broadcast, element_of, same_dim, shape_of, shape_text, tensor_type
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _ranked(op: EdgeOp, name: str, rank: int) -> tuple[SSAValue, Shape]:
@@ -63,9 +69,9 @@ def _baddbmm(op: EdgeOp) -> Sequence[Attribute]:
     return _added(op, a, b, (a[0], a[1], b[2]))
 
 
-def _matmul(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("self")
-    a, b = shape_of(value), shape_of(op.argument("other"))
+def _matmul(op: ops.MatmulOp) -> Sequence[Attribute]:
+    value = op.self
+    a, b = shape_of(value), shape_of(op.other)
     if not a or not b:
         raise VerifyException("operands have at least one dimension")
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
@@ -78,9 +84,9 @@ def _matmul(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(value), result),)
 
 
-def _linear(op: EdgeOp) -> Sequence[Attribute]:
-    input, bias = op.argument("input"), op.argument("bias")
-    shape, weight = shape_of(input), shape_of(op.argument("weight"))
+def _linear(op: ops.LinearOp) -> Sequence[Attribute]:
+    input, bias = op.input, op.bias
+    shape, weight = shape_of(input), shape_of(op.weight)
     if not shape or len(weight) not in (1, 2) or not same_dim(shape[-1], weight[-1]):
         raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(weight)}")
     out = weight[:-1]
@@ -89,13 +95,12 @@ def _linear(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(input), (*shape[:-1], *out)),)
 
 
-def _attention(op: EdgeOp) -> Sequence[Attribute]:
-    query = op.argument("query")
-    q, k, v = (shape_of(op.argument(name)) for name in ("query", "key", "value"))
+def _attention(op: ops.ScaledDotProductAttentionOp) -> Sequence[Attribute]:
+    q, k, v = (shape_of(value) for value in (op.query, op.key, op.value))
     if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
         raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
-    batch = q[:-2] if op.argument("enable_gqa") else broadcast(q[:-2], k[:-2], v[:-2])
-    return (tensor_type(element_of(query), (*batch, q[-2], v[-1])),)
+    batch = q[:-2] if op.enable_gqa else broadcast(q[:-2], k[:-2], v[:-2])
+    return (tensor_type(element_of(op.query), (*batch, q[-2], v[-1])),)
 
 
 ROWS = [

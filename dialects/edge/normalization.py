@@ -1,6 +1,9 @@
 """Normalisations, in inference."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
@@ -8,6 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 from .base import EdgeOp, row
 from .elementwise import same
 from .types import element_of, known, same_dim, shape_of, shape_text, tensor_type
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _per_channel(op: EdgeOp) -> int:
@@ -37,10 +43,10 @@ def _instance_norm(op: EdgeOp) -> Sequence[Attribute]:
     return same(op)
 
 
-def _legit_batch_norm(op: EdgeOp) -> Sequence[Attribute]:
+def _legit_batch_norm(op: ops.NativeBatchNormLegitNoTrainingOp) -> Sequence[Attribute]:
     """The saved statistics of training are empty."""
     _per_channel(op)
-    empty = tensor_type(element_of(op.argument("input")), (0,))
+    empty = tensor_type(element_of(op.input), (0,))
     return (*same(op), empty, empty)
 
 
@@ -70,11 +76,11 @@ def _layer_norm(op: EdgeOp) -> Sequence[Attribute]:
     return same(op)
 
 
-def _native_layer_norm(op: EdgeOp) -> Sequence[Attribute]:
+def _native_layer_norm(op: ops.NativeLayerNormOp) -> Sequence[Attribute]:
     """Also the mean and the reciprocal deviation, of size 1 in the normalised dimensions."""
     dims = _normalized_dims(op)
-    shape = shape_of(op.argument("input"))
-    statistics = tensor_type(element_of(op.argument("input")), (*shape[: len(shape) - dims], *(1,) * dims))
+    shape = shape_of(op.input)
+    statistics = tensor_type(element_of(op.input), (*shape[: len(shape) - dims], *(1,) * dims))
     return (*same(op), statistics, statistics)
 
 
@@ -90,10 +96,10 @@ def _group_norm(op: EdgeOp) -> Sequence[Attribute]:
     return same(op)
 
 
-def _native_group_norm(op: EdgeOp) -> Sequence[Attribute]:
+def _native_group_norm(op: ops.NativeGroupNormOp) -> Sequence[Attribute]:
     """Also mean and reciprocal deviation, [batch, group]."""
     groups = _groups(op, "group")
-    statistics = tensor_type(element_of(op.argument("input")), (shape_of(op.argument("input"))[0], groups))
+    statistics = tensor_type(element_of(op.input), (shape_of(op.input)[0], groups))
     return (*same(op), statistics, statistics)
 
 

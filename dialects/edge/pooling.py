@@ -1,16 +1,23 @@
 """Pooling, resizing and sampling of [batch, channels, *space], the batch optional."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.symbolic_size import floor_div
 
+from .accessors import Size
 from .base import EdgeOp, row
 from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _split_space(op: EdgeOp, shape: Shape, spatial: int) -> tuple[Shape, Shape]:
@@ -70,24 +77,33 @@ def _adaptive(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequenc
     return infer
 
 
-def _upsample(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.operands[0]
+def _upsample(op: ops.UpsampleBilinear2dOp | ops.UpsampleNearest2dOp) -> Sequence[Attribute]:
+    return _resized(op.self, op.output_size)
+
+
+def _upsample_vec(op: ops.UpsampleBilinear2dVecOp | ops.UpsampleNearest2dVecOp) -> Sequence[Attribute]:
+    size, factors = op.output_size, op.scale_factors
+    if size is None:
+        if factors is None or len(factors) != 2 or not all(map(math.isfinite, factors)):
+            raise VerifyException("needs either output_size or two scale_factors")
+        space = shape_of(op.input)[2:]
+        if len(space) == 2:
+            size = [d if d < 0 else int(d * factor) for d, factor in zip(space, factors, strict=True)]
+    return _resized(op.input, size or ())
+
+
+def _resized(value: SSAValue, size: Sequence[Size]) -> Sequence[Attribute]:
+    """The type of images of another size."""
     shape = shape_of(value)
     if len(shape) != 4:
         raise VerifyException(f"input has shape {shape_text(shape)}, expected 4 dimensions")
-    size = op.argument("output_size")
-    if size is None:
-        factors = op.argument("scale_factors")
-        if factors is None or len(factors) != 2 or not all(map(math.isfinite, factors)):
-            raise VerifyException("needs either output_size or two scale_factors")
-        size = tuple(d if d < 0 else int(d * factor) for d, factor in zip(shape[2:], factors, strict=True))
     if len(size) != 2 or any(known(s) == 0 for s in size):
         raise VerifyException("output_size has two positive values")
     return (tensor_type(element_of(value), (*shape[:2], *map(known, size))),)
 
 
-def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
-    value, factor = op.argument("self"), op.argument("upscale_factor")
+def _pixel_shuffle(op: ops.PixelShuffleOp) -> Sequence[Attribute]:
+    value, factor = op.self, op.upscale_factor
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or (shape[-3] > 0 and shape[-3] % factor**2):
         raise VerifyException(f"cannot spread the channels of {shape_text(shape)} over {factor}x{factor}")
@@ -96,8 +112,8 @@ def _pixel_shuffle(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(value), (*shape[:-3], channels, *(d * factor if d > 0 else d for d in (h, w)))),)
 
 
-def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
-    value, factor = op.argument("self"), op.argument("downscale_factor")
+def _pixel_unshuffle(op: ops.PixelUnshuffleOp) -> Sequence[Attribute]:
+    value, factor = op.self, op.downscale_factor
     shape = shape_of(value)
     if len(shape) < 3 or factor < 1 or any(d > 0 and d % factor for d in shape[-2:]):
         raise VerifyException(f"cannot gather {factor}x{factor} blocks of {shape_text(shape)}")
@@ -106,9 +122,9 @@ def _pixel_unshuffle(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(value), (*shape[:-3], channels, *(d // factor if d > 0 else d for d in (h, w)))),)
 
 
-def _grid_sampler(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("input")
-    shape, grid = shape_of(value), shape_of(op.argument("grid"))
+def _grid_sampler(op: ops.GridSampler2dOp) -> Sequence[Attribute]:
+    value = op.input
+    shape, grid = shape_of(value), shape_of(op.grid)
     if len(shape) != 4 or len(grid) != 4 or grid[3] != 2:
         raise VerifyException(f"takes NCHW and a grid [N, H, W, 2], got {shape_text(grid)}")
     return (tensor_type(element_of(value), (*shape[:2], *grid[1:3])),)
@@ -150,11 +166,11 @@ ROWS = [
         "float? scales_w=None) -> Tensor", "Bilinear interpolation.", out="upsample_bilinear2d.out", infer=_upsample),
     row("aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
         "float[]? scale_factors) -> Tensor", "Bilinear interpolation to a size or by factors.",
-        out="upsample_bilinear2d.vec_out", infer=_upsample),
+        out="upsample_bilinear2d.vec_out", infer=_upsample_vec),
     row("aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) "
         "-> Tensor", "Nearest neighbour.", out="upsample_nearest2d.out", infer=_upsample),
     row("aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-        "Nearest neighbour, to a size or by factors.", out="upsample_nearest2d.vec_out", infer=_upsample),
+        "Nearest neighbour, to a size or by factors.", out="upsample_nearest2d.vec_out", infer=_upsample_vec),
     row("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "Channels to blocks of space.",
         out="pixel_shuffle.out", infer=_pixel_shuffle),
     row("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", "Blocks of space to channels.",

@@ -1,7 +1,10 @@
 """Quantisation in the form that PyTorch's PT2E flow leaves it: explicit conversions around float ops."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i32
 from xdsl.ir import Attribute
@@ -9,6 +12,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
 from .types import element_of, shape_of, shape_text, tensor_type, wrap_dim
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def _check_channels(op: EdgeOp) -> None:
@@ -67,15 +73,15 @@ def _check_blocks(name: str, shape: tuple[int, ...], blocks: list[int]) -> None:
         raise VerifyException(f"{name} has {prod(shape)} elements, expected {prod(blocks)}, one for each block")
 
 
-def _choose(op: EdgeOp) -> Sequence[Attribute]:
+def _choose(op: ops.TorchaoChooseQparamsAffineOp) -> Sequence[Attribute]:
     """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
-    shape, block, counts = shape_of(op.argument("input")), op.argument("block_size"), _block_counts(op)
-    if not op.argument("keepdim"):
+    shape, block, counts = shape_of(op.input), op.block_size, _block_counts(op)
+    if not op.keepdim:
         counts = [count for size, each, count in zip(shape, block, counts, strict=True) if each == 1 or each != size]
-    scale = op.argument("scale_dtype") or element_of(op.argument("input"))
+    scale = op.scale_dtype or element_of(op.input)
     # Libraries differ in the type of zero points where none is asked for.
     made = op.results[1].type if len(op.results) == 2 else None
-    zero_point = op.argument("zero_point_dtype") or (made.element_type if isinstance(made, TensorType) else i32)
+    zero_point = op.zero_point_dtype or (made.element_type if isinstance(made, TensorType) else i32)
     return tensor_type(scale, tuple(counts)), tensor_type(zero_point, tuple(counts))
 
 

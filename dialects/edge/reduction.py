@@ -1,6 +1,9 @@
 """Reductions, and ops that run along dimensions without reducing them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32, i1, i64
 from xdsl.ir import Attribute
@@ -8,6 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import EdgeOp, row
 from .types import Shape, element_of, is_integral, known, replaced, shape_of, tensor_type, ui8, wrap_dim, wrap_dims
+
+if TYPE_CHECKING:
+    from . import ops
 
 
 def reduced_shape(op: EdgeOp, empty_is_all: bool = True) -> Shape:
@@ -69,18 +75,18 @@ def _half_to_float(op: EdgeOp) -> Attribute:
     return f32 if op.argument("half_to_float") else _self(op)
 
 
-def _topk(op: EdgeOp) -> Sequence[Attribute]:
-    shape, k = shape_of(op.argument("self")), known(op.argument("k"))
-    dim = wrap_dim(op.argument("dim"), len(shape))
+def _topk(op: ops.TopkOp) -> Sequence[Attribute]:
+    shape, k = shape_of(op.self), known(op.k)
+    dim = wrap_dim(op.dim, len(shape))
     if shape and 0 <= shape[dim] < k:
         raise VerifyException(f"k is {k}, larger than dimension {dim} ({shape[dim]})")
     shape = replaced(shape, dim, k) if shape else shape
     return (tensor_type(_self(op), shape), tensor_type(i64, shape))
 
 
-def _sort(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    wrap_dim(op.argument("dim"), len(shape))
+def _sort(op: ops.SortOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
+    wrap_dim(op.dim, len(shape))
     return (tensor_type(_self(op), shape), tensor_type(i64, shape))
 
 

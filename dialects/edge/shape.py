@@ -1,7 +1,9 @@
 """Ops that move elements and compute none."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute
@@ -28,13 +30,16 @@ from .types import (
     wrap_dims,
 )
 
+if TYPE_CHECKING:
+    from . import ops
+
 
 def _reshaped(op: EdgeOp, shape: Shape) -> Sequence[Attribute]:
     return (tensor_type(element_of(op.operands[0]), shape),)
 
 
-def _view(op: EdgeOp) -> Sequence[Attribute]:
-    shape, target = shape_of(op.argument("self")), op.argument("size")
+def _view(op: ops.ViewOp | ops.UnsafeViewOp) -> Sequence[Attribute]:
+    shape, target = shape_of(op.self), op.size
     sizes, total = tuple(map(known, target)), count(shape)
     inferred = [i for i, size in enumerate(target) if isinstance(size, int) and size == -1]
     if len(inferred) > 1:
@@ -59,37 +64,37 @@ def _squeeze(op: EdgeOp) -> Sequence[Attribute]:
     return _reshaped(op, tuple(size for i, size in enumerate(shape) if size != 1 or i not in dims))
 
 
-def _unsqueeze(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    dim = wrap_dim(op.argument("dim"), len(shape) + 1)
+def _unsqueeze(op: ops.UnsqueezeOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
+    dim = wrap_dim(op.dim, len(shape) + 1)
     return _reshaped(op, (*shape[:dim], 1, *shape[dim:]))
 
 
-def _permute(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    dims = wrap_dims(op.argument("dims"), len(shape))
+def _permute(op: ops.PermuteOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
+    dims = wrap_dims(op.dims, len(shape))
     if len(dims) != len(shape):
         raise VerifyException(f"dims {list(dims)} do not order {len(shape)} dimensions")
     return _reshaped(op, tuple(shape[d] for d in dims))
 
 
-def _transpose(op: EdgeOp) -> Sequence[Attribute]:
-    shape = list(shape_of(op.argument("self")))
-    a, b = wrap_dim(op.argument("dim0"), len(shape)), wrap_dim(op.argument("dim1"), len(shape))
+def _transpose(op: ops.TransposeIntOp) -> Sequence[Attribute]:
+    shape = list(shape_of(op.self))
+    a, b = wrap_dim(op.dim0, len(shape)), wrap_dim(op.dim1, len(shape))
     if shape:
         shape[a], shape[b] = shape[b], shape[a]
     return _reshaped(op, tuple(shape))
 
 
-def _t(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
+def _t(op: ops.TOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
     if len(shape) > 2:
         raise VerifyException("takes at most two dimensions")
     return _reshaped(op, shape[::-1])
 
 
-def _expand(op: EdgeOp) -> Sequence[Attribute]:
-    shape, size = shape_of(op.argument("self")), op.argument("size")
+def _expand(op: ops.ExpandOp) -> Sequence[Attribute]:
+    shape, size = shape_of(op.self), op.size
     lead = len(size) - len(shape)
     if lead < 0 or any(isinstance(s, int) and s == -1 for s in size[:lead]):
         raise VerifyException(f"cannot expand {shape_text(shape)} to {len(size)} dimensions")
@@ -102,16 +107,16 @@ def _expand(op: EdgeOp) -> Sequence[Attribute]:
     return _reshaped(op, tuple(result))
 
 
-def _repeat(op: EdgeOp) -> Sequence[Attribute]:
-    shape, repeats = shape_of(op.argument("self")), [known(r) for r in op.argument("repeats")]
+def _repeat(op: ops.RepeatOp) -> Sequence[Attribute]:
+    shape, repeats = shape_of(op.self), [known(r) for r in op.repeats]
     if len(repeats) < len(shape):
         raise VerifyException(f"has {len(repeats)} repeats for {len(shape)} dimensions")
     shape = (1,) * (len(repeats) - len(shape)) + shape
     return _reshaped(op, tuple(DYNAMIC_INDEX if min(d, r) < 0 else d * r for d, r in zip(shape, repeats, strict=True)))
 
 
-def _cat(op: EdgeOp) -> Sequence[Attribute]:
-    values = op.argument("tensors")
+def _cat(op: ops.CatOp) -> Sequence[Attribute]:
+    values = op.tensors
     if not values:
         raise VerifyException("needs at least one tensor")
     element = element_of(values[0])
@@ -123,7 +128,7 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     first = shapes[0]
     if not first:
         raise VerifyException("cannot join scalars")
-    dim = wrap_dim(op.argument("dim"), len(first))
+    dim = wrap_dim(op.dim, len(first))
     for shape in shapes[1:]:
         if len(shape) != len(first) or not all(
             same_dim(a, b) for i, (a, b) in enumerate(zip(first, shape, strict=True)) if i != dim
@@ -133,8 +138,8 @@ def _cat(op: EdgeOp) -> Sequence[Attribute]:
     return (tensor_type(element, replaced(first, dim, DYNAMIC_INDEX if min(sizes) < 0 else sum(sizes))),)
 
 
-def _stack(op: EdgeOp) -> Sequence[Attribute]:
-    values = op.argument("tensors")
+def _stack(op: ops.StackOp) -> Sequence[Attribute]:
+    values = op.tensors
     if not values:
         raise VerifyException("needs at least one tensor")
     shape = shape_of(values[0])
@@ -143,7 +148,7 @@ def _stack(op: EdgeOp) -> Sequence[Attribute]:
     element = element_of(values[0])
     for value in values[1:]:
         element = promote(element, element_of(value))
-    dim = wrap_dim(op.argument("dim"), len(shape) + 1)
+    dim = wrap_dim(op.dim, len(shape) + 1)
     return (tensor_type(element, (*shape[:dim], len(values), *shape[dim:])),)
 
 
@@ -186,10 +191,10 @@ def _split_with_sizes(op: EdgeOp) -> Sequence[Attribute | None]:
     return _pieces(op, _given_sizes)
 
 
-def _unbind(op: EdgeOp) -> Sequence[Attribute | None]:
-    value = op.argument("self")
+def _unbind(op: ops.UnbindIntOp) -> Sequence[Attribute | None]:
+    value = op.self
     shape = shape_of(value)
-    dim = wrap_dim(op.argument("dim"), len(shape))
+    dim = wrap_dim(op.dim, len(shape))
     if not shape:
         raise VerifyException("cannot unbind a scalar")
     if is_dynamic(shape[dim]):
@@ -205,28 +210,28 @@ def sliced_size(size: int, start: Any, end: Any, step: Any) -> int:
     return shapes.sliced_size(size, start, end, step)
 
 
-def _slice(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
+def _slice(op: ops.SliceTensorOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
     if not shape:
         raise VerifyException("cannot slice a scalar")
-    dim, step = wrap_dim(op.argument("dim"), len(shape)), op.argument("step")
+    dim, step = wrap_dim(op.dim, len(shape)), op.step
     if isinstance(step, int) and step < 1:
         raise VerifyException("step is at least 1")
-    return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.argument("start"), op.argument("end"), step)))
+    return _reshaped(op, replaced(shape, dim, sliced_size(shape[dim], op.start, op.end, step)))
 
 
-def _select(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    dim, index = wrap_dim(op.argument("dim"), len(shape)), op.argument("index")
+def _select(op: ops.SelectIntOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
+    dim, index = wrap_dim(op.dim, len(shape)), op.index
     if not shape or (isinstance(index, int) and shape[dim] >= 0 and not -shape[dim] <= index < shape[dim]):
         raise VerifyException(f"index {index} is out of range for dimension {dim} of {shape_text(shape)}")
     return _reshaped(op, shape[:dim] + shape[dim + 1 :])
 
 
-def _diagonal(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    a, b = wrap_dims((op.argument("dim1"), op.argument("dim2")), len(shape))
-    offset = op.argument("offset")
+def _diagonal(op: ops.DiagonalOp) -> Sequence[Attribute]:
+    shape = shape_of(op.self)
+    a, b = wrap_dims((op.dim1, op.dim2), len(shape))
+    offset = op.offset
     rest = tuple(size for i, size in enumerate(shape) if i not in (a, b))
     if shape[a] < 0 or shape[b] < 0:
         return _reshaped(op, (*rest, DYNAMIC_INDEX))
@@ -234,8 +239,8 @@ def _diagonal(op: EdgeOp) -> Sequence[Attribute]:
     return _reshaped(op, (*rest, max(length, 0)))
 
 
-def _flip(op: EdgeOp) -> Sequence[Attribute]:
-    wrap_dims(op.argument("dims"), len(shape_of(op.argument("self"))))
+def _flip(op: ops.FlipOp) -> Sequence[Attribute]:
+    wrap_dims(op.dims, len(shape_of(op.self)))
     return same(op)
 
 
@@ -260,32 +265,32 @@ def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
     return infer
 
 
-def _as_strided(op: EdgeOp) -> Sequence[Attribute]:
-    if len(op.argument("size")) != len(op.argument("stride")):
+def _as_strided(op: ops.AsStridedOp) -> Sequence[Attribute]:
+    if len(op.size) != len(op.stride):
         raise VerifyException("size and stride differ in length")
-    return _reshaped(op, tuple(known(size) for size in op.argument("size")))
+    return _reshaped(op, tuple(known(size) for size in op.size))
 
 
-def _converted(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("self")
-    return (tensor_type(op.argument("dtype") or element_of(value), shape_of(value)),)
+def _converted(op: ops.ToCopyOp) -> Sequence[Attribute]:
+    value = op.self
+    return (tensor_type(op.dtype or element_of(value), shape_of(value)),)
 
 
-def _dropout(op: EdgeOp) -> Sequence[Attribute]:
-    if op.argument("train") and op.argument("p") > 0:
+def _dropout(op: ops.DropoutOp) -> Sequence[Attribute]:
+    if op.train and op.p > 0:
         raise VerifyException("is for inference: train = false")
     return same(op)
 
 
-def _copy(op: EdgeOp) -> Sequence[Attribute]:
-    shape, source = shape_of(op.argument("self")), shape_of(op.argument("src"))
+def _copy(op: ops.CopyOp) -> Sequence[Attribute]:
+    shape, source = shape_of(op.self), shape_of(op.src)
     if broadcast(shape, source) != shape:
         raise VerifyException(f"src {shape_text(source)} does not expand to {shape_text(shape)}")
     return same(op)
 
 
-def _triangle(op: EdgeOp) -> Sequence[Attribute]:
-    value = op.argument("self")
+def _triangle(op: ops.TrilOp | ops.TriuOp) -> Sequence[Attribute]:
+    value = op.self
     if len(shape_of(value)) < 2:
         raise VerifyException(f"takes matrices, not a tensor of shape {shape_text(shape_of(value))}")
     return same(op)

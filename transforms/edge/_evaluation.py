@@ -244,7 +244,7 @@ def _gathered(op: edge.GatherOp, call: Call) -> np.ndarray:
 def _indexed(op: edge.IndexTensorOp, call: Call) -> np.ndarray:
     array = call[op.self]
     places: dict[int, np.ndarray] = {}
-    for axis, value in enumerate(op.argument("indices")):
+    for axis, value in enumerate(op.indices):
         if value is not None:
             places[axis] = _checked_index(call[value], array.shape[axis])
     return array[tuple(places.get(axis, slice(None)) for axis in range(array.ndim))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -67,3 +69,14 @@ def test_there_are_no_other_arguments() -> None:
         _ = op.other
     with pytest.raises(ValueError, match="aten::relu has no argument 'other'"):
         edge.op("relu")(self=op.self, other=op.self)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in edge.OPS.items() if op.row.infer is not None))
+def test_inference_is_annotated_with_its_rows(name: str) -> None:
+    """A table does not tell pyright which op a function of its rows is for."""
+    op = edge.OPS[name]
+    assert op.row.infer is not None
+    annotation = next(iter(inspect.get_annotations(op.row.infer).values()))
+    annotation = annotation if isinstance(annotation, str) else annotation.__name__
+    classes = re.findall(r"ops\.(\w+)", annotation)
+    assert op.__name__ in classes if classes else annotation == "EdgeOp"

@@ -26,7 +26,7 @@ def linear(op: edge.LinearOp, b: EdgeBuilder) -> SSAValue | None:
 @decomposition
 def int_mm(op: edge.IntMmOp, b: EdgeBuilder) -> SSAValue:
     """`mm` of 32-bit integers"""
-    operands = [b.convert(op.argument(name), like=op.results[0]) for name in ("self", "mat2")]
+    operands = [b.convert(value, like=op.results[0]) for value in (op.self, op.mat2)]
     return b.call(edge.MmOp, self=operands[0], mat2=operands[1])
 
 
