@@ -109,18 +109,18 @@ class XnnpackPartitioner:
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime whose XNNPACK nodes may be used. Files for `executorch` run in both."""
     ops: tuple[str, ...] = ()
-    """Delegate these ops only, such as "edge.linear"; all where there is none.
+    """Delegate only these ops, such as "edge.linear"; all ops if none is named.
 
     `edge.` may be left out; a name without overload, as "add", stands for all overloads.
     """
     exclude: tuple[str, ...] = ()
     """Leave these ops to the kernels outside XNNPACK, named as for `ops`."""
     dtypes: tuple[Literal["f32", "f16", "bf16"], ...] = ("f32", "f16", "bf16")
-    """Delegate what computes in these floating-point types."""
+    """Delegate only ops that compute in these floating-point types."""
     min_ops: int = 1
     """Leave groups of fewer nodes to the kernels outside XNNPACK."""
     per_op: bool = False
-    """Make a delegate of each op, to find out which one is at fault or takes the time."""
+    """Make each op a delegate of its own, to find out which one is wrong or slow."""
     check: bool = True
     """Ask the installed XNNPACK whether it takes each node, and leave outside what it does not."""
     cpu: Literal["any", "x86"] = "any"

@@ -45,7 +45,7 @@ class FormDelegatesPass(XirPass):
     min_ops: int = 1
     """Leave groups of fewer nodes outside."""
     per_op: bool = False
-    """Make a delegate of each op, to find out which one is at fault or takes the time."""
+    """Make each op a delegate of its own, to find out which one is wrong or slow."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

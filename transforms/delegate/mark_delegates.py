@@ -54,11 +54,11 @@ class MarkDelegatesPass(XirPass):
     target: Target = "executorch"
     """The runtime whose features may be used."""
     ops: tuple[str, ...] = ()
-    """Delegate these ops only; all where there is none. A name without overload stands for all overloads."""
+    """Delegate only these ops; all ops if none is named. A name without overload stands for all overloads."""
     exclude: tuple[str, ...] = ()
     """Leave these ops outside, named as for `ops`."""
     dtypes: tuple[FloatName, ...] = FLOATS
-    """Delegate what computes in these floating-point types."""
+    """Delegate only ops that compute in these floating-point types."""
     check: bool = True
     """Ask the backend's library itself whether it takes what an op becomes."""
 

@@ -51,15 +51,15 @@ class PartitionXnnpackPass(XirPass):
     target: Target = "executorch"
     """The runtime whose nodes may be used."""
     ops: tuple[str, ...] = ()
-    """Delegate these ops only; all where there is none. A name without overload stands for all overloads."""
+    """Delegate only these ops; all ops if none is named. A name without overload stands for all overloads."""
     exclude: tuple[str, ...] = ()
     """Leave these ops outside, named as for `ops`."""
     dtypes: tuple[FloatName, ...] = FLOATS
-    """Delegate what computes in these floating-point types."""
+    """Delegate only ops that compute in these floating-point types."""
     min_ops: int = 1
     """Leave groups of fewer nodes outside."""
     per_op: bool = False
-    """Make a subgraph of each op, to find out which one is at fault or takes the time."""
+    """Make each op a subgraph of its own, to find out which one is wrong or slow."""
     check: bool = True
     """Ask XNNPACK itself whether it takes each node."""
 
