@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -160,10 +161,6 @@ class Analysis:
         """Every op with a symbol, by their places; functions also where their text is not finished."""
         return [symbol for op in self.ops if (symbol := self._symbol(op)) is not None]
 
-    def op_at(self, offset: int) -> RecordedOp | None:
-        """The innermost op around a place."""
-        return max((op for op in self.ops if op.holds(offset)), key=lambda op: op.start, default=None)
-
     def scope_at(self, offset: int) -> Scope | None:
         """The innermost region around a place."""
         scopes = (scope for record in self.records for scope in record.scopes if scope.holds(offset))
@@ -191,7 +188,7 @@ class Analysis:
             is_symbol = isinstance(name, StringAttr)
         if not is_symbol:
             return None
-        for token in self.tokens.all[self.tokens.index_before(op.name_end) + 1 :]:
+        for token in islice(self.tokens.all, self.tokens.index_before(op.name_end) + 1, None):
             if token.start >= op.end:
                 return None
             if _is_symbol(token) and (name is None or token.text.strip('@"') == getattr(name, "data", None)):

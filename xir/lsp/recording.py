@@ -59,10 +59,6 @@ class RecordedOp:
     op: Operation | None = None
     """None for one that did not parse."""
 
-    def holds(self, offset: int) -> bool:
-        """Whether a place is in the op's text."""
-        return self.start <= offset <= self.end
-
 
 @dataclass(eq=False)
 class RecordedValues:
