@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Exported = ExportedProgram | str | os.PathLike[str]
 
     from xir.evaluate import NumericsChecker
+    from xir.explore import Recorder
 
 
 Constant = int | float | str | Sequence[int | float | str]
@@ -172,23 +173,31 @@ class EdgeProgram:
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
 
-    def to_backend(self, partitioner: Partitioner, *, numerics: NumericsChecker | None = None) -> EdgeProgram:
+    def to_backend(
+        self,
+        partitioner: Partitioner,
+        *,
+        numerics: NumericsChecker | None = None,
+        recorder: Recorder | None = None,
+    ) -> EdgeProgram:
         """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
 
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
         that it was made of stay outside, and the rest is delegated once more.
         """
-        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics)
+        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder)
         return EdgeProgram(module, ctx, (*self.remarks, *remarks), self.constant_methods)
 
-    def to_executorch(self, *, debug_info: bool = True, numerics: NumericsChecker | None = None) -> ExecutorchProgram:
+    def to_executorch(
+        self, *, debug_info: bool = True, numerics: NumericsChecker | None = None, recorder: Recorder | None = None
+    ) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
 
         With `debug_info` the file tells the source line, module and ATen op of each node and kernel call, for profiles
         and errors. It takes some bytes a node, and names the model's source files.
         """
         passes = parse_pipeline("emit", PASSES, PIPELINES)
-        module, ctx, remarks = _transform(self.module, self.ctx, passes, numerics)
+        module, ctx, remarks = _transform(self.module, self.ctx, passes, numerics, recorder)
         _add_constant_methods(module, self.constant_methods)
         return ExecutorchProgram(module, ctx, remarks, debug_info)
 
@@ -239,7 +248,11 @@ def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int |
 
 
 def _transform(
-    module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass], numerics: NumericsChecker | None
+    module: ModuleOp,
+    ctx: XirContext,
+    passes: Sequence[XirPass],
+    numerics: NumericsChecker | None,
+    recorder: Recorder | None,
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     with paused_collection():
@@ -256,6 +269,8 @@ def _transform(
         manager = PassManager(ctx, passes, verify_each=False)
         if numerics is not None:
             numerics.attach(manager)
+        if recorder is not None:
+            recorder.attach(manager)
         manager.run(module)
     with paused_collection():
         verify(module)

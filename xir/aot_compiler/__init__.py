@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir.aot_compiler.arguments import DTYPES, UsageError, parse_arguments, partitioner_of
+from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import print_results, python_only, summary, write
 from xir.aot_compiler.source import load
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from xir.api import EdgeProgram, XnnpackPartitioner
     from xir.evaluate import NumericsChecker
+    from xir.explore import Recorder
     from xir.quantizer import QuantReport
     from xir.runtime.agreement import Agreement
 
@@ -60,6 +62,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
     quality: QuantReport | None = None
+    exploration = Exploration.of(options)
     try:
         name, program = load(options)
         exact = program
@@ -67,15 +70,20 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
             program, quality = quantize_program(options, program)
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
-            edge = _lower(program, partitioner, numerics)
-            executorch = edge.to_executorch(debug_info=not options.strip_debug, numerics=numerics)
+            recorder = None if exploration is None else exploration.recorder
+            edge = _lower(program, partitioner, numerics, recorder)
+            executorch = edge.to_executorch(debug_info=not options.strip_debug, numerics=numerics, recorder=recorder)
         variant = "xnnpack" if options.delegate else "portable"
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
         with step(f"Writing {path}"):
             write(path, executorch.write_to_file)
+        if exploration is not None:
+            exploration.write(name, [*edge.remarks, *executorch.remarks])
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
+        if exploration is not None:
+            exploration.write_unfinished(error.diagnostic)
         return 1
     except AlreadyReportedError:
         return 1
@@ -107,12 +115,15 @@ def _numerics(options: argparse.Namespace, program: ExportedProgram) -> Numerics
 
 
 def _lower(
-    program: ExportedProgram, partitioner: XnnpackPartitioner | None, numerics: NumericsChecker | None
+    program: ExportedProgram,
+    partitioner: XnnpackPartitioner | None,
+    numerics: NumericsChecker | None,
+    recorder: Recorder | None,
 ) -> EdgeProgram:
     from xir.api import to_edge
 
     edge = to_edge(program)
-    return edge if partitioner is None else edge.to_backend(partitioner, numerics=numerics)
+    return edge if partitioner is None else edge.to_backend(partitioner, numerics=numerics, recorder=recorder)
 
 
 def _test(path: Path, program: ExportedProgram) -> Agreement:

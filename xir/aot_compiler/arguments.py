@@ -89,6 +89,17 @@ def _argument_parser() -> argparse.ArgumentParser:
         "far as it says",
     )
     parser.add_argument(
+        "--explore",
+        metavar="FILE",
+        type=Path,
+        help="write an HTML page of the program after each pass, with its graph, places and costs",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        help="what `xnn_executor_runner --profile-trace FILE` wrote for the file of an earlier run, for --explore",
+    )
+    parser.add_argument(
         "--strip-debug",
         action="store_true",
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
@@ -158,6 +169,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
     if options.test_sqnr is not None and not options.test_after_export:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
+    if options.profile is not None and options.explore is None:
+        raise UsageError("--profile goes with --explore: `xir-explore FILE.pte --profile FILE` takes the file itself")
     if (options.report or options.report_json) and not options.delegate:
         raise UsageError("a report says what --delegate leaves out: give that as well")
     _check_quantization(options)

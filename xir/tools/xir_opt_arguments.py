@@ -26,7 +26,9 @@ class UsageError(Exception):
     """The command line or a file it names is wrong; the message is for the user."""
 
 
-class _ArgumentParser(argparse.ArgumentParser):
+class ArgumentParser(argparse.ArgumentParser):
+    """A parser of pass flags' neighbours: what is wrong is a UsageError."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
@@ -42,6 +44,8 @@ class _ArgumentParser(argparse.ArgumentParser):
         close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], known, n=1)
         return f"; did you mean '--{close[0]}'?" if close else ""
 
+
+class _OptParser(ArgumentParser):
     def format_help(self) -> str:
         return f"{super().format_help()}\n{pass_listing()}"
 
@@ -50,7 +54,7 @@ def argument_parser() -> argparse.ArgumentParser:
     """The parser of what `lift_pass_flags` leaves."""
     from xir.tools.verify_numerics import add_arguments as add_numerics_arguments
 
-    parser = _ArgumentParser(
+    parser = _OptParser(
         prog="xir-opt",
         description="Run passes over a module of MLIR text. Each pass and each named pipeline below is a flag; "
         "flags run in the order given.",

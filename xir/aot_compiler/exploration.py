@@ -1,0 +1,55 @@
+"""`--explore`: an HTML page of the program after each pass."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir.aot_compiler.arguments import UsageError
+from xir.progress import step
+
+if TYPE_CHECKING:
+    from xir.explore import Recorder
+    from xir.explore.profile import Profile
+    from xir.ir.diagnostics import Diagnostic
+
+
+class Exploration:
+    """The page that is asked for, and what is recorded for it."""
+
+    def __init__(self, path: Path, profile_path: str | None):
+        from xir.explore import ProfileError, Recorder, read_profile
+
+        self.path = path
+        self.recorder: Recorder = Recorder()
+        self._profile: Profile | None = None
+        if profile_path is not None:
+            try:
+                self._profile = read_profile(profile_path)
+            except ProfileError as error:
+                raise UsageError(str(error)) from error
+
+    @staticmethod
+    def of(options: argparse.Namespace) -> Exploration | None:
+        """What --explore and --profile ask for. OSError or UsageError for a profile that cannot be read."""
+        return None if options.explore is None else Exploration(options.explore, options.profile)
+
+    def write(self, title: str, remarks: Sequence[Diagnostic]) -> None:
+        """Write the page. UsageError if the profile is of another program; OSError if it cannot be written."""
+        from xir.explore import ProfileError, document, write_page
+
+        with step(f"Writing {self.path}"):
+            try:
+                page = document(self.recorder.stages, remarks, self._profile, title)
+            except ProfileError as error:
+                raise UsageError(str(error)) from error
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_page(self.path, page)
+
+    def write_unfinished(self, error: Diagnostic) -> None:
+        """Write the page of a program that a pass refused, which has no profile."""
+        self._profile = None
+        if self.recorder.stages:
+            self.write(str(self.path.stem), [error])
