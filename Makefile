@@ -70,6 +70,11 @@ test-py: build ## The Python tests; ARGS='-k name' chooses
 test-zoo: build ## Every model of the zoo without a delegate and in int8, in both runtimes; takes long, not part of test
 	$(BIN)/python -m pytest -m exhaustive $(ARGS)
 
+.PHONY: test-explore
+test-explore: build ## The pages of xir-explore in Chromium, with screenshots in build/explore; installs Chromium; not part of test
+	scripts/setup.sh --chromium
+	$(BIN)/python -m pytest -m browser test/python/explore $(ARGS)
+
 .PHONY: fuzz
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties

@@ -48,6 +48,7 @@ COMMANDS = (
     "xir.tools.xir_bisect",
     "xir.tools.xir_reduce",
     "xir.tools.xir_lsp",
+    "xir.tools.xir_explore",
     "xir.aot_compiler",
 )
 

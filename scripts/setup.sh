@@ -2,6 +2,7 @@
 # Prepares a machine to build and test xir: system packages, then a virtual environment with the pinned Python packages.
 # usage: scripts/setup.sh VENV_DIRECTORY
 #        scripts/setup.sh --clang             Clang alone, which `make fuzz-loader` needs
+#        scripts/setup.sh --chromium          Chromium and its driver alone, which `make test-explore` needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
@@ -62,6 +63,14 @@ if [[ $venv == --clang ]]; then
   has_command clang++ || install_system_packages clang
   if [[ ! -e $(clang++ -print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a ]]; then
     install_system_packages "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+  fi
+  exit
+fi
+
+if [[ $venv == --chromium ]]; then
+  # Debian's names; Ubuntu's packages of these names are snaps, which see no files outside of the home directory.
+  if ! { has_command chromium && has_command chromedriver; }; then
+    install_system_packages chromium chromium-driver fonts-dejavu-core
   fi
   exit
 fi

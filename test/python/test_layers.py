@@ -33,7 +33,8 @@ def modules() -> Iterator[tuple[str, Path]]:
     for folder, prefix in ((ROOT / "xir" / "ir", "xir.ir"), (ROOT / "dialects", "xir.dialects"),
                            (ROOT / "transforms", "xir.transforms"), (ROOT / "xir" / "importer", "xir.importer"),
                            (ROOT / "xir" / "emitter", "xir.emitter"), (ROOT / "xir" / "evaluate", "xir.evaluate"),
-                           (ROOT / "xir" / "backend", "xir.backend")):  # fmt: skip
+                           (ROOT / "xir" / "backend", "xir.backend"),
+                           (ROOT / "xir" / "explore", "xir.explore")):  # fmt: skip
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             yield ".".join([prefix, *(part for part in parts if part != "__init__")]), path

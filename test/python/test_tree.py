@@ -14,12 +14,14 @@ HOSTS = {
     "flatbuffers.dev",
     "github.com",
     "llvm.org",
+    "localhost",  # the browser's driver
     "mlir.llvm.org",
     "pytorch.org",
     "semver.org",
     "keepachangelog.com",
     "ui.perfetto.dev",  # shows traces
     "www.apache.org",  # the licence
+    "www.w3.org",  # SVG's namespace, and how browsers are driven
 }
 
 

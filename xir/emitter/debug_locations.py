@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, LocationAttr, ModuleOp
 
-from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import ExecutionPlanOp, InstructionOp, ProgramOp
 from xir.emitter.codec import Tree, decode
 from xir.emitter.debug_info import DEBUG_INFO_KEY
@@ -39,10 +38,11 @@ def _locate_plan(plan: ExecutionPlanOp, handles: Sequence[LocationAttr], instruc
                 op.location = handles[instructions[index]]
             else:
                 _locate_by_frames(op)
-    for op in plan.walk():
-        handle = getattr(op, "debug_handle", None)
-        if isinstance(op.parent_op(), GraphOp) and handle is not None and 0 <= handle.value.data < len(handles):
-            op.location = handles[handle.value.data]
+    for delegate in plan.delegates:
+        for op in () if delegate.graph is None else delegate.graph.block.ops:
+            handle = op.properties.get("debug_handle")
+            if isinstance(handle, IntegerAttr) and 0 <= handle.value.data < len(handles):
+                op.location = handles[handle.value.data]
 
 
 def _locate_by_frames(op: InstructionOp) -> None:

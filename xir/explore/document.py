@@ -18,12 +18,11 @@ from xdsl.ir import BlockArgument
 from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import DelegateCallOp, ExecutionPlanOp, ProgramOp
 from xir.dialects.pte.values import ValueOp
-from xir.dialects.xnnpack.base import NodeOp
 from xir.emitter.debug_info import shown_path
 from xir.explore.graph import Key, draw
 from xir.explore.layout import Point
 from xir.explore.profile import Profile, ProfileError
-from xir.explore.snapshot import Entry, Snapshot, label_of, symbol_of, take, value_type
+from xir.explore.snapshot import Entry, Snapshot, is_constant, label_of, symbol_of, take, value_type
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import format_location, origins_of
 
@@ -72,6 +71,7 @@ class Stage:
     edges: list[Edge]
     size: Point
     """Of the picture, in pixels."""
+    methods: Sequence[str]
     delegated: Mapping[tuple[str, int, int], int]
     """Method, delegate and number of a delegate's node -> its entry."""
     calls: Mapping[tuple[str, int], int]
@@ -139,8 +139,8 @@ def _size(key: Key) -> Point:
 
 def _runnable(
     module: ModuleOp, snapshot: Snapshot
-) -> tuple[dict[tuple[str, int, int], int], dict[tuple[str, int], int]]:
-    """The entries that a profile counts, by how it counts them."""
+) -> tuple[list[str], dict[tuple[str, int, int], int], dict[tuple[str, int], int]]:
+    """The methods, and the entries that a profile counts, by how it counts them."""
     nodes: dict[tuple[str, int, int], int] = {}
     calls: dict[tuple[str, int], int] = {}
     methods = [plan for op in module.body.block.ops if isinstance(op, ProgramOp) for plan in op.plans]
@@ -156,9 +156,10 @@ def _runnable(
         else:
             graphs = [op for op in method.walk() if isinstance(op, GraphOp)]
         for number, graph in enumerate(graphs):
-            inside = [] if graph is None else [op for op in graph.block.ops if isinstance(op, NodeOp)]
+            # The last is the terminator.
+            inside = [] if graph is None else [op for op in graph.block.ops if not is_constant(op)][:-1]
             nodes |= {(name, number, index): snapshot.index[op] for index, op in enumerate(inside)}
-    return nodes, calls
+    return [symbol_of(method) for method in methods], nodes, calls
 
 
 # --- JSON --------------------------------------------------------------------------------------------------------
@@ -266,12 +267,9 @@ class _Document:
 
     def _times(self, stage: Stage, profile: Profile) -> dict[str, Any]:
         """The times of the last stage's ops."""
-        methods = {method for method, *_ in (*stage.delegated, *stage.calls)}
-        if profile.method not in methods:
-            raise ProfileError(
-                f"the profile is of a method '{profile.method}', the program has "
-                f"{', '.join(map(repr, sorted(methods))) or 'nothing that could be profiled'}"
-            )
+        if profile.method not in stage.methods:
+            known = ", ".join(f"'{method}'" for method in stage.methods) or "none"
+            raise ProfileError(f"the profile is of a method '{profile.method}', the program has {known}")
         ran = [(stage.delegated.get((profile.method, *key)), key, each) for key, each in profile.nodes.items()]
         for entry, (delegate, node), _ in ran:
             if entry is None:

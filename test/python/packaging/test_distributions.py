@@ -80,11 +80,17 @@ def test_wheel_holds_the_schemas(wheel: zipfile.ZipFile) -> None:
     assert schemas <= set(wheel.namelist())
 
 
+def test_wheel_holds_what_pages_are_made_of(wheel: zipfile.ZipFile) -> None:
+    assets = committed("xir/explore/assets/*")
+    assert {Path(name).suffix for name in assets} == {".html", ".css", ".js"}
+    assert assets <= set(wheel.namelist())
+
+
 def test_wheel_declares_its_scripts(wheel: zipfile.ZipFile) -> None:
     (entry_points,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     text = wheel.read(entry_points).decode()
     assert "[xdsl.universe]\nxir = xir.universe:XIR_UNIVERSE" in text
-    for script in ("xir-opt", "xir-translate", "xir-lsp", "xir-aot"):
+    for script in ("xir-opt", "xir-translate", "xir-explore", "xir-lsp", "xir-aot"):
         assert f"{script} = " in text
 
 

@@ -1,0 +1,258 @@
+"""What a page shows of a program: each op, what it reads, where it comes from, and what it took."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explore import programs
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.emitter import read
+from xir.emitter.debug_locations import locate
+from xir.explore import ProfileError, Recorder, document, read_profile
+from xir.explore.document import Stage, difference, stage_of
+from xir.explore.graph import is_structure
+from xir.explore.snapshot import take
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import op_name
+from xir.ir.parser import parse_module
+from xir.ir.printer import module_to_text
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Recorder:
+    recorder = Recorder()
+    edge, executorch = programs.compiled(recorder)
+    recorder.remarks = [*edge.remarks, *executorch.remarks]
+    return recorder
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return programs.write_pte(tmp_path_factory.mktemp("explore"))
+
+
+@pytest.fixture(scope="module")
+def trace(file: Path) -> Path:
+    return programs.trace_of(file, list(programs.INPUTS))
+
+
+def read_file(path: Path) -> ModuleOp:
+    ctx = XirContext()
+    module = read(path.read_bytes(), ctx)
+    locate(module, ctx)
+    return module
+
+
+def labels(stage: Stage) -> list[str]:
+    return [node.captions[0] for node in stage.nodes]
+
+
+# Stages.
+
+
+def test_stages_are_the_passes_that_changed_something(recorded: Recorder) -> None:
+    names = [stage.name for stage in recorded.stages]
+    assert names[0] == "input"
+    assert {"partition-xnnpack", "fuse-conv-relu", "lower-to-pte", "plan-memory"} <= set(names)
+    assert all(before.lines != after.lines for before, after in zip(recorded.stages, recorded.stages[1:], strict=False))
+    idle = [name for stage in recorded.stages for name in stage.idle]
+    assert "fold-qdq" in idle
+    assert not set(idle) & {"partition-xnnpack", "plan-memory"}
+
+
+def test_a_stage_stays_what_it_was(recorded: Recorder) -> None:
+    edge, _ = programs.compiled()
+    assert "sort" in " ".join(labels(recorded.stages[0]))
+    assert not any("subgraph" in label for label in labels(recorded.stages[0]))
+    after_delegation = next(stage for stage in recorded.stages if stage.name == "partition-xnnpack")
+    assert "subgraph" in " ".join(labels(after_delegation))
+    # The module goes on changing, and text and nodes do not.
+    assert after_delegation.lines != module_to_text(edge.module).rstrip().split("\n")
+
+
+@pytest.mark.parametrize("text", ["a\nb\nc", "", "x"])
+@pytest.mark.parametrize("other", ["a\nx\nc\nd", "", "x"])
+def test_the_difference_makes_one_text_of_the_other(text: str, other: str) -> None:
+    before, after = text.split("\n"), other.split("\n")
+    made = list(before)
+    for a, b, c, d in reversed(difference(before, after)):
+        made[a:b] = after[c:d]
+    assert made == after
+
+
+# Ops.
+
+
+def test_each_op_has_a_node_or_is_structure(recorded: Recorder) -> None:
+    edge, executorch = programs.compiled()
+    for module in (edge.module, executorch.module):
+        stage = stage_of(module, "")
+        index = take(module).index
+        drawn = {node.entry for node in stage.nodes}
+        ops = list(module.walk())
+        # The graph of a delegate is what its first call holds.
+        missing = [op for op in ops if index[op] not in drawn and not is_structure(op)]
+        assert missing == []
+        assert [entry.name for entry in stage.entries if entry.name != "block argument"] == [op_name(op) for op in ops]
+        assert len(drawn) == len(stage.nodes)
+
+
+def test_lines_are_those_of_the_text(recorded: Recorder) -> None:
+    edge, _ = programs.compiled()
+    stage = stage_of(edge.module, "")
+    assert stage.lines == module_to_text(edge.module).rstrip("\n").split("\n")
+    for entry in stage.entries:
+        line = stage.lines[entry.first]
+        if entry.name not in ("block argument", "builtin.module"):
+            assert entry.name in line
+            assert all(use.name in line for use in (*entry.results, *entry.operands)), entry.name
+
+
+def test_boxes_hold_their_nodes_and_nothing_overlaps(recorded: Recorder) -> None:
+    for stage in recorded.stages:
+        boxes = [node for node in stage.nodes if node.is_box]
+        assert boxes
+        for first in stage.nodes:
+            x, y, width, height = first.rectangle
+            assert x >= 0
+            assert y >= 0
+            assert x + width <= stage.size[0]
+            assert y + height <= stage.size[1]
+            for second in stage.nodes:
+                left, top, across, down = second.rectangle
+                apart = x + width <= left or left + across <= x or y + height <= top or top + down <= y
+                within = left <= x and top <= y and x + width <= left + across and y + height <= top + down
+                around = x <= left and y <= top and left + across <= x + width and top + down <= y + height
+                assert first is second or apart or (within and second.is_box) or (around and first.is_box)
+        assert all(edge.path[0][1] < edge.path[-1][1] for edge in stage.edges)
+
+
+def test_edges_are_those_of_the_values(recorded: Recorder) -> None:
+    """In the first stage, where nothing holds anything but the function, they follow from the operands."""
+    stage = recorded.stages[0]
+    drawn = {node.entry for node in stage.nodes}
+    expected = {
+        (use.owner, number)
+        for number, entry in enumerate(stage.entries)
+        for use in entry.operands
+        if use.owner in drawn and number in drawn
+    }
+    assert {(edge.source, edge.target) for edge in stage.edges} == expected
+
+
+def test_a_file_shows_what_flows_through_it(file: Path) -> None:
+    stage = stage_of(read_file(file), "")
+    names = {node.entry: node.captions[0] for node in stage.nodes}
+    flows = {(names[edge.source], names[edge.target]) for edge in stage.edges}
+    assert ("input", "delegate @forward_0") in flows
+    assert ("delegate @forward_0", "sort.values") in flows or ("delegate @forward_0", "topk.values") in flows
+    assert any(target == "signature" for _, target in flows)
+    inside = {node.captions[0] for node in stage.nodes}
+    assert {"conv2d", "fully_connected", "sigmoid", "multiply", "add"} <= inside
+
+
+def test_state_is_read_and_written() -> None:
+    text = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %b = edge.mutable_buffer "sum" dense<0.0> : tensor<4xf32>
+  %0 = edge.add.Tensor(%b, %x) {alpha = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  edge.update_buffer %b, %0 : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+"""
+    stage = stage_of(parse_module(XirContext(), text), "")
+    names = {node.entry: node.captions[0] for node in stage.nodes}
+    flows = {(names[edge.source], names[edge.target]) for edge in stage.edges}
+    assert {("mutable_buffer", "add.Tensor"), ("mutable_buffer", "update_buffer")} <= flows
+    assert ("add.Tensor", "update_buffer") in flows
+
+
+def test_graphs_without_order_are_drawn() -> None:
+    text = """
+"test.graph"() ({
+  %a = "test.f"(%b) : (i32) -> i32
+  %b = "test.g"(%a) : (i32) -> i32
+^other(%c: i32):
+  "test.end"(%c, %a) : (i32, i32) -> ()
+}) : () -> ()
+"""
+    stage = stage_of(parse_module(XirContext(allow_unregistered=True), text), "")
+    assert {"graph", "f", "g", "input", "end"} == set(labels(stage))
+
+
+# Places and costs.
+
+
+def test_a_file_tells_the_places_that_the_compiler_knew(file: Path, recorded: Recorder) -> None:
+    def places(stage: Stage) -> set[tuple[str, str, int]]:
+        return {
+            (entry.label, place.module, place.line)
+            for entry in stage.entries
+            for place in entry.places
+            if entry.name.startswith("xnnpack.") and entry.label not in ("subgraph", "yield", "constant")
+        }
+
+    told = places(stage_of(read_file(file), ""))
+    assert told == places(recorded.stages[-1])
+    assert ("conv2d", "stem", programs.Branches.forward.__code__.co_firstlineno + 1) in told
+
+
+def test_costs(recorded: Recorder) -> None:
+    costs = {entry.label: entry for entry in recorded.stages[0].entries if entry.macs is not None}
+    assert [entry.macs for entry in recorded.stages[0].entries if entry.label == "conv2d"] == [
+        8 * 8 * 8 * 27,
+        8 * 8 * 8 * 8,
+    ]
+    assert costs["linear"].macs == 8 * 5
+    assert costs["linear"].nbytes == 4 * (8 + 8 * 5 + 5 + 5)
+    assert sum(entry.macs or 0 for entry in recorded.stages[-1].entries) == 8 * 8 * 8 * (27 + 8) + 40
+
+
+# The document.
+
+
+def test_remarks_are_at_their_ops(recorded: Recorder) -> None:
+    made = document(recorded.stages, recorded.remarks)
+    (remark,) = [remark for remark in made["remarks"] if "sort" in remark["message"]]
+    ops = made["stages"][0]["ops"]
+    at = [made["strings"][op["label"]] for op in ops if set(op["places"]) & set(remark["places"])]
+    assert [label for label in at if "sort" in label] == at
+    assert at
+
+
+def test_documents_are_json_and_name_no_weights(recorded: Recorder) -> None:
+    made = document(recorded.stages, recorded.remarks, title="m")
+    assert json.loads(json.dumps(made)) == made
+    assert len(json.dumps(made)) < 300_000
+
+
+def test_profiled_times_are_those_of_the_profile(recorded: Recorder, file: Path, trace: Path) -> None:
+    profile = read_profile(trace)
+    assert profile.executions == 2
+    for stages in ([stage_of(read_file(file), "")], recorded.stages):
+        made = document(stages, [], profile)
+        ops, strings = made["stages"][-1]["ops"], made["strings"]
+        ran: list[tuple[str, Any]] = [(strings[ops[op]["label"]], names) for op, _, names in made["profile"]["ops"]]
+        first, second = [names for label, names in ran if label == "conv2d"]
+        assert first[0].startswith("Convolution")
+        # XNNPACK runs a pointwise convolution as what it is.
+        assert second[0].startswith(("Convolution", "Fully Connected"))
+        assert [names[0].split(" (")[0] for label, names in ran if label == "fully_connected"] == ["Fully Connected"]
+        events = [e for e in json.loads(trace.read_text())["traceEvents"] if e.get("cat") in ("operator", "kernel")]
+        inside = sum(t for op, t, _ in made["profile"]["ops"] if strings[ops[op]["name"]] != "pte.delegate_call")
+        in_trace = sum(event["dur"] for event in events) / 2
+        assert inside + made["profile"]["unexplained"] == pytest.approx(in_trace, abs=0.1)
+
+
+def test_another_programs_profile_is_refused(trace: Path) -> None:
+    other = parse_module(XirContext(), "func.func @forward() { func.return }")
+    with pytest.raises(ProfileError, match="node 0 of delegate 0"):
+        document([stage_of(other, "")], [], read_profile(trace))
+    with pytest.raises(ProfileError, match="of a method 'forward', the program has 'main'"):
+        document(
+            [stage_of(parse_module(XirContext(), "func.func @main() { func.return }"), "")], [], read_profile(trace)
+        )
