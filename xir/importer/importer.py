@@ -240,10 +240,9 @@ class _Importer:
 
     def _elements(self, tensor: torch.Tensor, name: str) -> DenseResourceAttr:
         """The tensor's elements, in the blob store."""
-        location = name_location(name)
         if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
             raise DiagnosticError(
-                location, f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here"
+                name_location(name), f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here"
             )
         key = self.ctx.blobs.add(name, numpy_view(tensor))
         return DenseResourceAttr(StringAttr(key), tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape)))
