@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from xir import __version__
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
@@ -29,8 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
 def _parse(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
+    parser = _ArgumentParser(
         prog="xir-lsp",
         description="A language server for MLIR text with xir's dialects. Editors start it and talk to it over "
         "standard input and output; docs/editors.md says how to set them up.",

@@ -9,8 +9,11 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+from xir.tools.xir_lsp import main
 
 ROOT = Path(__file__).parents[3]
 URI = "file:///model.mlir"
@@ -23,7 +26,7 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 Shown = asyncio.Queue[types.PublishDiagnosticsParams]
 
 
-def talk(session: Callable[[LanguageClient, Shown], Awaitable[None]]) -> None:
+def talk(session: Callable[[LanguageClient, Shown], Awaitable[None]], *options: str) -> None:
     """Start a server, run a session with it, and see that it ends as it should."""
 
     async def run() -> None:
@@ -35,7 +38,7 @@ def talk(session: Callable[[LanguageClient, Shown], Awaitable[None]]) -> None:
 
         client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(show)
 
-        await client.start_io(sys.executable, "-m", "xir.tools.xir_lsp", "--stdio", cwd=ROOT)
+        await client.start_io(sys.executable, "-m", "xir.tools.xir_lsp", "--stdio", *options, cwd=ROOT)
         started = await client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
         assert started.server_info is not None
         assert started.server_info.name == "xir-lsp"
@@ -149,6 +152,53 @@ def test_columns_are_counted_as_the_client_counts() -> None:
         assert (error.range.start.character, error.range.end.character) == (2, 8)
 
     talk(session)
+
+
+PLUGIN = """
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition
+from xir.dialects.registry import register_dialect
+
+@irdl_op_definition
+class Hello(IRDLOperation):
+    name = "mine.hello"
+    assembly_format = "attr-dict"
+
+register_dialect("mine", lambda: Dialect("mine", [Hello]))
+"""
+
+
+def test_dialects_of_plugins_are_known(tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+
+    async def session(client: LanguageClient, shown: Shown) -> None:
+        open_file(client, "mine.hello\nmine.bye\n")
+        messages = [problem.message for problem in (await shown.get()).diagnostics]
+        assert messages == ["'mine.bye': the dialect 'mine' has no such operation"]
+
+    talk(session, "--load-plugin", str(plugin))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--load-plugin", "nothing.py"], "cannot load the plugin 'nothing.py'"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(
+    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["xir-lsp", *arguments])
+    try:
+        code = main()
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"xir-lsp: error: {told}")
+    assert error.count("\n") == 1
 
 
 def test_without_pygls_it_says_what_to_install() -> None:
