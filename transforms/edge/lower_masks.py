@@ -22,6 +22,7 @@ from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
+from xir.transforms.edge._numbers import are_numbers
 
 LARGEST: dict[Attribute, float] = {f32: float(np.finfo(np.float32).max), f16: 65504.0, bf16: 2.0**128 - 2.0**120}
 """Element type -> its largest number."""
@@ -50,7 +51,8 @@ class LowerMasksPass(XirPass):
 
     - Attention gets what is added to its scores: 0, or the lowest number. Rows that see nothing, for which attention
       gives zeros, are multiplied by 0 afterwards. All that is computed once for a mask, however many layers have it.
-    - A choice of two numbers is a sum of products; of other values, the smaller of a value and ±∞.
+    - A choice of two numbers is a sum of products; of attention's scores, the smaller of a score and ±∞. Of values that
+      may be NaN it stays with a kernel: processors differ in what the smaller of NaN and −∞ is.
     - Integers become floats before they are reshaped, not after.
 
     Masks that depend on floats stay, since a kernel has to compare those in any case.
@@ -131,9 +133,15 @@ class MaskLowering:
                 exact = element == f32 or element_of(op.self) == i1
                 return op.self if exact and op.self in computed else None
             case edge.WhereSelfOp():
-                return op.condition if op.condition in computed else None
-            case edge.MaskedFillScalarOp() | edge.MaskedFillTensorOp():
-                return op.mask if op.mask in computed else None
+                is_lowered = op.condition in computed and all(are_numbers(x, self.ctx) for x in (op.self, op.other))
+                return op.condition if is_lowered else None
+            case edge.MaskedFillScalarOp():
+                number = op.argument("value")
+                is_lowered = isinstance(number, int | float) and not math.isnan(number)
+                return op.mask if is_lowered and op.mask in computed and are_numbers(op.self, self.ctx) else None
+            case edge.MaskedFillTensorOp():
+                is_lowered = op.mask in computed and all(are_numbers(x, self.ctx) for x in (op.self, op.value))
+                return op.mask if is_lowered else None
             case edge.ScaledDotProductAttentionOp(attn_mask=mask):
                 if mask is None or element_of(mask) != i1 or op.dropout_p or isinstance(mask.owner, edge.ConstantOp):
                     return None

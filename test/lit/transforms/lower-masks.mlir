@@ -59,10 +59,10 @@ func.func @other_index(%mask: tensor<2x2xi32>) -> (tensor<2x1x2xf32>, tensor<2x1
 
 // -----
 
-// Logic and comparisons of integers with a number.
+// Logic and comparisons of integers with a number; the choice is between scores.
 // CHECK-LABEL: func.func @logic(
 // CHECK:         %[[F:.*]] = edge._to_copy(%ids) {dtype = f32} : (tensor<4xi64>) -> tensor<4xf32>
-// CHECK-NEXT:    %[[D:.*]] = edge.rsub.Scalar(%[[F]]) {other = 3.000000e+00 : f64}
+// CHECK:         %[[D:.*]] = edge.rsub.Scalar(%[[F]]) {other = 3.000000e+00 : f64}
 // CHECK-NEXT:    %[[L:.*]] = edge.clamp(%[[D]])
 // CHECK-NEXT:    %[[E:.*]] = edge.sub.Scalar(%[[F]]) {other = 7.000000e+00 : f64}
 // CHECK-NEXT:    %[[A:.*]] = edge.abs(%[[E]])
@@ -77,14 +77,16 @@ func.func @other_index(%mask: tensor<2x2xi32>) -> (tensor<2x1x2xf32>, tensor<2x1
 // CHECK-NEXT:    %[[V:.*]] = edge.minimum(%x, %[[P]])
 // CHECK-NEXT:    %[[W:.*]] = edge.minimum(%y, %[[M]])
 // CHECK-NEXT:    edge.maximum(%[[V]], %[[W]])
-func.func @logic(%ids: tensor<4xi64>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+func.func @logic(%ids: tensor<4xi64>, %a: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %x = edge.matmul(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = edge.mul.Scalar(%x) {other = 2.0 : f64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %0 = edge.lt.Scalar(%ids) {other = 3 : i64} : (tensor<4xi64>) -> tensor<4xi1>
   %1 = edge.eq.Scalar(%ids) {other = 7 : i64} : (tensor<4xi64>) -> tensor<4xi1>
   %2 = edge.logical_or(%0, %1) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
   %3 = edge.logical_not(%2) : (tensor<4xi1>) -> tensor<4xi1>
   %4 = edge.bitwise_and.Tensor(%3, %0) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
-  %5 = edge.where.self(%4, %x, %y) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  func.return %5 : tensor<4xf32>
+  %5 = edge.where.self(%4, %x, %y) : (tensor<4xi1>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %5 : tensor<4x4xf32>
 }
 
 // -----
@@ -126,6 +128,17 @@ func.func @unbounded(%x: tensor<?xf32>) -> tensor<?xf32> {
   %2 = edge.le.Tensor(%0, %1) : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi1>
   %3 = edge._to_copy(%2) {dtype = f32} : (tensor<?xi1>) -> tensor<?xf32>
   func.return %3 : tensor<?xf32>
+}
+
+// -----
+
+// What is not chosen may be NaN, unless it is known to be a number.
+// CHECK-LABEL: func.func @any_value(
+// CHECK:         edge.where.self
+func.func @any_value(%ids: tensor<4xi64>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.lt.Scalar(%ids) {other = 3 : i64} : (tensor<4xi64>) -> tensor<4xi1>
+  %1 = edge.where.self(%0, %x, %y) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
 }
 
 // -----
