@@ -227,7 +227,8 @@ class ProgramBuilder {
       if (state_.offsets.empty()) AddData(&state_, 0);
       tensor.data_buffer_idx = AddData(&state_, size);
       tensor.extra_tensor_info = std::make_unique<program::ExtraTensorInfoT>();
-      tensor.extra_tensor_info->fully_qualified_name = "state";
+      tensor.extra_tensor_info->fully_qualified_name =
+          Odd() ? "state" : "state_" + std::to_string(state_.offsets.size());
     }
     if (Odd()) tensor.storage_offset = 1;
     if (Odd()) tensor.data_buffer_idx = static_cast<uint32_t>(OddNumber(&draws_));

@@ -45,6 +45,23 @@ Status RunOnOnes(Method* method, bool profile) {
   return {};
 }
 
+// Runs all methods on one state, if they can share one, and writes back what each buffer holds.
+Status ShareState(const Program& program) {
+  const auto state = program.NewState();
+  if (!state.ok()) return {};
+  for (const std::string& name : program.method_names()) {
+    XIR_ASSIGN_OR_RETURN(const auto method, program.LoadMethod(name, state.value()));
+    XIR_RETURN_IF_ERROR(RunOnOnes(method.get(), /*profile=*/false));
+  }
+  for (const BufferInfo& info : state.value()->buffers()) {
+    std::vector<uint8_t> held(info.nbytes + 1);
+    XIR_RETURN_IF_ERROR(state.value()->Read(info.name, held.data(), info.nbytes));
+    XIR_RETURN_IF_ERROR(state.value()->Write(info.name, held.data(), info.nbytes));
+  }
+  state.value()->Reset();
+  return {};
+}
+
 }  // namespace
 
 Status Exercise(Bytes bytes, uint64_t max_memory) {
@@ -59,7 +76,7 @@ Status Exercise(Bytes bytes, uint64_t max_memory) {
     XIR_RETURN_IF_ERROR(RunOnOnes(method.get(), /*profile=*/false));
     XIR_RETURN_IF_ERROR(RunOnOnes(method.get(), /*profile=*/true));
   }
-  return {};
+  return ShareState(*program);
 }
 
 }  // namespace xir::testing

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -47,7 +48,9 @@ def quantize(
     program = export(model, sample, dynamic_shapes)
     if quantizer.min_sqnr is not None:
         return quantize_and_measure(program, sample, calibration, quantizer)[0]
-    return converted(program, rounded(prepared(program, quantizer, sample, calibration)), sample)
+    with unchanged_buffers(program):
+        graph = rounded(prepared(program, quantizer, sample, calibration))
+    return converted(program, graph, sample)
 
 
 def quantize_and_measure(
@@ -69,7 +72,8 @@ def quantize_and_measure(
         graph = rounded(calibrated)
         return graph, measure(floats, graph, quantizer.layers, samples, kept)
 
-    graph, report = reach(quantizer.min_sqnr, attempt)
+    with unchanged_buffers(program):
+        graph, report = reach(quantizer.min_sqnr, attempt)
     return converted(program, graph, sample), report
 
 
@@ -87,6 +91,20 @@ def export(model: nn.Module | ExportedProgram, sample: tuple[Tensor, ...], dynam
         return model
     with step("Exporting the float model"):
         return torch.export.export(model, sample, dynamic_shapes=dynamic_shapes)
+
+
+@contextmanager
+def unchanged_buffers(program: ExportedProgram) -> Generator[None]:
+    """Put back what running the program makes of its buffers, such as caches: they are to begin as they were."""
+    names = program.graph_signature.inputs_to_buffers.values()
+    tensors = [program.state_dict.get(name, program.constants.get(name)) for name in names]
+    before = [(tensor, tensor.clone()) for tensor in tensors if isinstance(tensor, Tensor)]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, value in before:
+                tensor.copy_(value)
 
 
 def prepared(

@@ -13,9 +13,12 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 from torch import Tensor, nn
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
+from xir.dialects import edge
 from xir.emitter import emit, read
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
+from xir.quantizer import quantize
 from xir.runtime import Runtime, XirRuntimeError
 from xir.runtime.program import BufferInfo, Method, Program
 
@@ -241,3 +244,22 @@ def test_the_state_of_another_program_is_refused(counting: Program) -> None:
     other = Runtime.get().load_program(compiled(Counter(), (torch.ones(3),), delegated=False).buffer, threads=1)
     with pytest.raises(XirRuntimeError, match="the state is not this program's"):
         counting.load_method(state=other.new_state())
+
+
+def test_quantising_leaves_buffers_as_they_were() -> None:
+    """Calibration runs the model, which writes to its cache."""
+    model, rows = Attention(), MODELS["attention"][1]
+    with torch.no_grad():
+        program = to_edge(quantize(torch.export.export(model, rows[0]), rows[0], rows))
+    (k, v) = (op for op in program.module.walk() if isinstance(op, edge.MutableBufferOp))
+    assert not any(storage_array(op.initial, program.ctx).any() for op in (k, v))
+    assert not model.get_buffer("k").any()
+    method = (
+        Runtime.get()
+        .load_program(program.to_backend(XnnpackPartitioner()).to_executorch().buffer, threads=1)
+        .load_method()
+    )
+    for inputs in rows:
+        with torch.no_grad():
+            expected = model(*inputs)
+        torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=0.1, atol=0.05)
