@@ -8,13 +8,15 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from xir.dialects.edge import EdgeOp
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
@@ -22,6 +24,7 @@ from xir.ir.passes import PassManager, XirPass
 from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
 from xir.ir.verifier import verify
+from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
@@ -186,7 +189,7 @@ class EdgeProgram:
         that it was made of stay outside, and the rest is delegated once more.
         """
         module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder)
-        return EdgeProgram(module, ctx, (*self.remarks, *remarks), self.constant_methods)
+        return EdgeProgram(module, ctx, (*_still_true(self.remarks, remarks, module), *remarks), self.constant_methods)
 
     def to_executorch(
         self, *, debug_info: bool = True, numerics: NumericsChecker | None = None, recorder: Recorder | None = None
@@ -245,6 +248,20 @@ def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int |
     (program,) = (op for op in module.body.ops if isinstance(op, ProgramOp))
     for name, values in methods.items():
         program.body.block.add_op(ExecutionPlanOp.constant(name, values))
+
+
+def _still_true(before: Sequence[Diagnostic], since: Sequence[Diagnostic], module: ModuleOp) -> Iterator[Diagnostic]:
+    """The remarks of before, but those about ops that a backend has taken or refused anew since."""
+    anew = {(remark.backend, remark.op, remark.location) for remark in since if isinstance(remark, NotDelegated)}
+    outside = Counter((op.operator_name, op.location) for op in module.walk() if isinstance(op, EdgeOp))
+    told: Counter[NotDelegated] = Counter()
+    for remark in before:
+        if isinstance(remark, NotDelegated):
+            told[remark] += 1
+            is_anew = (remark.backend, remark.op, remark.location) in anew
+            if is_anew or told[remark] > outside[remark.op, remark.location]:
+                continue
+        yield remark
 
 
 def _transform(

@@ -27,6 +27,7 @@ from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
 from xir.transforms.pipelines import passes_of, register_pipeline
 from xir.transforms.registry import register_pass
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, rule
+from xir.transforms.xnnpack.legalizations.samples import samples_of
 
 __all__ = [
     "Backend",
@@ -70,6 +71,7 @@ __all__ = [
     "register_pipeline",
     "rewrite_patterns",
     "rule",
+    "samples_of",
     "shape_of",
     "tensor",
 ]

@@ -33,6 +33,8 @@ class Entry:
     place: str
     """The source line, as diagnostics write it."""
     op: str
+    backend: str = ""
+    """The backend that does not take them; empty for ops in floating point."""
 
 
 Entries = tuple[tuple[Entry, int], ...]
@@ -49,7 +51,17 @@ class Report:
     @property
     def count(self) -> int:
         """How many ops stay outside."""
-        return _total(self.entries)
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for entry, count in self.entries:
+            counts[entry.op, entry.place, entry.backend] += count
+        # An op that several backends were asked about is one op.
+        ops = {(op, place) for op, place, _ in counts}
+        return sum(max(counts[op, place, backend] for backend in self.backends) for op, place in ops)
+
+    @property
+    def backends(self) -> list[str]:
+        """The backends that do not take some op."""
+        return sorted({entry.backend for entry, _ in self.entries})
 
     @property
     def float_count(self) -> int:
@@ -92,15 +104,17 @@ def _total(entries: Entries) -> int:
 
 
 def _table(entries: Entries) -> list[str]:
-    totals: Counter[tuple[str, str]] = Counter()
+    totals: Counter[tuple[str, str, str]] = Counter()
     for entry, count in entries:
-        totals[entry.reason, entry.hint] += count
+        totals[entry.backend, entry.reason, entry.hint] += count
+    are_several = len({backend for backend, _, _ in totals}) > 1
     lines: list[str] = []
-    for (reason, hint), total in totals.most_common():
-        lines.append(f"{total} × {reason}")
+    for (backend, reason, hint), total in totals.most_common():
+        lines.append(f"{total} × {f'{backend}: ' if are_several else ''}{reason}")
         if hint:
             lines.append(f"    to fix it: {hint}")
-        rows = [(count, entry) for entry, count in entries if (entry.reason, entry.hint) == (reason, hint)]
+        kind = backend, reason, hint
+        rows = [(count, entry) for entry, count in entries if (entry.backend, entry.reason, entry.hint) == kind]
         width = max(len(entry.op) for _, entry in rows)
         lines += [f"    {count:5}  {entry.op:{width}}  {entry.place}" for count, entry in rows]
     return lines
@@ -110,6 +124,7 @@ def _rows(entries: Entries) -> list[dict[str, Any]]:
     return [
         {
             "op": entry.op,
+            **({"backend": entry.backend} if entry.backend else {}),
             "count": count,
             "reason": entry.reason,
             "hint": entry.hint or None,
@@ -125,13 +140,13 @@ def report_of(remarks: Iterable[Diagnostic]) -> Report:
     outside, floats = Counter[Entry](), Counter[Entry]()
     for remark in remarks:
         if isinstance(remark, NotDelegated):
-            outside[_entry(remark, remark.op, remark.reason, remark.hint)] += 1
+            outside[_entry(remark, remark.op, remark.reason, remark.hint, remark.backend)] += 1
         elif isinstance(remark, StaysFloat):
             floats[_entry(remark, remark.op, remark.reason)] += 1
     return Report(tuple(sorted(outside.items())), tuple(sorted(floats.items())))
 
 
-def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None) -> Entry:
+def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None, backend: str = "") -> Entry:
     found = find_file_location(remark.location)
     return Entry(
         reason,
@@ -140,4 +155,5 @@ def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None) ->
         found.line.data if found else 0,
         format_location(remark.location),
         op,
+        backend,
     )

@@ -141,6 +141,11 @@ class EdgeOp(IRDLOperation):
         return self.row.accessors
 
     @property
+    def operator_name(self) -> str:
+        """What users know the op by: its name, or torch's name of an operator without a row."""
+        return self.name
+
+    @property
     def tensor_operands(self) -> Sequence[SSAValue]:
         """The operands but run-time sizes and numbers."""
         return self._operands[: len(self._operands) - self.symbol_count(self.schema.symbolic)]

@@ -115,6 +115,11 @@ class OpaqueOp(EdgeOp):
             raise VerifyException(f"{e}") from None
 
     @property
+    def operator_name(self) -> str:
+        """`aten::erfinv`, as in the schema."""
+        return self.schema.qualified_name
+
+    @property
     def accessors(self) -> Mapping[str, Accessor]:
         return _accessors(self.schema.text)
 

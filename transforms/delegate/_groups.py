@@ -43,7 +43,7 @@ def form_groups(block: Block, marks: Marks, *, min_ops: int, per_op: bool, leave
     """Sort a block so that the ops of each delegate are neighbours, and list the delegates.
 
     With `per_op` each op is one, and nothing moves. Islands and groups of fewer nodes than `min_ops` stay outside,
-    about which `leave` is told.
+    about which `leave` is told before.
     """
     ops = list(block.ops)
     if per_op:
@@ -52,15 +52,15 @@ def form_groups(block: Block, marks: Marks, *, min_ops: int, per_op: bool, leave
         reads = Reads(marks)
         if found := islands(ops, marks, reads):
             for op in found:
-                marks.leave(op)
                 leave(op, ISLAND())
+                marks.leave(op)
             reads = Reads(marks)
         groups = sorted_groups(block, ops, marks, reads)
     for group in groups:
         if (nodes := sum(marks.taken[op].nodes for op in group.ops)) < min_ops:
             for op in group.ops:
-                marks.leave(op)
                 leave(op, SMALL_GROUP(nodes=nodes, min_ops=min_ops))
+                marks.leave(op)
     return [group for group in groups if group.ops[0] in marks.taken]
 
 

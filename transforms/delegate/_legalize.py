@@ -16,7 +16,7 @@ from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._check import late_refusal
 from xir.transforms.delegate._groups import ops_along
-from xir.transforms.delegate._marks import Marks, function_blocks, try_ops
+from xir.transforms.delegate._marks import Marks, function_blocks, name_of, try_ops
 
 
 def replace_by_graph(
@@ -60,7 +60,7 @@ def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Requ
     pass_name = f"legalize-to-{name}"
     if refused:
         op = next(iter(refused))
-        raise late_refusal(refused, name, f"{pass_name}: {op.name} cannot be computed")
+        raise late_refusal(refused, name, f"{pass_name}: {name_of(op)} cannot be computed")
     for note in trial.notes():
         ctx.diagnostics.remark(module, f"{pass_name}: {note}")
 

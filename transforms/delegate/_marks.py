@@ -25,7 +25,9 @@ class NotDelegated(Diagnostic):
     """The remark about an op that is not delegated, with its parts as fields."""
 
     op: str
-    """The op's name."""
+    """What users know the op by."""
+    backend: str
+    """The backend that does not take it."""
     reason: str
     hint: str | None
     """The change to the model that would help."""
@@ -201,19 +203,24 @@ def erase_marks(ops: Iterable[Operation]) -> None:
 # Ops that stay outside.
 
 
-def reporter(ctx: XirContext, pass_name: str, to: str = "") -> Refuse:
-    """A function that reports ops as not delegated (`to` a backend), and writes the reason on them."""
+def reporter(ctx: XirContext, pass_name: str, backend: str) -> Refuse:
+    """A function that reports ops as not delegated to a backend, and writes the reason on them."""
 
     def report(op: Operation, refusal: RefusalError) -> None:
-        op.attributes[REASON] = StringAttr(refusal.reason)
+        name, reason, hint = name_of(op), refusal.reason, refusal.hint
+        op.attributes[REASON] = StringAttr(reason)
         by = refusal.by if isinstance(refusal, TakenBackError) else pass_name
-        hint = f" ({refusal.hint})" if refusal.hint else ""
-        message = f"{by}: {op.name} not delegated{to}: {refusal.reason}{hint}"
+        message = f"{by}: {name} not delegated: {reason}{f' ({hint})' if hint else ''}"
         ctx.diagnostics.emit(
-            NotDelegated(Severity.REMARK, op.location, message, op=op.name, reason=refusal.reason, hint=refusal.hint)
+            NotDelegated(Severity.REMARK, op.location, message, op=name, backend=backend, reason=reason, hint=hint)
         )
 
     return report
+
+
+def name_of(op: Operation) -> str:
+    """What users know an op by."""
+    return op.operator_name if isinstance(op, edge.EdgeOp) else op.name
 
 
 def number_origins(ctx: XirContext, module: ModuleOp) -> None:

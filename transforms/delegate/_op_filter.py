@@ -9,7 +9,6 @@ from functools import cache
 from typing import Literal
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation
 
 from xir.dialects import edge
 from xir.transforms.analysis.refusal import Refusal
@@ -36,11 +35,11 @@ class Selection:
         """The options as passes have them. ValueError for the name of an op that does not exist."""
         return Selection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
 
-    def check(self, op: Operation) -> None:
+    def check(self, op: edge.EdgeOp) -> None:
         """RefusalError if an option excludes the op."""
-        if self.ops and op.name not in self.ops:
+        if self.ops and self.ops.isdisjoint(names_of(op)):
             raise NOT_NAMED()
-        if op.name in self.exclude:
+        if not self.exclude.isdisjoint(names_of(op)):
             raise EXCLUDED()
         if not self.left_out:
             return
@@ -53,10 +52,14 @@ def op_names(given: Collection[str]) -> frozenset[str]:
     """The edge ops that names stand for; ValueError for a name that stands for none.
 
     A name is an op's own, with or without `edge.`; without its overload it stands for all overloads of the operator,
-    and with the overload `default` for the one that has no name.
+    and with the overload `default` for the one that has no name. An operator without a row has torch's name, as
+    `aten::erfinv`, which says nothing of whether there is one.
     """
     found: set[str] = set()
     for name in given:
+        if "::" in name:
+            found.add(name)
+            continue
         full = name if name.startswith("edge.") else f"edge.{name}"
         known = known_names(len(edge.OPS))
         named = known.get(full)
@@ -65,6 +68,12 @@ def op_names(given: Collection[str]) -> frozenset[str]:
             raise ValueError(f"there is no op '{name}'{f', did you mean {close[0]!r}?' if close else ''}")
         found |= named
     return frozenset(found)
+
+
+def names_of(op: edge.EdgeOp) -> tuple[str, ...]:
+    """The names in a `Selection` that mean an op: its own, and torch's with and without the overload."""
+    schema = op.schema
+    return op.name, schema.qualified_name, f"{schema.namespace}::{schema.name}"
 
 
 @cache

@@ -14,7 +14,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.delegate._groups import form_groups, ops_along
-from xir.transforms.delegate._marks import erase_marks, function_blocks, read_marks, reporter
+from xir.transforms.delegate._marks import Marks, Refuse, erase_marks, function_blocks, read_marks, reporter
 from xir.transforms.delegate._regions import move_into_regions
 
 
@@ -51,10 +51,15 @@ class FormDelegatesPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Form the delegates of every function."""
-        leave = reporter(ctx, self.name)
         for block in function_blocks(op):
             marks = read_marks(block)
             erase_marks(block.ops)
-            groups = form_groups(block, marks, min_ops=self.min_ops, per_op=self.per_op, leave=leave)
+            groups = form_groups(
+                block, marks, min_ops=self.min_ops, per_op=self.per_op, leave=self.reporter(ctx, marks)
+            )
             move_into_regions(block, groups, ops_along(marks))
             erase_dead_ops(block, edge.EdgeOp)
+
+    def reporter(self, ctx: XirContext, marks: Marks) -> Refuse:
+        """A function that reports ops as left outside by the backends that they are marked for."""
+        return lambda op, refusal: reporter(ctx, self.name, marks.backends[op])(op, refusal)

@@ -76,7 +76,7 @@ class PartitionXnnpackPass(XirPass):
         backend, request = XnnpackBackend(), Request(self.target, self.check)
         trial = backend.trial(ctx, request)
         selection = Selection.of(self.ops, self.exclude, self.dtypes)
-        leave = reporter(ctx, self.name)
+        leave = reporter(ctx, self.name, backend.name)
         for block in function_blocks(op):
             marks = Marks()
             mark(block, backend.name, trial, selection, marks, leave)

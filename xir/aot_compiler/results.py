@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -58,6 +59,9 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     ops = [op for op in edge.module.walk() if not computes_sizes(op)]
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (GraphOp, EdgeOp))
     counted = [f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in ((delegates, "delegate"), (outside, "op"))]
+    of_backends = Counter(op.BACKEND for op in ops if isinstance(op, GraphOp))
+    if len(of_backends) > 1:
+        counted[0] += f" ({', '.join(f'{count} {name}' for name, count in of_backends.items())})"
     if not options.delegate:
         return f"{counted[1]}, none delegated"
     if not outside:

@@ -12,6 +12,7 @@ from commands import shell
 from xir_softclip.torch_op import clipped, softclip
 
 import xir
+from xir.plugin import XirContext, passes_of, samples_of
 
 
 class Model(torch.nn.Module):
@@ -82,3 +83,13 @@ def test_the_kernel_and_not_torch_runs_it(monkeypatch: pytest.MonkeyPatch) -> No
     program = xir.to_edge(torch.export.export(model, (x,))).to_executorch()
     monkeypatch.setattr("xir.runtime.program.find_kernel", lambda name: pytest.fail(f"torch is asked for {name}"))
     xir.runtime.Runtime.get().load_program(program.buffer).load_method().execute([x])
+
+
+def test_its_samples_become_nodes() -> None:
+    (sample,) = samples_of("edge.softclip.softclip")
+    ctx = XirContext()
+    module, _ = sample.build(ctx)
+    for each in passes_of("partition-xnnpack"):
+        each.apply(ctx, module)
+    nodes = [op.name for op in module.walk() if op.name in ("xnnpack.unary", "xnnpack.binary")]
+    assert nodes == ["xnnpack.binary", "xnnpack.unary", "xnnpack.binary"]

@@ -47,7 +47,7 @@ NO_LIMIT = Refusal(
 )
 
 
-@rule(refuses=(NO_LIMIT,))
+@rule(refuses=(NO_LIMIT,), samples=(call("edge.softclip.softclip", self=tensor(2, 3), limit=1.5),))
 def nodes(op: SoftclipOp, b: NodeBuilder) -> SSAValue:
     """Three XNNPACK nodes; one whose limit is no limit stays outside, with the reason."""
     if not op.limit > 0:

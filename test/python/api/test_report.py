@@ -6,6 +6,7 @@ import json
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
+from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.location import file_location, name_location
@@ -17,9 +18,17 @@ from xir.transforms.xnnpack._stays_float import StaysFloat
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
 
-def left_out(op: str, reason: str, file: str | None = None, line: int = 0, hint: str | None = None) -> NotDelegated:
+def left_out(
+    op: str,
+    reason: str,
+    file: str | None = None,
+    line: int = 0,
+    hint: str | None = None,
+    backend: str = "xnnpack",
+) -> NotDelegated:
     location = name_location("n") if file is None else name_location("n", file_location(file, line))
-    return NotDelegated(Severity.REMARK, location, f"{op}: {reason}", op=op, reason=reason, hint=hint)
+    message = f"{op}: {reason}"
+    return NotDelegated(Severity.REMARK, location, message, op=op, backend=backend, reason=reason, hint=hint)
 
 
 REMARKS: list[Diagnostic] = [
@@ -42,20 +51,40 @@ def test_text() -> None:
     )
 
 
+XNNPACK = {"backend": "xnnpack"}
+
+
 def test_json() -> None:
     document = json.loads(report_of(REMARKS).json())
     assert (document["version"], document["outside"], document["float"]) == (1, 4, 0)
     assert document["ops"] == [
         {
             "op": "edge.linear",
+            "backend": "xnnpack",
             "count": 1,
             "reason": "its weight is not a constant",
             "hint": "make it a parameter",
             "file": "a.py",
             "line": 10,
         },
-        {"op": "edge.sort", "count": 1, "reason": "no rule", "hint": None, "file": None, "line": None},
-        {"op": "edge.cumsum", "count": 2, "reason": "no rule", "hint": None, "file": "a.py", "line": 7},
+        {
+            "op": "edge.sort",
+            "backend": "xnnpack",
+            "count": 1,
+            "reason": "no rule",
+            "hint": None,
+            "file": None,
+            "line": None,
+        },
+        {
+            "op": "edge.cumsum",
+            "backend": "xnnpack",
+            "count": 2,
+            "reason": "no rule",
+            "hint": None,
+            "file": "a.py",
+            "line": 7,
+        },
     ]
 
 
@@ -103,3 +132,52 @@ def test_the_partitioner_says_it_in_fields() -> None:
     assert (entry.op, entry.place, count) == ("edge.conv1d", "m.mlir:3:12", 1)
     assert entry.hint in str(remarks[0])
     assert entry.reason in str(remarks[0])
+
+
+def test_an_op_that_several_backends_refuse_is_one_op() -> None:
+    both = [
+        left_out("edge.cumsum", "no rule", "a.py", 7),
+        left_out("edge.cumsum", "it is no mask", "a.py", 7, backend="masks"),
+        left_out("edge.sort", "it is no mask", "a.py", 9, backend="masks"),
+    ]
+    report = report_of(both)
+    assert report.count == 2
+    assert report.text() == (
+        "2 × masks: it is no mask\n"
+        "        1  edge.cumsum  a.py:7\n"
+        "        1  edge.sort    a.py:9\n"
+        "1 × xnnpack: no rule\n"
+        "        1  edge.cumsum  a.py:7\n"
+    )
+    assert [row["backend"] for row in json.loads(report.json())["ops"]] == ["masks", "masks", "xnnpack"]
+
+
+OPAQUE = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.opaque "my::op.out_of(Tensor self) -> Tensor" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.opaque "my::other(Tensor self) -> Tensor" (%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.abs(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+
+
+def test_operators_without_a_row_have_their_own_names() -> None:
+    ctx = XirContext()
+    program = EdgeProgram(parse_module(ctx, OPAQUE), ctx)
+    report = report_of(program.to_backend(XnnpackPartitioner(exclude=("my::op", "aten::abs"))).remarks)
+    assert [(entry.op, entry.reason) for entry, _ in report.entries] == [
+        ("my::other", "no rule lowers it to XNNPACK"),
+        ("my::op.out_of", "the option exclude names it"),
+        ("edge.abs", "the option exclude names it"),
+    ]
+
+
+def test_what_a_later_backend_takes_is_not_reported() -> None:
+    ctx = XirContext()
+    module = parse_module(ctx, OPAQUE)
+    first = EdgeProgram(module, ctx).to_backend(XnnpackPartitioner(exclude=("abs",)))
+    assert "edge.abs" in [entry.op for entry, _ in report_of(first.remarks).entries]
+    second = first.to_backend(XnnpackPartitioner())
+    assert {entry.op for entry, _ in report_of(second.remarks).entries} == {"my::op.out_of", "my::other"}
+    assert report_of(second.remarks).count == 2

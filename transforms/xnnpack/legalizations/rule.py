@@ -35,7 +35,7 @@ from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
-from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.calls import Call, call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import (
     StaticTensor,
@@ -320,6 +320,9 @@ EMPTY: set[str] = set()
 QUANTIZED: dict[str, Quantized] = {}
 """Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
 
+SAMPLES: dict[str, list[Call]] = {}
+"""Edge op name -> calls that its rule takes; `samples.py` adds those of xir's own rules."""
+
 REFUSES: dict[str, tuple[Refusal, ...]] = {}
 """Edge op name -> the reasons for which its rule refuses a call, but those that any node may have."""
 
@@ -330,6 +333,7 @@ def rule(
     symbolic: bool = False,
     empty: bool = False,
     refuses: Sequence[Refusal] = (),
+    samples: Sequence[Call] = (),
 ) -> Callable[[Callable[[EdgeOpT, NodeBuilder], Replacement]], Callable[[EdgeOpT, NodeBuilder], Replacement]]:
     """Register a rule for the op classes that the annotation of its first parameter names, one or a union, as in
     `def relu(op: edge.ReluOp, b: NodeBuilder) -> SSAValue`, and say how they take part in static quantisation.
@@ -337,8 +341,8 @@ def rule(
     `symbolic` says that it also takes sizes among the arguments that only the run time knows, and `empty` that it takes
     operands without elements, of which XNNPACK knows nothing.
 
-    `refuses` are the reasons for which the rule and the functions that it calls refuse a call. `samples.py` has calls
-    that they take.
+    `refuses` are the reasons for which the rule and the functions that it calls refuse a call, and `samples` calls that
+    it takes, which together meet every kind of node that the op may become; xir's own are in `samples.py`.
     """
 
     def register(
@@ -352,6 +356,8 @@ def rule(
             if empty:
                 EMPTY.add(name)
             REFUSES[name] = tuple(refuses)
+        for sample in samples:
+            SAMPLES.setdefault(sample.name, []).append(sample)
         return function
 
     return register

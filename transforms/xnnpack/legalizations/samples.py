@@ -11,6 +11,7 @@ import math
 from xdsl.dialects.builtin import f16, f32, i32
 
 from xir.transforms.analysis.calls import Call, call, call_by_schema, constant, numbers, tensor
+from xir.transforms.xnnpack.legalizations.rule import SAMPLES as SAMPLES
 
 CALLS = (
     # Arithmetic.
@@ -306,9 +307,6 @@ CALLS = (
     call("edge.pixel_shuffle", self=tensor(8, 3, 5), upscale_factor=2),
     call("edge.pixel_unshuffle", self=tensor(2, 3, 4, 6), downscale_factor=2),
 )
-
-SAMPLES: dict[str, list[Call]] = {}
-"""Edge op name -> its calls."""
 
 for each in CALLS:
     SAMPLES.setdefault(each.name, []).append(each)

@@ -11,7 +11,7 @@ func.func @no_rule(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.opaque not delegated: no rule lowers it to XNNPACK}}
+  // expected-remark @+1 {{partition-xnnpack: my::op not delegated: no rule lowers it to XNNPACK}}
   %0 = edge.opaque "my::op(Tensor self) -> Tensor" (%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
