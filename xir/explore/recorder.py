@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.explore.document import Stage, stage_of
+from xir.explore.snapshot import full_text
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.passes import PassManager, XirPass
-from xir.ir.printer import PrintOptions, module_to_text
-
-_FULL = PrintOptions(debuginfo=True)
 
 
 @dataclass
@@ -40,7 +38,7 @@ class Recorder:
 
     def record(self, module: ModuleOp, name: str, summary: str = "") -> None:
         """Record the module as a stage of that name, or the name alone if it is as it was."""
-        text = module_to_text(module, None, _FULL)
+        text = full_text(module)
         if self.stages and text == self._text:
             self.stages[-1].idle.append(name)
             return
@@ -50,7 +48,7 @@ class Recorder:
     def _before(self, each: XirPass, module: ModuleOp) -> None:
         if not self.stages:
             self.record(module, "input", "the program as it came")
-        elif each.numbers_origins and module_to_text(module, None, _FULL) != self._text:
+        elif each.numbers_origins and full_text(module) != self._text:
             # The pass manager goes back to here when a backend has refused what this pass gave it.
             self.record(module, "taken back", "a backend refused an op: the passes run again without it")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -14,6 +14,7 @@ from xdsl.traits import ConstantLike
 
 from xir.dialects.pte.values import TensorOp, ValueOp
 from xir.explore.cost import bytes_moved, multiply_adds
+from xir.ir.annotations import ORIGINS
 from xir.ir.diagnostics import op_name
 from xir.ir.location import Origin, origins_of
 from xir.ir.printer import XirPrinter
@@ -69,8 +70,7 @@ class Snapshot:
 def take(module: ModuleOp) -> Snapshot:
     """The module as it is now."""
     stream = _CountingStream()
-    printer = _EntryPrinter(stream)
-    printer.stream_lines = stream
+    printer = _EntryPrinter(stream, elide_elements_above=MOST_ELEMENTS)
     printer.print_op(module)
     entries: list[Entry] = []
     index: dict[Operation | BlockArgument, int] = {}
@@ -81,6 +81,13 @@ def take(module: ModuleOp) -> Snapshot:
                 Use(index.get(_owner(value), -1), printer.name_of(value), value_type(value)) for value in op.operands
             ]
     return Snapshot([_shortened(line) for line in stream.getvalue().split("\n")], entries, index)
+
+
+def full_text(module: ModuleOp) -> str:
+    """All of a module that a stage shows or draws upon, its locations as well, to tell whether it changed."""
+    stream = _CountingStream()
+    _EntryPrinter(stream, elide_elements_above=None, print_debuginfo=True).print_op(module)
+    return stream.getvalue()
 
 
 def _owner(value: SSAValue) -> Operation | BlockArgument:
@@ -198,8 +205,8 @@ class _EntryPrinter(XirPrinter):
 
     stream_lines: _CountingStream
 
-    def __init__(self, stream: _CountingStream):
-        super().__init__(stream, elide_elements_above=MOST_ELEMENTS)
+    def __init__(self, stream: _CountingStream, *, elide_elements_above: int | None, print_debuginfo: bool = False):
+        super().__init__(stream, elide_elements_above=elide_elements_above, print_debuginfo=print_debuginfo)
         self.stream_lines = stream
         self.spans: dict[Operation, tuple[int, int]] = {}
         self._names: dict[SSAValue, str] = {}
@@ -212,6 +219,17 @@ class _EntryPrinter(XirPrinter):
         name = super().print_ssa_value(value)
         self._names[value] = f"%{name}"
         return name
+
+    def print_op_attributes(
+        self,
+        attributes: Mapping[str, Attribute],
+        *,
+        reserved_attr_names: Iterable[str] = (),
+        print_keyword: bool = False,
+    ) -> bool:
+        # They are the compiler's book-keeping. With them nearly all lines would change where they come and go.
+        hidden = (*reserved_attr_names, ORIGINS)
+        return super().print_op_attributes(attributes, reserved_attr_names=hidden, print_keyword=print_keyword)
 
     def print_op(self, op: Operation) -> None:
         first = self.stream_lines.line

@@ -38,7 +38,7 @@ class Browser:
             self._ask("DELETE", "")
         finally:
             self._process.terminate()
-            self._process.wait()
+            self._process.communicate()
 
     def open(self, page: Path) -> None:
         """Open a file."""
