@@ -33,6 +33,10 @@ bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch
 verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: do the numbers stay?
 	$(BIN)/python -m bench.verify
 
+.PHONY: planted
+planted: build ## Plant miscompiles in the passes, one after the other, and count those that --verify-numerics finds
+	$(BIN)/python -m bench.planted
+
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
 	$(BIN)/python -m bench.tables

@@ -163,6 +163,9 @@ class NumericsChecker:
             except NotEvaluatedError as error:
                 self._give_up(ctx, error)
                 return
+            except DiagnosticError as error:
+                message = f"{each.name} makes a module that does not run: {error.diagnostic.message}"
+                raise MiscompileError(each, error.diagnostic.location, message, (), 1.0) from error
             last = self._last[name]
             for before, limit, what in (
                 (last.outputs, allowed, "before it"),

@@ -26,7 +26,7 @@ SAME = 1e-9
 """What fp64 leaves of the same numbers, added up in another order."""
 
 BIASES = 1e-3
-"""Of biases that become integers: half a step of input · filter, a small part of a step of the result."""
+"""In quantised programs: half a step of input · filter of a bias, a small part of a step of the result."""
 
 RUN_TIME_RANGES = 2e-2
 """Of numbers quantised at run time: half a step of 1/127 at the end of a range, in a few elements of a sum."""
@@ -71,7 +71,10 @@ def tolerance(numerics: Numerics, module: ModuleOp) -> float:
     at_run_time = any("choose_qparams" in op.name for op in module.walk()) or any(
         isinstance(element, DynamicType) for element in types
     )
-    steps = RUN_TIME_RANGES if at_run_time else BIASES if numerics is Numerics.REQUANTISED else 0.0
+    is_quantised = any("quantize" in op.name for op in module.walk()) or any(
+        isinstance(element, UniformType) for element in types
+    )
+    steps = RUN_TIME_RANGES if at_run_time else BIASES if is_quantised else 0.0
     return max(ROUNDINGS * max(coarsest, ROUNDING[Float32Type]), steps)
 
 
