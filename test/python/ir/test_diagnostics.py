@@ -102,3 +102,24 @@ def test_collecting_and_printing() -> None:
     assert stream.getvalue() == "model.py:41:7: remark: printed\n"
     assert [(d.severity, d.message) for d in collected] == [(Severity.ERROR, "collected")]
     assert not engine.handlers
+
+
+def test_the_line_that_a_diagnostic_is_at() -> None:
+    long = "x" * 401
+    sources = {"a.mlir": f"first\n\tsecond\n{long}\n"}
+    stream = io.StringIO()
+    with (engine := DiagnosticEngine()).handler(stream_handler(stream, sources)):
+        behind = (
+            note(file_location("a.mlir", 1, 6), "behind the end"),
+            note(file_location("b.mlir", 1, 1), "elsewhere"),
+        )
+        engine.error(file_location("a.mlir", 2, 3), "below a tab", behind)
+        engine.error(file_location("a.mlir", 3, 1), "too long to show")
+        engine.error(file_location("a.mlir", 9, 1), "no such line")
+    assert stream.getvalue() == (
+        "a.mlir:2:3: error: below a tab\n\tsecond\n\t ^\n"
+        "a.mlir:1:6: note: behind the end\nfirst\n     ^\n"
+        "b.mlir:1:1: note: elsewhere\n"
+        "a.mlir:3:1: error: too long to show\n"
+        "a.mlir:9:1: error: no such line\n"
+    )

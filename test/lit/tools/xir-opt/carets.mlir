@@ -8,9 +8,9 @@ func.func @fine() {
 // -----
 
 func.func @wrong(%x: i32) -> i64 {
-	func.return %x : i32
+  func.return %x : i32
 }
 
-// CHECK:      carets.mlir:11:2: error: 'func.return' op
-// CHECK-NEXT: {{^	func.return %x : i32$}}
-// CHECK-NEXT: {{^	\^$}}
+// CHECK:      carets.mlir:11:3: error: 'func.return' op
+// CHECK-NEXT: {{^  func.return %x : i32$}}
+// CHECK-NEXT: {{^  \^$}}
