@@ -110,7 +110,7 @@ function count(number) {
   for (const [size, letter] of [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
     if (number >= size) return `${(number / size).toPrecision(3)}${letter}`;
   }
-  return `${number} `;
+  return `${number}`;
 }
 
 // --- Stages -----------------------------------------------------------------------------------------------------------
@@ -418,8 +418,8 @@ function opDetails(stage, index) {
       `${microseconds(took.time)}, ${((100 * took.time) / data.profile.total).toFixed(1)} % of an execution`),
       bar(took.time / data.profile.total), ...took.operators.map((name) => make("p", { class: "faint" }, name))) : []),
     ...(op.macs || op.bytes ? section("Cost",
-      ...(op.macs ? [make("p", {}, `${count(op.macs)}multiply-adds`)] : []),
-      ...(op.bytes ? [make("p", {}, `${count(op.bytes)}B in and out`)] : []),
+      ...(op.macs ? [make("p", {}, `${count(op.macs)} multiply-adds`)] : []),
+      ...(op.bytes ? [make("p", {}, `${count(op.bytes).replace(/[\d.]$/, "$& ")}B in and out`)] : []),
       ...(op.macs && took?.time ? [make("p", {}, `${(op.macs / took.time / 1000).toFixed(1)} G multiply-adds a second`)] : [])) : []),
     ...section("Remarks", ...items(remarks.map((remark) => [make("span", { class: remark.severity }, `${remark.severity}: `), remark.message]))),
     ...section("Results", ...items(op.results.map(([name, type]) => [`${text(name)} `, make("code", { class: "t-type" }, text(type))]))),
@@ -463,7 +463,7 @@ function stageDetails(stage) {
         `${microseconds(profile.unexplained)} in operators that no one node explains`)] : [])) : []),
     ...section("Ops", ...items(sorted.map(([label, group]) => [
       make("a", { onclick: () => find(label) }, `${group.ops.length} × ${label}`),
-      ...(group.time ? [` ${microseconds(group.time)}`] : group.macs ? [` ${count(group.macs)}multiply-adds`] : []),
+      ...(group.time ? [` ${microseconds(group.time)}`] : group.macs ? [` ${count(group.macs)} multiply-adds`] : []),
       ...(group.time ? [bar(group.time / data.profile.total)] : []),
     ]))),
   ];
