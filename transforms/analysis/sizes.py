@@ -125,12 +125,15 @@ class SymbolicSizes(ValueAnalysis):
         """Analyse a value whose sources have been analysed."""
         op = value.owner
         if isinstance(op, GraphOp | RegionOp) or isinstance(value, BlockArgument):
+            # One value inside gives one result: the others have their own.
+            followed: Sequence[SSAValue] = (value,)
             sources = sources_of(value)
             shapes = {value: self.known(sources[0])} if sources and isinstance(value.type, TensorType) else {}
         else:
             assert isinstance(op, Operation)
+            followed = op.results
             shapes = self.inferred(op)
-        for each in (value,) if isinstance(op, Block) else op.results:
+        for each in followed:
             if not isinstance(each.type, TensorType):
                 self.numbers.setdefault(each, None)
             elif not each.type.has_static_shape():

@@ -73,6 +73,23 @@ def test_sizes_follow_from_the_arguments(lines: str, shape: Sequence[int], bound
     assert sizes.bounds(returned(found)) == bounds
 
 
+def test_each_result_of_a_delegate_has_its_own_sizes() -> None:
+    subgraph = """%q, %r = xnnpack.subgraph(%x) : ({0}) -> ({0}, {1}) {
+^bb0(%a: {0}):
+  %b = xnnpack.unary abs %a : {0} -> {0}
+  %c = xnnpack.concatenate %a, %b {axis = 0 : i32} : ({0}, {0}) -> {1}
+  xnnpack.yield %b, %c : {0}, {1}
+}"""
+    lines = subgraph.replace("{0}", "tensor<?x4xf32>").replace("{1}", "tensor<?x4xf32>")
+    _, found = function(lines, ARGUMENT, "tensor<?x4xf32>")
+    first = found.body.block.first_op
+    assert first is not None
+    for order in ((0, 1), (1, 0)):
+        sizes = SymbolicSizes(found)
+        known = {index: sizes.known(first.results[index]) for index in order}
+        assert known == {0: (ROWS, 4), 1: (2 * ROWS, 4)}
+
+
 def test_what_expressions_do_not_tell_is_bounded_by_inference_at_the_operands_bounds() -> None:
     type, result = "tensor<1x1x?x4xf32>", "tensor<1x1x?x6xf32>"
     argument = f"%x: {type} {{xir.max_shape = array<i64: 1, 1, 5, 4>}}"
