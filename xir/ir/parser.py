@@ -548,8 +548,10 @@ class XirParser(Parser):
         def parse_entry() -> None:
             name = self.parse_identifier_or_str_literal(" as the name of a resource")
             self.parse_punctuation(":")
-            boolean = self.parse_optional_boolean()
-            entries[name] = self.parse_str_literal(" or a boolean as a resource") if boolean is None else boolean
+            value = self.parse_optional_boolean()
+            if value is None and (value := self.parse_optional_str_literal()) is None:
+                self.raise_error("expected a string or a boolean as the value of an external resource")
+            entries[name] = value
 
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
         assert isinstance(self.ctx, XirContext)

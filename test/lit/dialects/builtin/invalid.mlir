@@ -114,8 +114,8 @@ func.func @twice() {
 
 // -----
 
-// expected-error @+1 {{Currently only dialect resources are supported}}
-{-# external_resources: { } #-}
+// expected-error @+1 {{expected a string or a boolean as the value of an external resource}}
+{-# external_resources: { mlir_reproducer: { pipeline: 3 } } #-}
 
 // -----
 
