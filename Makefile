@@ -59,8 +59,8 @@ $(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
 
 ##@ Test
 .PHONY: test
-test: build ## Every check there is: lint, lit, C++ under sanitizers and docs, with pytest beside them
-	$(BIN)/python scripts/run_checks.py lint,test-lit,test-cpp,docs-check test-py
+test: build ## Every check there is: lint, lit, C++ under sanitizers, docs and the tests of tools, with the other pytests beside them
+	$(BIN)/python scripts/run_checks.py lint,test-lit,test-cpp,docs-check,test-py-tools test-py-rest
 
 .PHONY: test-lit
 test-lit: build ## The golden tests on the IR
@@ -69,6 +69,16 @@ test-lit: build ## The golden tests on the IR
 .PHONY: test-py
 test-py: build ## The Python tests; ARGS='-k name' chooses
 	$(BIN)/python -m pytest $(ARGS)
+
+# Two halves, which take about as long with the C++ tests in one of them.
+TOOL_TESTS := $(addprefix test/python/,api docs evaluate explore faults lsp packaging tools)
+.PHONY: test-py-tools
+test-py-tools: build ## Those of the Python tests that are about tools and documentation
+	$(BIN)/python -m pytest $(TOOL_TESTS) $(ARGS)
+
+.PHONY: test-py-rest
+test-py-rest: build ## The others
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(TOOL_TESTS)) $(ARGS)
 
 .PHONY: test-zoo
 test-zoo: build ## Every model of the zoo without a delegate and in int8, in both runtimes; takes long, not part of test

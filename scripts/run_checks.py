@@ -34,7 +34,7 @@ def run(target: str) -> Result:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(f"{target:>10} | {line}", end="", flush=True)
+            print(f"{target:>13} | {line}", end="", flush=True)
             last_line = line.strip() or last_line
     return Result(target, process.returncode == 0, time.monotonic() - start, last_line)
 
@@ -52,7 +52,7 @@ def main(chains: list[str]) -> int:
     print("\n=== summary")
     for result in results:
         verdict = "pass" if result.passed else "FAIL"
-        print(f"{verdict}  {result.target:<11} {result.seconds:6.1f} s  {result.last_line}")
+        print(f"{verdict}  {result.target:<13} {result.seconds:6.1f} s  {result.last_line}")
     failed = sum(not result.passed for result in results)
     print(f"{len(results) - failed} of {len(results)} checks passed in {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
