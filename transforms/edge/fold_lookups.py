@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, i1, i64
@@ -24,6 +24,11 @@ from xir.transforms.edge.fold_constants import MAX_GROWTH
 
 LOOKUPS = {"edge.gather": "self", "edge.index_select": "self", "edge.index.Tensor": "self"}
 """Op -> the argument whose elements its result has."""
+
+
+def is_along_dim(op: object) -> TypeGuard[edge.SliceTensorOp | edge.UnsqueezeOp]:
+    """Whether an op moves whole rows along the one dimension that it names, counted as in its result."""
+    return isinstance(op, edge.SliceTensorOp | edge.UnsqueezeOp)
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ class LookupFolding:
         """Look up constant indices first, and move the rows as the program moves the indices."""
         moves: list[edge.EdgeOp] = []
         value = op.indices
-        while isinstance(move := value.owner, edge.SliceTensorOp | edge.UnsqueezeOp | edge.ExpandOp):
+        while isinstance(move := value.owner, edge.ExpandOp) or is_along_dim(move):
             moves.append(move)
             value = move.self
         while isinstance(add := value.owner, edge.AddScalarOp) and add.argument("other") == 0:
@@ -190,10 +195,10 @@ class LookupFolding:
 
     def moved(self, build: Builder, move: edge.EdgeOp, rows: SSAValue) -> SSAValue:
         """What a move of indices makes of rows, which have one dimension more."""
-        assert isinstance(move, edge.SliceTensorOp | edge.UnsqueezeOp | edge.ExpandOp)
         shape, width = shape_of(move.results[0]), shape_of(rows)[-1]
         if isinstance(move, edge.ExpandOp):
             return build.call(edge.ExpandOp(self=rows, size=(*move.size, width)), (*shape, width))
+        assert is_along_dim(move)
         arguments = {name: move.argument(name) for name in move.schema.values}
         arguments |= {"self": rows, "dim": move.dim % len(shape)}
         return build.call(move.build_from(arguments), (*shape, width))
