@@ -6,11 +6,11 @@ python scripts/generate_edge_ops.py --check   exit 1 if it is not up to date
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from generated_file import write_or_check
 from xdsl.ir import Attribute
 
 from xir.dialects import edge
@@ -58,21 +58,5 @@ def default_text(argument: edge.Argument) -> str:
     return f' = "{default}"' if isinstance(default, str) else f" = {default!r}"
 
 
-def main() -> int:
-    """Write or check the file; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = parser.parse_args().check
-    text = stub()
-    if FILE.exists() and FILE.read_text(encoding="utf-8") == text:
-        return 0
-    if check:
-        print(f"{FILE.name} is not up to date: run `make generate`", file=sys.stderr)
-        return 1
-    FILE.write_text(text, encoding="utf-8")
-    print(f"wrote {FILE.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(FILE, stub(), __doc__))

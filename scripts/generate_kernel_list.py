@@ -6,11 +6,12 @@ python scripts/generate_kernel_list.py --check   exit 1 if it is not up to date
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 from importlib.metadata import version
 from pathlib import Path
+
+from generated_file import write_or_check
 
 FILE = Path(__file__).parent.parent / "dialects/edge/executorch_kernels.txt"
 
@@ -27,21 +28,5 @@ def listing() -> str:
     return header + "".join(f"{name}\n" for name in sorted(names))
 
 
-def main() -> int:
-    """Write or check the file; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = parser.parse_args().check
-    text = listing()
-    if FILE.exists() and FILE.read_text(encoding="utf-8") == text:
-        return 0
-    if check:
-        print(f"{FILE.name} is not up to date: run `make generate`", file=sys.stderr)
-        return 1
-    FILE.write_text(text, encoding="utf-8")
-    print(f"wrote {FILE.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(FILE, listing(), __doc__))

@@ -27,6 +27,17 @@ from .text import parse_call
 ElementsAttr = DenseResourceAttr | DenseIntOrFPElementsAttr
 
 
+def parse_elements(parser: Parser) -> ElementsAttr:
+    """Parse `dense<...>` or `dense_resource<...>` of a tensor type."""
+    pos = parser.pos
+    value = parser.parse_attribute()
+    if not isinstance(value, DenseResourceAttr | DenseIntOrFPElementsAttr) or not isinstance(
+        value.get_type(), TensorType
+    ):
+        parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
+    return value
+
+
 @irdl_op_definition
 class ConstantOp(IRDLOperation, HasFolderInterface):
     """A tensor known at compile time: `edge.constant dense_resource<fc.weight> : tensor<1000x1280xf32>`.
@@ -66,13 +77,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         attributes = parser.parse_optional_attr_dict()
-        pos = parser.pos
-        value = parser.parse_attribute()
-        if not isinstance(value, DenseResourceAttr | DenseIntOrFPElementsAttr) or not isinstance(
-            value.get_type(), TensorType
-        ):
-            parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
-        op = cls(value)
+        op = cls(parse_elements(parser))
         op.attributes |= attributes
         return op
 

@@ -22,7 +22,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .constant import ElementsAttr
+from .constant import ElementsAttr, parse_elements
 
 
 @irdl_op_definition
@@ -67,13 +67,7 @@ class MutableBufferOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         buffer = parser.parse_str_literal()
         attributes = parser.parse_optional_attr_dict()
-        pos = parser.pos
-        initial = parser.parse_attribute()
-        if not isinstance(initial, DenseResourceAttr | DenseIntOrFPElementsAttr) or not isinstance(
-            initial.get_type(), TensorType
-        ):
-            parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
-        op = cls(buffer, initial)
+        op = cls(buffer, parse_elements(parser))
         op.attributes |= attributes
         return op
 

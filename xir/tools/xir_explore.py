@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
-from xir.tools.xir_opt_arguments import ArgumentParser, UsageError, lift_pass_flags
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.tools.xir_opt_arguments import (
+    ArgumentParser,
+    UsageError,
+    lift_pass_flags,
+    passes_asked_for,
+)
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from xir.emitter.codec import Buffer
     from xir.explore.profile import Profile
     from xir.ir.context import XirContext
-    from xir.ir.passes import XirPass
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +85,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
 
     try:
         profile: Profile | None = None if options.profile is None else read_profile(options.profile)
-        passes = _passes(options, flags)
+        passes = passes_asked_for(options, flags)
     except OSError as error:
         raise UsageError(f"cannot open '{options.profile}': {error.strerror}") from error
     except ProfileError as error:
@@ -127,20 +129,6 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
     except OSError as error:
         raise UsageError(f"cannot write '{options.output}': {error.strerror}") from error
     return int(failed)
-
-
-def _passes(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> list[XirPass]:
-    from xir.ir.pipeline import instantiate, parse_options, parse_pipeline
-
-    if options.pass_pipeline is not None:
-        if flags:
-            raise UsageError("--pass-pipeline and pass flags exclude each other")
-        return parse_pipeline(options.pass_pipeline, PASSES, PIPELINES)
-    return [
-        each
-        for name, text in flags
-        for each in instantiate(name, None if text is None else parse_options(text), PASSES, PIPELINES)
-    ]
 
 
 def _read(path: str) -> Buffer:

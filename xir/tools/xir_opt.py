@@ -19,7 +19,13 @@ from xir.files import atomic_file
 from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools.verify_numerics import verify_numerics
-from xir.tools.xir_opt_arguments import UsageError, argument_parser, lift_pass_flags, pass_listing
+from xir.tools.xir_opt_arguments import (
+    UsageError,
+    argument_parser,
+    lift_pass_flags,
+    pass_listing,
+    passes_asked_for,
+)
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
@@ -79,7 +85,7 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     from xir.ir.diagnostics import DiagnosticError
 
     try:
-        passes = _passes(options, pass_flags)
+        passes = passes_asked_for(options, pass_flags)
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
         return 1
@@ -101,20 +107,6 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     elif not failed:
         _write(options.output, text)
     return int(failed)
-
-
-def _passes(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) -> list[XirPass]:
-    from xir.ir.pipeline import instantiate, parse_options, parse_pipeline
-
-    if options.pass_pipeline is not None:
-        if pass_flags:
-            raise UsageError("--pass-pipeline and pass flags exclude each other")
-        return parse_pipeline(options.pass_pipeline, PASSES, PIPELINES)
-    return [
-        each
-        for name, text in pass_flags
-        for each in instantiate(name, None if text is None else parse_options(text), PASSES, PIPELINES)
-    ]
 
 
 def _read(path: str) -> tuple[str, str]:

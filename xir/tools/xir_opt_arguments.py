@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from xir import __version__
 from xir.ir.split_input import SPLIT_MARKER
 from xir.plugin_loading import PLUGIN_HELP
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
+
+if TYPE_CHECKING:
+    from xir.ir.passes import XirPass
 
 _BARE_FLAGS = {
     "verify-each": "true",
@@ -210,3 +213,18 @@ def pass_listing() -> str:
         lines.append(f"  --{name}")
         lines.append(f"      {text}")
     return "\n".join(lines) + "\n"
+
+
+def passes_asked_for(options: argparse.Namespace, pass_flags: Sequence[tuple[str, str | None]]) -> list[XirPass]:
+    """The passes of `--pass-pipeline` or of the flags. UsageError for both; DiagnosticError for what is no pass."""
+    from xir.ir.pipeline import instantiate, parse_options, parse_pipeline
+
+    if options.pass_pipeline is not None:
+        if pass_flags:
+            raise UsageError("--pass-pipeline and pass flags exclude each other")
+        return parse_pipeline(options.pass_pipeline, PASSES, PIPELINES)
+    return [
+        each
+        for name, text in pass_flags
+        for each in instantiate(name, None if text is None else parse_options(text), PASSES, PIPELINES)
+    ]
