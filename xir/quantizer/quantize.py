@@ -67,13 +67,13 @@ def quantize_and_measure(
     samples = [sample] if calibration is None else list(checked(calibration, sample, free_dimensions(program)))
 
     def attempt(kept: Sequence[str]) -> tuple[GraphModule, QuantReport]:
-        calibrated = prepared(program, quantizer.keep(kept), sample, samples)
-        floats = without_observers(calibrated.observed)
-        graph = rounded(calibrated)
+        with unchanged_buffers(program):
+            calibrated = prepared(program, quantizer.keep(kept), sample, samples)
+            floats = without_observers(calibrated.observed)
+            graph = rounded(calibrated)
         return graph, measure(floats, graph, quantizer.layers, samples, kept)
 
-    with unchanged_buffers(program):
-        graph, report = reach(quantizer.min_sqnr, attempt)
+    graph, report = reach(quantizer.min_sqnr, attempt)
     return converted(program, graph, sample), report
 
 
@@ -95,7 +95,10 @@ def export(model: nn.Module | ExportedProgram, sample: tuple[Tensor, ...], dynam
 
 @contextmanager
 def unchanged_buffers(program: ExportedProgram) -> Generator[None]:
-    """Put back what running the program makes of its buffers, such as caches: they are to begin as they were."""
+    """Put back what running the program makes of its buffers, such as caches: they are to begin as they were.
+
+    Calibration runs it, and `convert_pt2e` runs what it takes for constant.
+    """
     names = program.graph_signature.inputs_to_buffers.values()
     tensors = [program.state_dict.get(name, program.constants.get(name)) for name in names]
     before = [(tensor, tensor.clone()) for tensor in tensors if isinstance(tensor, Tensor)]
@@ -135,13 +138,18 @@ def prepared(
 
 
 def rounded(calibrated: OperandMeans) -> GraphModule:
-    """The graph with conversions in the place of observers, biases corrected."""
+    """The graph with conversions in the place of observers, biases corrected. Buffers are the float program's."""
     calibrated.correct_biases()
     return convert_pt2e(calibrated.observed)
 
 
 def converted(program: ExportedProgram, graph: GraphModule, sample: tuple[Tensor, ...]) -> ExportedProgram:
-    """The quantised graph as a program, with the float program's open dimensions."""
+    """The quantised graph as a program with buffers of its own, and with the float program's open dimensions."""
+    buffers = set(program.graph_signature.inputs_to_buffers.values())
+    for name, value in list(graph.named_buffers()):
+        if name in buffers:
+            path, _, attribute = name.rpartition(".")
+            setattr(graph.get_submodule(path), attribute, value.clone())
     if program.example_inputs is not None:
         sample = program.example_inputs[0]  # of a size other than 1 where it is open: export takes 1 for a constant
     with step("Exporting the quantised model"), torch.no_grad():

@@ -152,13 +152,15 @@ def measure(
 ) -> QuantReport:
     """Compare two graphs whose nodes have the same names, `quantised` having conversions more.
 
-    `ends` has for each layer the name of its last node, which differs where a clamp is part of it.
+    `ends` has for each layer the name of its last node, which differs where a clamp is part of it. A model with state
+    is called once for each sample, one after the other; each graph has buffers of its own, and the modules' stay.
     """
     measured = {end: _Measured(Power(), Power(), Power()) for end in ends.values()}
+    states = _State(floats), _State(quantised), _State(quantised)
     outputs, count = Power(), 0
     with torch.no_grad():
         for sample in counted("Measuring", samples):
-            for exact, actual in _Comparison(floats, quantised, measured).run(sample):
+            for exact, actual in _Comparison(floats, quantised, measured, *states).run(sample):
                 outputs.add(exact, actual)
             count += 1
     nodes = {node.name: node for node in floats.graph.nodes}
@@ -183,12 +185,52 @@ def _layer(node: Node, measured: _Measured) -> Layer:
     )
 
 
+class _State:
+    """The buffers of one graph, which are written to in place as the graph says, views of them as well."""
+
+    def __init__(self, module: GraphModule):
+        self._module = module
+        names = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+        writes = any(_writes(node) for node in module.graph.nodes)
+        self._values = {name: value.clone() for name, value in module.named_buffers() if writes and name in names}
+        self._places = {value.untyped_storage().data_ptr() for value in self._values.values()}
+
+    def take(self, other: _State) -> None:
+        """Hold what the buffers of the other graph do."""
+        for name, value in other._values.items():
+            if name in self._values:
+                self._values[name].copy_(value)
+
+    def read(self, name: str) -> Any:
+        """A buffer, parameter or constant of the module."""
+        found = self._values.get(name)
+        return _attribute(self._module, name) if found is None else found
+
+    def owns(self, value: Tensor) -> bool:
+        """Whether a tensor is one of the buffers, or a view of one."""
+        return value.untyped_storage().data_ptr() in self._places
+
+    def leave(self) -> None:
+        """Begin the next call: what is in the buffers has no gradients any more."""
+        self._values = {name: value.detach() for name, value in self._values.items()}
+
+
 class _Comparison:
     """One run of both graphs in step. Each node of the quantised graph has two values: `actual`, and `alone`, which
     quantises exact values and so has the noise of no layer but its own."""
 
-    def __init__(self, floats: GraphModule, quantised: GraphModule, measured: dict[str, _Measured]):
+    def __init__(
+        self,
+        floats: GraphModule,
+        quantised: GraphModule,
+        measured: dict[str, _Measured],
+        exact_state: _State,
+        actual_state: _State,
+        alone_state: _State,
+    ):
         self._floats, self._quantised, self._measured = floats, quantised, measured
+        self._exact_state, self._actual_state, self._alone_state = exact_state, actual_state, alone_state
+        alone_state.take(exact_state)
         self._twins = {node.name: node for node in floats.graph.nodes}
         self._exact: dict[Node, Any] = {}
         self._noise: dict[str, tuple[Tensor, Tensor]] = {}
@@ -199,12 +241,19 @@ class _Comparison:
 
     def run(self, sample: tuple[Tensor, ...]) -> list[tuple[Tensor, Tensor]]:
         """What the outputs should be, and what they are."""
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            pairs = self._run(sample)
+        self._exact_state.leave()
+        return [(exact.detach(), actual) for exact, actual in pairs]
+
+    def _run(self, sample: tuple[Tensor, ...]) -> list[tuple[Tensor, Tensor]]:
         feeds = iter(sample)
         for node in self._quantised.graph.nodes:
             if node.op == "placeholder":
                 self._exact[self._twins[node.name]] = self._actual[node] = self._alone[node] = next(feeds)
             elif node.op == "get_attr":
-                self._actual[node] = self._alone[node] = _attribute(self._quantised, node)
+                self._actual[node] = self._actual_state.read(str(node.target))
+                self._alone[node] = self._alone_state.read(str(node.target))
             elif node.op == "output":
                 twin = next(each for each in self._floats.graph.nodes if each.op == "output")
                 exact, actual = (
@@ -220,13 +269,13 @@ class _Comparison:
         raise AssertionError("a graph has an output")
 
     def _compute(self, node: Node) -> None:
-        self._actual[node] = _call(node, self._actual)
+        self._actual[node] = _call(node, self._actual, self._actual_state)
         twin = self._twins.get(node.name)
         if twin is None or twin.op != "call_function":
-            self._alone[node] = _call(node, _Exactly(self._alone, self._exact, self._twins))
+            self._alone[node] = _call(node, _Exactly(self._alone, self._exact, self._twins), self._alone_state)
             return
         self._exact[twin] = self._evaluate(twin)
-        self._alone[node] = _call(node, self._alone)
+        self._alone[node] = _call(node, self._alone, self._alone_state)
         if node.name not in self._measured:
             return
         measured, exact = self._measured[node.name], self._exact[twin]
@@ -241,10 +290,11 @@ class _Comparison:
     def _evaluate(self, twin: Node) -> Any:
         for operand in twin.all_input_nodes:
             if operand not in self._exact:
-                found = _attribute(self._floats, operand) if operand.op == "get_attr" else self._evaluate(operand)
+                is_attribute = operand.op == "get_attr"
+                found = self._exact_state.read(str(operand.target)) if is_attribute else self._evaluate(operand)
                 self._exact[operand] = found
         with torch.enable_grad():
-            return _call(twin, self._exact)
+            return _call(twin, self._exact, self._exact_state)
 
     def _probe(self, outputs: list[Tensor]) -> None:
         """Find what arrives at the outputs of each layer's noise."""
@@ -281,22 +331,26 @@ class _Exactly(dict[Node, Any]):
         return self._values[twin] if twin is not None and twin in self._values else self._alone[node]
 
 
-def _call(node: Node, values: dict[Node, Any]) -> Any:
-    """The node's result; what it would write to is copied, for gradients need it."""
+def _call(node: Node, values: dict[Node, Any], state: _State) -> Any:
+    """The node's result. What it writes to is copied first, for gradients need it, unless it is a buffer."""
     assert callable(node.target)
-    writes = isinstance(node.target, OpOverload) and node.target._schema.is_mutable
+    writes = _writes(node)
 
     def value(operand: Node) -> Any:
         found = values[operand]
-        return found.clone() if writes and isinstance(found, Tensor) else found
+        return found.clone() if writes and isinstance(found, Tensor) and not state.owns(found) else found
 
     args, kwargs = torch.fx.map_arg((node.args, dict(node.kwargs)), value)
     return node.target(*args, **kwargs)
 
 
-def _attribute(module: GraphModule, node: Node) -> Any:
+def _writes(node: Node) -> bool:
+    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
+
+
+def _attribute(module: GraphModule, name: str) -> Any:
     value: Any = module
-    for part in str(node.target).split("."):
+    for part in name.split("."):
         value = getattr(value, part)
     return value
 

@@ -164,6 +164,46 @@ def test_biases_take_back_what_rounded_weights_add_to_the_mean() -> None:
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
+class Smoothed(nn.Module):
+    """A convolution, its mean over calls in a buffer that is written whole, and products in one written in rows."""
+
+    mean: Tensor
+    rows: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(4, 4, 3, padding=1)
+        self.register_buffer("mean", torch.zeros(1, 4, 8, 8))
+        self.register_buffer("rows", torch.ones(2, 4, 8, 8))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.convolution(x)
+        self.mean.mul_(0.75).add_(y)
+        self.rows[1:] = y * self.rows[1:]
+        return self.mean + 1, self.rows.sum(0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_measured_programs_have_buffers_of_their_own() -> None:
+    torch.manual_seed(2)
+    model, images = Smoothed().eval(), [r(1, 4, 8, 8) for _ in range(5)]
+    program, report = quantize_and_measure(model, (images[0],), [(image,) for image in images])
+    assert not model.mean.any()
+    assert torch.equal(model.rows, torch.ones(2, 4, 8, 8))
+    # Both called one image after the other, from where the buffers begin.
+    floats, quantised = torch.export.export(model, (images[0],)).module(), program.module()
+    with torch.no_grad():
+        pairs = [
+            (want.clone(), got.clone())
+            for image in images
+            for want, got in zip(floats(image), quantised(image), strict=True)
+        ]
+    signal = sum(float(want.double().square().sum()) for want, _ in pairs)
+    noise = sum(float((want.double() - got.double()).square().sum()) for want, got in pairs)
+    assert report.output == pytest.approx(10 * math.log10(signal / noise), abs=0.05)
+    assert all(20 < layer.outputs < 80 for layer in report.layers)
+
+
 # Quantisation-aware training
 
 
