@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from xir.evaluate.comparison import FLIPPED, Difference, largest_difference, tolerance
 from xir.evaluate.evaluator import Evaluator, NotEvaluatedError
 from xir.evaluate.inputs import draw_inputs
-from xir.evaluate.trace import Print, Trace, first_difference, traced
+from xir.evaluate.trace import CALLS, Print, Trace, called, first_difference, name_of, traced, updates_of
 from xir.ir.annotations import DIM_ORDER
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, DiagnosticError, note, op_name
@@ -35,6 +35,17 @@ class _State:
 
     outputs: list[Any]
     prints: Mapping[SSAValue, Print]
+
+
+@dataclass
+class _Exact:
+    """What the kernels of a function have to compute."""
+
+    outputs: list[Any]
+    names: list[str]
+    """What each of them is called."""
+    written: list[str]
+    """The buffers that the function writes to; the outputs have them behind each call's."""
 
 
 class MiscompileError(DiagnosticError):
@@ -65,7 +76,7 @@ class NumericsChecker:
     _structure: Structure = field(default_factory=list[tuple[object, ...]])
     _original: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     _last: dict[str, _State] = field(default_factory=dict[str, _State])
-    _exact: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    _exact: dict[str, _Exact] = field(default_factory=dict[str, _Exact])
     """What the kernels have to compute: quantised values rounded."""
     _allowed: float = 0.0
     _tolerances: dict[Numerics, float] = field(default_factory=dict[Numerics, float])
@@ -100,7 +111,12 @@ class NumericsChecker:
             self._start(ctx, functions)
             self._structure = structure(module)
         if each.numerics is Numerics.KERNELS and not self._gave_up:
-            self._exact = {f.sym_name.data: Evaluator(ctx).run(f, self._inputs[f.sym_name.data]) for f in functions}
+            for function in functions:
+                name = function.sym_name.data
+                outputs = called(function, Evaluator(ctx), self._inputs[name])
+                written = [op.declared.buffer.data for op in updates_of(function)]
+                names = [name_of(function, index) for index in range(len(outputs))]
+                self._exact[name] = _Exact(outputs, names, written)
 
     def _start(self, ctx: XirContext, functions: Sequence[FuncOp]) -> None:
         for function in functions:
@@ -192,18 +208,17 @@ class NumericsChecker:
         trace: Trace,
     ) -> MiscompileError:
         op = first_difference(function, before, trace, found.output, max(limit, 1e-12))
-        place = f" at {list(found.index)}" if found.index else ""
+        place, name = f" at {list(found.index)}" if found.index else "", name_of(function, found.output)
         notes = [
             note(op, f"first at '{op_name(op)}', whose result is no value of the module before the pass"),
             note(
                 function,
-                f"output {found.output} of '{function.sym_name.data}' is {found.after:.9g}{place}, "
-                f"it was {found.before:.9g} {what}",
+                f"{name} of '{function.sym_name.data}' is {found.after:.9g}{place}, it was {found.before:.9g} {what}",
             ),
             note(function, f"{limit:.1e} is allowed: {each.numerics.value}"),
         ]
         return MiscompileError(
-            each, op, f"{each.name} changes what the program computes: {told(found)}", notes, found.error
+            each, op, f"{each.name} changes what the program computes: {told(found, name)}", notes, found.error
         )
 
     # The program of calls.
@@ -218,26 +233,30 @@ class NumericsChecker:
         for name, expected in self._exact.items():
             try:
                 method = Runtime.get().load_program(data).load_method(name)
-                outputs = method.execute(self._given[name])
+                outputs: list[Any] = []
+                for _ in range(CALLS if expected.written else 1):
+                    outputs += method.execute(self._given[name])
+                    outputs += map(method.state.state_dict().__getitem__, expected.written)
             except XirRuntimeError as error:
                 raise MiscompileError(
                     each, module, f"{each.name} makes a program that does not run: {error}", (), 1
                 ) from error
-            found = largest_difference(expected, outputs, mean=allowed >= 0.2)
+            found = largest_difference(expected.outputs, outputs, mean=allowed >= 0.2)
             if found is not None and found.error > limit_of(found, allowed, each):
-                where = f"output {found.output} of '{name}' is {found.after:.9g}, it was {found.before:.9g} before it"
+                what = expected.names[found.output]
+                where = f"{what} of '{name}' is {found.after:.9g}, it was {found.before:.9g} before it"
                 notes = [note(module, where), note(module, f"{allowed:.1e} is allowed: {each.numerics.value}")]
-                message = f"{each.name} changes what the program computes: {told(found)}"
+                message = f"{each.name} changes what the program computes: {told(found, what)}"
                 raise MiscompileError(each, module, message, notes, found.error)
             largest = max(largest, 0.0 if found is None else found.error)
         self.errors.append((each.name, largest))
 
 
-def told(found: Difference) -> str:
-    """A difference in words."""
+def told(found: Difference, name: str) -> str:
+    """A difference in words; `name` is the output's."""
     if found.counted:
-        return f"{100 * found.error:.3g} % of output {found.output} differ"
-    return f"output {found.output} is off by {found.error:.1e} of its largest magnitude"
+        return f"{100 * found.error:.3g} % of {name} differ"
+    return f"{name} is off by {found.error:.1e} of its largest magnitude"
 
 
 def limit_of(found: Difference, allowed: float, each: XirPass) -> float:

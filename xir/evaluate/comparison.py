@@ -89,6 +89,8 @@ def element_types(module: ModuleOp) -> set[Attribute]:
 
 def largest_difference(before: Sequence[Any], after: Sequence[Any], *, mean: bool = False) -> Difference | None:
     """The largest difference of all outputs; None if there is none. With `mean` the quadratic mean of an output's."""
+    if len(before) != len(after):
+        return Difference(min(len(before), len(after)), float("inf"), (), len(before), len(after), False)
     found: Difference | None = None
     for output, (a, b) in enumerate(zip(before, after, strict=True)):
         each = difference(output, torch.as_tensor(a), torch.as_tensor(b), mean)

@@ -35,6 +35,10 @@ SEED = 0
 """Of ops that draw random numbers."""
 
 
+CHOOSE_QPARAMS = tuple(f"edge.quantized_decomposed.choose_qparams{each}.tensor" for each in ("", "_symmetric"))
+"""Take no fp64. The scale's rounding to fp32 is that of the range; zero points are rounded in any case."""
+
+
 class NotEvaluatedError(DiagnosticError):
     """An op that the evaluator has no meaning for, such as a plugin's."""
 
@@ -47,20 +51,29 @@ class Evaluator:
         self.rounds = rounds
         """Whether quantised values are integers; without, they keep their fractions."""
         self.observe = observe
+        self._state: dict[str, Any] = {}
+        """What mutable buffers hold in this call, by name."""
+        self._next: dict[str, Any] = {}
+        """What updates write, for the next one."""
         self._static: set[SSAValue] = set()
         """The values that depend on constants alone; theirs is the type that the IR says."""
 
-    def run(self, function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
-        """The function's results in its first call, when buffers hold their initial values: numbers in fp64, integers
-        and truth values in their own types.
+    def run(self, function: FuncOp, inputs: Sequence[Any], state: dict[str, Any] | None = None) -> list[Any]:
+        """The function's results: numbers in fp64, integers and truth values in their own types.
+
+        `state` is what mutable buffers hold, by name, and gets what the function writes to them; those that it has not
+        hold their initial values.
 
         DiagnosticError at an op that does not run on its operands; NotEvaluatedError at one without a meaning.
         """
         block = function.body.block
+        self._state, self._next = {} if state is None else state, {}
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
             values: dict[SSAValue, Any] = dict(zip(block.args, map(widened, inputs), strict=True))
-            return [widened(result) for result in self._block(block, values)]
+            results = [widened(result) for result in self._block(block, values)]
+        self._state.update(self._next)
+        return results
 
     def _block(self, block: Block, values: dict[SSAValue, Any]) -> list[Any]:
         """Run a block; the values that its terminator names. Values are dropped after their last use in it."""
@@ -83,9 +96,11 @@ class Evaluator:
                 self._static.add(op.result)
                 return (constant_tensor(op.value, self.ctx, op),)
             case edge.MutableBufferOp():
-                return (widened(constant_tensor(op.initial, self.ctx, op)),)
+                held = self._state.get(op.buffer.data)
+                return (widened(constant_tensor(op.initial, self.ctx, op)) if held is None else held,)
             case edge.UpdateBufferOp():
-                return ()  # the next call would read it
+                self._next[op.declared.buffer.data] = widened(values[op.value])
+                return ()
             case edge.EdgeOp():
                 return self._edge(op, values)
             case xnnpack.ConstantOp():
@@ -107,6 +122,8 @@ class Evaluator:
         if all(operand in self._static for operand in op.operands):
             self._static.update(op.results)
             return called(op, arguments(op, values))
+        if op.name in CHOOSE_QPARAMS:
+            return [widened(value) for value in called(op, arguments(op, {**values, **in_fp32(op, values)}))]
         args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
         if op.name == "edge._softmax" or op.name == "edge._log_softmax":
             args["half_to_float"] = False
@@ -162,6 +179,12 @@ def run_module(module: ModuleOp, ctx: XirContext, inputs: Sequence[Any], entry: 
 def widened(value: Any) -> Any:
     """Floating-point numbers in fp64."""
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def in_fp32(op: Operation, values: Mapping[SSAValue, Any]) -> dict[SSAValue, Any]:
+    """An op's operands that are numbers, in fp32."""
+    numbers = ((operand, values[operand]) for operand in op.operands)
+    return {operand: value.float() for operand, value in numbers if value.is_floating_point()}
 
 
 def in_fp64(value: Any) -> Any:

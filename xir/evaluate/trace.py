@@ -25,17 +25,55 @@ Print = tuple[float, ...]
 """Elements, sum, magnitudes, squares, smallest, largest."""
 
 
+CALLS = 2
+"""How often a function with state is called: what it keeps wrongly shows in the next call."""
+
+
 @dataclass(frozen=True)
 class Trace:
-    """One evaluation of a function."""
+    """What a function computes: its results, and what it writes to buffers; with buffers, in several calls."""
 
     outputs: list[Any]
+    """As `outputs_of` names them, those of one call behind those of the one before."""
     prints: dict[SSAValue, Print] = field(repr=False)
     """Of each value but constants, in the order of evaluation."""
 
 
+def outputs_of(function: FuncOp) -> list[tuple[str, SSAValue]]:
+    """What a call leaves behind, as messages call it: results in their order, then what buffers get, by their names."""
+    last = function.body.block.last_op
+    assert last is not None
+    results = [(f"output {index}", value) for index, value in enumerate(last.operands)]
+    return results + [(f"buffer '{op.declared.buffer.data}'", op.value) for op in updates_of(function)]
+
+
+def name_of(function: FuncOp, output: int) -> str:
+    """What an output of a trace is called."""
+    names = [name for name, _ in outputs_of(function)] or [f"output {output}"]
+    call, index = divmod(output, len(names))
+    return names[index] + (f" of call {call + 1}" if call else "")
+
+
+def updates_of(function: FuncOp) -> list[edge.UpdateBufferOp]:
+    """What writes to buffers, by the names of these."""
+    updates = [op for op in function.body.block.ops if isinstance(op, edge.UpdateBufferOp)]
+    return sorted(updates, key=lambda op: op.declared.buffer.data)
+
+
+def called(function: FuncOp, evaluator: Evaluator, inputs: Sequence[Any]) -> list[Any]:
+    """What calls of a function leave behind: one call, or several on the same inputs if it has state."""
+    written = [op.declared.buffer.data for op in updates_of(function)]
+    state: dict[str, Any] = {}
+    outputs: list[Any] = []
+    for _ in range(CALLS if written else 1):
+        outputs += evaluator.run(function, inputs, state)
+        outputs += [state[name] for name in written]
+        evaluator.observe = None
+    return outputs
+
+
 def traced(function: FuncOp, ctx: XirContext, inputs: Sequence[Any], *, rounds: bool) -> Trace:
-    """Evaluate a function, and keep what its values were."""
+    """Evaluate a function, and keep what its values were in the first call."""
     prints: dict[SSAValue, Print] = {}
 
     def observe(value: SSAValue, computed: Any) -> None:
@@ -45,8 +83,7 @@ def traced(function: FuncOp, ctx: XirContext, inputs: Sequence[Any], *, rounds: 
     for argument, value in zip(function.body.block.args, inputs, strict=True):
         if isinstance(value, torch.Tensor):
             observe(argument, value)
-    outputs = Evaluator(ctx, observe, rounds=rounds).run(function, inputs)
-    return Trace(outputs, prints)
+    return Trace(called(function, Evaluator(ctx, observe, rounds=rounds), inputs), prints)
 
 
 def print_of(computed: torch.Tensor, value: SSAValue) -> Print:
@@ -82,9 +119,8 @@ def first_difference(
     explained = {
         value: any(alike(print_, other, tolerance) for other in known) for value, print_ in after.prints.items()
     }
-    last = function.body.block.last_op
-    assert last is not None
-    end = through(last.operands[output])
+    ends = outputs_of(function)
+    end = through(ends[output % len(ends)][1])
     seen, pending = set[SSAValue](), [end]
     changed: list[Operation] = []
     while pending:
@@ -98,6 +134,8 @@ def first_difference(
     order = {value: number for number, value in enumerate(after.prints)}
     if changed:
         return min(changed, key=lambda op: order.get(op.results[0], 0))
+    last = function.body.block.last_op
+    assert last is not None
     return end.owner if isinstance(end.owner, Operation) else last
 
 

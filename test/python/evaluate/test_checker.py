@@ -24,6 +24,8 @@ from xir.ir.passes import PassManager, XirPass
 from xir.models import load_model
 from xir.tools.xir_opt import main as xir_opt
 from xir.transforms.pipelines import passes_of
+from xir.transforms.pte import lower_to_pte
+from xir.transforms.pte._buffers import InPlace
 from xir.transforms.registry import PASSES
 
 CONVOLUTION = """
@@ -225,3 +227,68 @@ def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
     checker = NumericsChecker()
     to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
     assert "plan-memory" in dict(checker.errors)
+
+
+COUNTER = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.mutable_buffer "kept" dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %1 = edge.mul.Scalar(%0) {other = 0.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.add.Tensor(%1, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = edge.exp(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  edge.update_buffer %0, %2 : tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class ForgetsPass(XirPass):
+    """Leave buffers as they are."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in op.walk():
+            if isinstance(each, edge.UpdateBufferOp):
+                each.operands = [each.buffer, each.buffer]
+
+
+@dataclass(frozen=True)
+class FreezesPass(XirPass):
+    """Take for constant what a buffer holds at first, where it is read."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, edge.MutableBufferOp):
+                constant = edge.ConstantOp(each.initial)
+                assert each.parent is not None
+                each.parent.insert_op_after(constant, each)
+                each.result.replace_uses_with_if(
+                    constant.result, lambda use: not isinstance(use.operation, edge.UpdateBufferOp)
+                )
+
+
+def test_state_is_compared_down_to_the_file() -> None:
+    inputs = [torch.tensor([0.0, 1.0, -1.0, 2.0])]
+    checker = run(COUNTER, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker(inputs))
+    assert 0 < dict(checker.errors)["plan-memory"] < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("culprit", "message"),
+    [
+        (ForgetsPass(), "forgets changes what the program computes: buffer 'kept' of call 2 is off by "),
+        # The first call reads what the buffer holds at first.
+        (FreezesPass(), "freezes changes what the program computes: output 0 of call 2 is off by "),
+    ],
+    ids=["forgets", "freezes"],
+)
+def test_what_a_pass_keeps_wrongly_is_found(culprit: XirPass, message: str) -> None:
+    inputs = [torch.tensor([0.0, 1.0, -1.0, 2.0])]
+    with pytest.raises(MiscompileError, match=message):
+        run(COUNTER, [culprit, *passes_of("delegate")], NumericsChecker(inputs))
+
+
+def test_a_file_that_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower_to_pte._PlanBuilder, "write_buffers", lambda _: None)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(lower_to_pte, "find_in_place", lambda _: InPlace())
+    with pytest.raises(MiscompileError, match=r"lower-to-pte changes what the program computes: .* call 2 is off by "):
+        run(COUNTER, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker([torch.ones(4)]))
