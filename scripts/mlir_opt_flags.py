@@ -22,7 +22,7 @@ SAME, DIFFERENT, ABSENT = "same", "different", "not there"
 
 _NO_BYTECODE = "there is no bytecode: xDSL has none, and text with resources holds all"
 _NO_ACTIONS = "there are no actions; `--mlir-debug-counter` is the part of them that finds a culprit"
-_REMARKS = "remarks are diagnostics, on standard error; reports sum them up (docs/report.md)"
+_REGEX = "Python's regular expressions"
 
 FLAGS: dict[str, tuple[str, str]] = {
     "allow-unregistered-dialect": (SAME, ""),
@@ -79,14 +79,14 @@ FLAGS: dict[str, tuple[str, str]] = {
     "output-split-marker": (DIFFERENT, "the default is the input's marker"),
     "pass-pipeline": (DIFFERENT, "`builtin.module(...)` may be left out; no other op anchors a pipeline"),
     "profile-actions-to": (ABSENT, _NO_ACTIONS),
-    "remark-format": (ABSENT, _REMARKS),
-    "remark-policy": (ABSENT, _REMARKS),
-    "remarks-filter": (ABSENT, _REMARKS),
-    "remarks-filter-analyse": (ABSENT, _REMARKS),
-    "remarks-filter-failed": (ABSENT, _REMARKS),
-    "remarks-filter-missed": (ABSENT, _REMARKS),
-    "remarks-filter-passed": (ABSENT, _REMARKS),
-    "remarks-output-file": (ABSENT, _REMARKS),
+    "remark-format": (DIFFERENT, "`json` besides; no `bitstream`; a file's name decides without it"),
+    "remark-policy": (SAME, ""),
+    "remarks-filter": (DIFFERENT, "Python's regular expressions; a format or a file alone wants all"),
+    "remarks-filter-analyse": (DIFFERENT, _REGEX),
+    "remarks-filter-failed": (DIFFERENT, _REGEX),
+    "remarks-filter-missed": (DIFFERENT, _REGEX),
+    "remarks-filter-passed": (DIFFERENT, _REGEX),
+    "remarks-output-file": (SAME, "- is standard output"),
     "run-reproducer": (SAME, "options of the reproducer other than `pipeline` and `verify_each` say nothing here"),
     "show-dialects": (SAME, ""),
     "split-input-file": (SAME, ""),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import runtime
     from .api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner, to_edge
+    from .ir.remarks import RemarkFilter
     from .quantizer import QuantConfig, XnnpackQuantizer, quantize
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "EdgeProgram",
     "ExecutorchProgram",
     "QuantConfig",
+    "RemarkFilter",
     "XnnpackPartitioner",
     "XnnpackQuantizer",
     "quantize",
@@ -36,6 +38,7 @@ __all__ = [
 
 _MODULES = {
     "QuantConfig": "xir.quantizer",
+    "RemarkFilter": "xir.ir.remarks",
     "XnnpackQuantizer": "xir.quantizer",
     "quantize": "xir.quantizer",
 }

@@ -23,6 +23,7 @@ from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
+from xir.ir.remarks import RemarkFilter
 from xir.ir.verifier import verify
 from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.pipelines import PIPELINES
@@ -182,27 +183,36 @@ class EdgeProgram:
         *,
         numerics: NumericsChecker | None = None,
         recorder: Recorder | None = None,
+        remarks: RemarkFilter | None = None,
     ) -> EdgeProgram:
         """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
+
+        `remarks` are those of passes that are wanted besides what is not delegated or stays in floating point.
 
         A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
         that it was made of stay outside, and the rest is delegated once more.
         """
-        module, ctx, remarks = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder)
-        return EdgeProgram(module, ctx, (*_still_true(self.remarks, remarks, module), *remarks), self.constant_methods)
+        module, ctx, said = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder, remarks)
+        return EdgeProgram(module, ctx, (*_still_true(self.remarks, said, module), *said), self.constant_methods)
 
     def to_executorch(
-        self, *, debug_info: bool = True, numerics: NumericsChecker | None = None, recorder: Recorder | None = None
+        self,
+        *,
+        debug_info: bool = True,
+        numerics: NumericsChecker | None = None,
+        recorder: Recorder | None = None,
+        remarks: RemarkFilter | None = None,
     ) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
 
         With `debug_info` the file tells the source line, module and ATen op of each node and kernel call, for profiles
-        and errors. It takes some bytes a node, and names the model's source files.
+        and errors. It takes some bytes a node, and names the model's source files. `remarks` are those of passes that
+        are wanted besides kernels that ExecuTorch lacks.
         """
         passes = parse_pipeline("emit", PASSES, PIPELINES)
-        module, ctx, remarks = _transform(self.module, self.ctx, passes, numerics, recorder)
+        module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
         _add_constant_methods(module, self.constant_methods)
-        return ExecutorchProgram(module, ctx, remarks, debug_info)
+        return ExecutorchProgram(module, ctx, said, debug_info)
 
 
 @dataclass(frozen=True)
@@ -226,6 +236,13 @@ class ExecutorchProgram:
 
         calls = (op for op in self.module.walk() if isinstance(op, KernelCallOp))
         return list(dict.fromkeys(call.kernel.data for call in calls))
+
+    @property
+    def missing_kernels(self) -> list[str]:
+        """Those of `kernel_names` that ExecuTorch's own runtime lacks, so that it refuses the file."""
+        from xir.dialects.edge.kernels import executorch_kernels
+
+        return [name for name in self.kernel_names if name not in executorch_kernels()]
 
     @property
     def buffer(self) -> bytes:
@@ -270,10 +287,12 @@ def _transform(
     passes: Sequence[XirPass],
     numerics: NumericsChecker | None,
     recorder: Recorder | None,
+    remark_filter: RemarkFilter | None,
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     with paused_collection():
         module, ctx = module.clone(), ctx.clone()
+    ctx.remark_filter = remark_filter
     remarks: list[Diagnostic] = []
 
     def keep_remark(diagnostic: Diagnostic) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
 from xir.transforms.delegate._marks import NotDelegated
+from xir.transforms.pte._missing_kernels import MissingKernel
 from xir.transforms.xnnpack._stays_float import StaysFloat
 
 JSON_VERSION = 1
@@ -18,6 +19,9 @@ JSON_VERSION = 1
 
 IN_TABLES = (NotDelegated, StaysFloat)
 """The remarks that a report has entries of."""
+
+SUMMED_UP = (*IN_TABLES, MissingKernel)
+"""Those that `xir-aot` sums up, and prints one by one only if it is asked to."""
 
 
 @dataclass(frozen=True, order=True)

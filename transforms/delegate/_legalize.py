@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
+from xdsl.traits import ConstantLike
 
 from xir.backend.interface import Backend, Request, Taken, Trial
 from xir.backend.registry import backend_named
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp, RegionOp
 from xir.ir.context import XirContext
+from xir.ir.remarks import RemarkKind, passed, remark, wanted
 from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._check import late_refusal
 from xir.transforms.delegate._groups import ops_along
@@ -33,6 +36,7 @@ def replace_by_graph(
     block = ops[-1].parent
     assert block is not None
     block.insert_op_after(graph, ops[-1])
+    say_delegated(graph, len(ops))
     for old, new in zip(outputs, graph.results, strict=True):
         new.name_hint = old.name_hint
         old.replace_uses_with_if(new, lambda use: use.operation not in members)
@@ -61,8 +65,23 @@ def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Requ
     if refused:
         op = next(iter(refused))
         raise late_refusal(refused, name, f"{pass_name}: {name_of(op)} cannot be computed")
+    say_notes(ctx, module, pass_name, trial)
+
+
+def say_notes(ctx: XirContext, module: ModuleOp, pass_name: str, trial: Trial) -> None:
+    """Remark what a trial has to say of the whole program, which nobody has to ask for."""
     for note in trial.notes():
-        ctx.diagnostics.remark(module, f"{pass_name}: {note}")
+        ctx.diagnostics.emit(remark(RemarkKind.ANALYSIS, module, pass_name, "trial", note))
+
+
+def say_delegated(graph: GraphOp, ops: int) -> None:
+    """Remark that ops became a backend's graph, and what goes in and out of it."""
+    if wanted(RemarkKind.PASSED):
+        nodes = sum(not op.has_trait(ConstantLike) for op in graph.block.ops) - 1
+        figures = {"Ops": ops, "Nodes": nodes}
+        if (moved := bytes_moved(graph)) is not None:
+            figures["BytesInAndOut"] = moved
+        passed(graph, "delegated", f"delegated to {graph.BACKEND}", figures=figures)
 
 
 def legalize_region(

@@ -13,24 +13,48 @@ from xir.backend.interface import Taken, Trial
 from xir.dialects import edge
 from xir.ir.annotations import BACKEND, LOOKED_THROUGH, NODES, ONLY_MOVES, ORIGINS, REASON, TAKEN_BACK
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.diagnostics import Severity
 from xir.ir.provenance import set_origins
+from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.ir.rewriting import erase_dead_ops
+from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._op_filter import Selection
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotDelegated(Diagnostic):
-    """The remark about an op that is not delegated, with its parts as fields."""
+class NotDelegated(Remark):
+    """The remark about an op that is not delegated, which nobody has to ask for."""
 
     op: str
     """What users know the op by."""
     backend: str
     """The backend that does not take it."""
-    reason: str
-    hint: str | None
-    """The change to the model that would help."""
+
+    @staticmethod
+    def of(op: Operation, backend: str, refusal: RefusalError, pass_name: str) -> NotDelegated:
+        """The remark about an op that a backend refuses; one that was taken back failed."""
+        name, reason, hint = name_of(op), refusal.reason, refusal.hint
+        is_late = isinstance(refusal, TakenBackError)
+        by, text = refusal.by if is_late else pass_name, f"{name} not delegated"
+        figures: dict[str, Figure] = {"Op": name, "Backend": backend}
+        if (moved := bytes_moved(op)) is not None:
+            figures["BytesMoved"] = moved
+        return NotDelegated(
+            Severity.REMARK,
+            op.location,
+            sentence(by, text, reason, hint),
+            kind=RemarkKind.FAILED if is_late else RemarkKind.MISSED,
+            category=by.partition("{")[0],
+            name="not-delegated",
+            text=text,
+            function=function_of(op),
+            reason=reason,
+            hint=hint,
+            figures=tuple(figures.items()),
+            op=name,
+            backend=backend,
+        )
 
 
 @dataclass
@@ -207,13 +231,8 @@ def reporter(ctx: XirContext, pass_name: str, backend: str) -> Refuse:
     """A function that reports ops as not delegated to a backend, and writes the reason on them."""
 
     def report(op: Operation, refusal: RefusalError) -> None:
-        name, reason, hint = name_of(op), refusal.reason, refusal.hint
-        op.attributes[REASON] = StringAttr(reason)
-        by = refusal.by if isinstance(refusal, TakenBackError) else pass_name
-        message = f"{by}: {name} not delegated: {reason}{f' ({hint})' if hint else ''}"
-        ctx.diagnostics.emit(
-            NotDelegated(Severity.REMARK, op.location, message, op=name, backend=backend, reason=reason, hint=hint)
-        )
+        op.attributes[REASON] = StringAttr(refusal.reason)
+        ctx.diagnostics.emit(NotDelegated.of(op, backend, refusal, pass_name))
 
     return report
 

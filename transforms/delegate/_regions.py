@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Block, Operation, Region
 
 from xir.dialects.delegate import RegionOp, YieldOp
+from xir.ir.remarks import passed
 from xir.transforms.delegate._groups import Group
 
 
@@ -24,7 +25,9 @@ def move_into_regions(block: Block, groups: Sequence[Group], along: Mapping[Oper
         op.detach()
         op.erase()
     for group, body, place in zip(groups, bodies, places, strict=True):
-        block.insert_op_before(region_of(group, body), place)
+        region = region_of(group, body)
+        block.insert_op_before(region, place)
+        passed(region, "delegated", f"delegated to {group.backend}", figures={"Ops": len(group.ops)})
 
 
 def first_after(op: Operation, going: set[Operation]) -> Operation:

@@ -14,6 +14,7 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.transforms.delegate._legalize import say_notes
 from xir.transforms.delegate._marks import (
     function_blocks,
     mark,
@@ -80,8 +81,7 @@ class MarkDelegatesPass(XirPass):
             marks = read_marks(block)
             mark(block, self.backend, trial, selection, marks, refuse)
             write_marks(marks)
-        for note in trial.notes():
-            ctx.diagnostics.remark(op, f"{self.name}: {note}")
+        say_notes(ctx, op, self.name, trial)
 
     def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
         """Keep the backend from taking these ops, by their numbers."""

@@ -17,6 +17,7 @@ from xir.ir.context import XirContext
 from xir.ir.location import fused_location
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
 from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.refusal import RefusalError
@@ -60,25 +61,36 @@ class FoldBatchNormPass(XirPass):
             if isinstance(candidate, BatchNorm):
                 try:
                     fold(candidate, ctx)
-                except RefusalError:
-                    continue
+                except RefusalError as refusal:
+                    missed(candidate, "fold", "batch norm computed at each run", refusal.reason, refusal.hint)
+
+
+NOTHING_BEFORE = "what it normalises comes of no convolution or linear op"
+OTHER_USERS = "what it normalises has other users"
+OTHER_CHANNELS = "its channels are not those that the op before it makes"
+OTHER_TYPE = "weights in this type are not folded"
+TOO_LARGE = "the folded weights would be larger than fp16 holds"
 
 
 def fold(norm: BatchNorm, ctx: XirContext) -> None:
-    """Fold one batch norm; RefusalError if something is not constant, nothing if there is no op to fold into."""
+    """Fold one batch norm. RefusalError says why it cannot be."""
     value = norm.input
     producer = value.owner
-    if not isinstance(producer, Weighted) or not value.has_one_use():
-        return
+    if not isinstance(producer, Weighted):
+        raise RefusalError(NOTHING_BEFORE)
+    if not value.has_one_use():
+        raise RefusalError(OTHER_USERS)
     # The norm's channels are dimension 1. So are the producer's if it has a batch dimension and, for linear, no other.
-    if len(shape_of(value)) != len(shape_of(producer.weight)) or element_of(value) not in FOLDED:
-        return
+    if len(shape_of(value)) != len(shape_of(producer.weight)):
+        raise RefusalError(OTHER_CHANNELS)
+    if element_of(value) not in FOLDED:
+        raise RefusalError(OTHER_TYPE)
     scale, shift = batch_norm_affine(norm, ctx)
     weight, bias = producer.weight, producer.bias
     new_weight = scaled_weight(producer, static_array(weight, "weight", ctx), scale)
     new_bias = shift if bias is None else shift + static_array(bias, "bias", ctx) * scale
     if element_of(value) == f16 and max(np.abs(new_weight).max(), np.abs(new_bias).max()) > LARGEST_F16:
-        return
+        raise RefusalError(TOO_LARGE)
 
     if not may_rewrite(norm, "fold"):
         return

@@ -16,6 +16,7 @@ from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
@@ -100,7 +101,14 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:
     if size == 0:
         return None
     arrays = {value: array_of(value, ctx) for value in needed}
-    if size > MAX_GROWTH + sum(array.nbytes for array in arrays.values()):
+    if (growth := size - sum(array.nbytes for array in arrays.values())) > MAX_GROWTH:
+        missed(
+            op,
+            "fold",
+            f"{op.operator_name} of constants is computed at each run",
+            "its result would make the file larger",
+            figures={"Bytes": growth, "Limit": MAX_GROWTH},
+        )
         return None
     try:
         with np.errstate(all="ignore"):

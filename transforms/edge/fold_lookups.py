@@ -16,6 +16,7 @@ from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
@@ -82,8 +83,10 @@ class LookupFolding:
             if isinstance(op, edge.EdgeOp) and len(op.results) == 1:
                 self.widen(op)
         for op in list(self.block.ops):
-            if isinstance(op, edge.EmbeddingOp) and isinstance(op.weight.owner, edge.ConstantOp):
-                _ = self.add_one_row(op) or self.take_rest(op) or self.move_rows(op)
+            if not isinstance(op, edge.EmbeddingOp) or not isinstance(op.weight.owner, edge.ConstantOp):
+                continue
+            if self.add_one_row(op) or self.take_rest(op) or self.move_rows(op):
+                passed(op, "look-up", f"looks up less of a table of {shape_of(op.weight)[0]} rows")
         erase_dead_ops(self.block)
 
     # Conversions

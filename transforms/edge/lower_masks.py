@@ -19,6 +19,7 @@ from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import RemarkKind, missed, passed, wanted
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
@@ -82,6 +83,15 @@ class LowerMasksPass(XirPass):
                 MaskLowering(function, ctx).run()
 
 
+def say_why_not(op: Masking, computed: Container[SSAValue]) -> None:
+    """Remark why an op goes on choosing by booleans."""
+    mask = next((value for value in op.operands if element_of(value) == i1), None)
+    if mask is None:
+        return
+    reason = "what it chooses from may be NaN" if mask in computed else "its mask does not come of integers alone"
+    missed(op, "mask", f"{op.operator_name} chooses by booleans", reason)
+
+
 class MaskLowering:
     """Rewrites one block."""
 
@@ -99,6 +109,10 @@ class MaskLowering:
         computed = of_integers(self.block)
         masking = [op for op in self.block.ops if isinstance(op, Masking)]
         masked = {op: mask for op in masking if (mask := self.mask_of(op, computed)) is not None}
+        if wanted(RemarkKind.MISSED):
+            for op in masking:
+                if op not in masked and not isinstance(op, edge.ToCopyOp | edge.ScaledDotProductAttentionOp):
+                    say_why_not(op, computed)
         if not masked:
             return
         masks = FloatMasks(self.block, self.ctx, self.ctx.analyses.get(SymbolicSizes, self.function))
@@ -106,6 +120,7 @@ class MaskLowering:
         masks.build(masked.values())
         self.floats = masks.floats
         for op, mask in masked.items():
+            passed(op, "mask", f"computes the mask of {op.operator_name} in floating point")
             match op:
                 case edge.ScaledDotProductAttentionOp():
                     self.attention(op, mask)

@@ -15,6 +15,7 @@ from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
 
 Writing = edge.IndexPutOp | edge.SliceScatterOp | edge.SelectScatterOp
@@ -59,6 +60,7 @@ class PutSlicesPass(XirPass):
                 put = slices_put(writing, ctx)
                 if put is None:
                     continue
+                passed(writing, "put", f"writes {writing.operator_name} by index_put of whole slices")
                 block = writing.parent_block()
                 assert block is not None
                 for new in put:

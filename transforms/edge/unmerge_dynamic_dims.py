@@ -17,6 +17,7 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
 from xir.ir.tensor_types import has_dynamic_size
@@ -149,6 +150,7 @@ class Unmerger:
 
     def replace(self, op: Operation, value: SSAValue) -> None:
         """Let `value` stand for an op's result."""
+        passed(op, "unmerge", f"{op.name} keeps dynamic dimensions apart")
         value.name_hint = value.name_hint or op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
 

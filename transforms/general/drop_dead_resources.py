@@ -13,6 +13,7 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import RemarkKind, passed, wanted
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,11 @@ class DropDeadResourcesPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Keep the blobs of the keys found in attributes and properties, at any depth."""
         live = set(referenced_resources(op))
-        ctx.blobs.drop([key for key in ctx.blobs if key not in live])
+        dead = [key for key in ctx.blobs if key not in live]
+        if dead and wanted(RemarkKind.PASSED):
+            nbytes = sum(map(ctx.blobs.nbytes, dead))
+            passed(op, "drop", "drops weights that nothing reads", figures={"Resources": len(dead), "Bytes": nbytes})
+        ctx.blobs.drop(dead)
 
 
 def referenced_resources(module: ModuleOp) -> dict[str, None]:

@@ -42,6 +42,7 @@ from xir.ir.tensor_types import has_dynamic_size, size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.pte._buffers import InPlace, find_in_place
+from xir.transforms.pte._missing_kernels import MissingKernel
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
@@ -347,7 +348,9 @@ class _PlanBuilder:
         self.values.update(zip(op.results, results, strict=True))
         if op.out_kernel is None:
             name = op.schema.qualified_name
-            self.ctx.diagnostics.remark(op, f"{name} has no out variant, so only xir's Python runtime can run it")
+            self.ctx.diagnostics.emit(
+                MissingKernel.of(op, name, f"{name} has no out variant, so only xir's Python runtime can run it")
+            )
             self.call(pte.KernelCallOp(name, [*arguments, *results]), op)
             return
         if op in self.in_place.overwriting:
@@ -355,7 +358,8 @@ class _PlanBuilder:
             self.call(pte.KernelCallOp(op.in_place_kernel, [*arguments, *results]), op)
             return
         if op.out_kernel not in executorch_kernels():
-            self.ctx.diagnostics.remark(op, f"{EXECUTORCH} has no kernel {op.out_kernel}, so only xir can run it")
+            said = f"{EXECUTORCH} has no kernel {op.out_kernel}, and its runtime refuses the file"
+            self.ctx.diagnostics.emit(MissingKernel.of(op, op.out_kernel, said))
         out = self.out_arguments(op, results)
         self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
 

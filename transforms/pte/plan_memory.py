@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
@@ -14,6 +15,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import RemarkKind, analysis, wanted
 from xir.transforms.pte._arena import Lifetime, extent, place
 
 ALIGNMENT = 16
@@ -96,6 +98,8 @@ class PlanMemoryPass(XirPass):
                 plan, f"its tensors take more memory than {LARGEST_ARENA} bytes, the most of an arena"
             )
         offsets = place(planned)
+        if wanted(RemarkKind.ANALYSIS):
+            say_what_it_takes(plan, planned, extent(planned, offsets))
         for op, offset in zip(tensors, offsets, strict=True):
             op.allocation_info = pte.AllocationAttr(ARENA, offset)
         sizes = [0]
@@ -106,6 +110,20 @@ class PlanMemoryPass(XirPass):
             buffers.place(own)
             sizes.append(buffers.extent + over_read)
         plan.non_const_buffer_sizes = DenseArrayBase.from_list(i64, sizes)
+
+
+def say_what_it_takes(plan: pte.ExecutionPlanOp, planned: Sequence[Lifetime], nbytes: int) -> None:
+    """Remark the size of an arena, and the two that it lies between."""
+    apart = sum(lifetime.size for lifetime in planned)
+    at_once = most_at_once(planned)
+    figures = {"Bytes": nbytes, "Tensors": len(planned), "BytesApart": apart, "BytesAtOnce": at_once}
+    analysis(plan, "arena", f"{len(planned)} tensors share {nbytes} bytes", figures=figures)
+
+
+def most_at_once(lifetimes: Sequence[Lifetime]) -> int:
+    """The most bytes that live at one time, which no plan can do with less than."""
+    changes = [(each.first, each.size) for each in lifetimes] + [(each.last + 1, -each.size) for each in lifetimes]
+    return max(accumulate(size for _, size in sorted(changes)), default=0)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects.builtin import Float32Type, TensorType, f32, i8, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, TensorType, f32, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -15,9 +16,11 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import Diagnostic, Severity
+from xir.ir.diagnostics import Severity
 from xir.ir.location import find_name
 from xir.ir.provenance import origins_of
+from xir.ir.remarks import Remark, RemarkKind, function_of, sentence
+from xir.transforms.analysis.cost import multiply_adds
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
 
@@ -32,12 +35,14 @@ RESULT_QUANTISED_TWICE = Refusal("its result is quantised in several ways")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StaysFloat(Diagnostic):
-    """The remark about an op that computes in floating point though its neighbours, or its filter, are integers."""
+class StaysFloat(Remark):
+    """The remark about an op that computes in floating point though its neighbours, or its filter, are integers.
+
+    Nobody has to ask for it. Its figures are what the op costs, and what it would save as integers.
+    """
 
     op: str
     """The op's name: what the program calls it, else the node's."""
-    reason: str
 
 
 def report_floats(block: Block, ctx: XirContext) -> None:
@@ -54,20 +59,55 @@ def report_floats(block: Block, ctx: XirContext) -> None:
         if op not in in_tables and computes_in_float(op):
             groups.setdefault(origins_of(op) or op, []).append(op)
     for group in groups.values():
-        report_float(group[0], "fold-qdq: {} stays in floating point", why(group).reason, ctx)
+        report_float(group, "fold-qdq", "{} stays in floating point", why(group).reason, ctx)
 
 
 def report_filter(node: xnnpack.WeightedOp, value: Attribute, kernel: Attribute, ctx: XirContext) -> None:
     """Emit a remark for a quantised filter of type `kernel` that XNNPACK does not take beside an input of `value`."""
     reason = refusal(node, [value, kernel], [f32]) or "the node has a bias and bounds"
-    report_float(node, "fold-qdq: {} has its filter in floating point", reason, ctx)
+    report_float([node], "fold-qdq", "{} has its filter in floating point", reason, ctx)
 
 
-def report_float(node: Operation, message: str, reason: str, ctx: XirContext) -> None:
-    """Emit the remark `message` about a node, whose name goes into its braces."""
-    name = name_of(node)
-    text = f"{message.format(name)}: {reason}"
-    ctx.diagnostics.emit(StaysFloat(Severity.REMARK, node.location, text, op=name, reason=reason))
+def report_float(nodes: Sequence[Operation], by: str, text: str, reason: str, ctx: XirContext) -> None:
+    """Emit a pass's remark about the nodes of an op, whose name goes into the braces of `text`."""
+    node, name = nodes[0], name_of(nodes[0])
+    said = text.format(name)
+    ctx.diagnostics.emit(
+        StaysFloat(
+            Severity.REMARK,
+            node.location,
+            sentence(by, said, reason, None),
+            kind=RemarkKind.MISSED,
+            category=by,
+            name="stays-float",
+            text=said,
+            function=function_of(node),
+            reason=reason,
+            figures=(("Op", name), *costs(nodes).items()),
+            op=name,
+        )
+    )
+
+
+def costs(nodes: Sequence[Operation]) -> dict[str, int]:
+    """What nodes cost in floating point: multiplications, bytes moved with the conversions around, and how many bytes
+    fewer they would move on integers of 8 bits. What depends on sizes that are not known is left out."""
+    figures: dict[str, int] = {}
+    products = [count for node in nodes if (count := multiply_adds(node)) is not None]
+    if products:
+        figures["MultiplyAdds"] = sum(products)
+    inside = {result for node in nodes for result in node.results}
+    read = {value for node in nodes for value in node.operands} - inside
+    inputs = [value for value in read if not isinstance(value.owner, xnnpack.ConstantOp)]
+    outputs = [value for value in inside if any(use.operation not in nodes for use in value.uses)]
+    if any(DYNAMIC_INDEX in shape_of(value) for value in (*inputs, *outputs)):
+        return figures
+    elements = sum(prod(shape_of(value)) for value in (*inputs, *outputs))
+    # A conversion reads one byte and writes four, or the other way round.
+    converted = [value for value in inputs if isinstance(value.owner, Operation) and is_dequantise(value.owner)]
+    converted += [value for value in outputs if is_quantised_next(value)]
+    moved = 4 * elements + 5 * sum(prod(shape_of(value)) for value in converted)
+    return figures | {"BytesMoved": moved, "BytesSavedAsIntegers": moved - elements}
 
 
 def is_float(value: SSAValue) -> bool:

@@ -21,7 +21,9 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.remarks import RemarkKind, missed, wanted
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
@@ -52,6 +54,32 @@ class FoldAffinePass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold until nothing can be."""
         rewrite_patterns(op, [FoldBehind(ctx), FoldInFront(ctx)])
+        if wanted(RemarkKind.MISSED):
+            for node in op.walk():
+                if isinstance(node, xnnpack.BinaryOp) and (reason := why_not(node, ctx)) is not None:
+                    figures = {} if (moved := bytes_moved(node)) is None else {"BytesMoved": moved}
+                    text = f"{node.name} {node.kind.data} by a constant is a node of its own"
+                    missed(node, "fold-affine", text, reason, figures=figures)
+
+
+def why_not(node: xnnpack.BinaryOp, ctx: XirContext) -> str | None:
+    """Why a factor or an offset was not folded into the linear node before it; None where there is nothing to fold."""
+    affine = affine_of(node, ctx)
+    if affine is None:
+        return None
+    value, is_shared = affine.value, not affine.value.has_one_use()
+    while isinstance(linear := value.owner, Operation) and movement_of(linear) is Movement.PERMUTES:
+        value = linear.operands[0]
+        is_shared |= not value.has_one_use()
+    if not isinstance(linear, xnnpack.WeightedOp):
+        return None
+    if is_shared:
+        return f"the result of {linear.name} has other users"
+    if WeightFolder(ctx).arrays(linear) is None:
+        return f"the weights of {linear.name} are no fp32 constants, or one number over and over"
+    if linear.bounds != (-np.inf, np.inf):
+        return f"{linear.name} bounds its result, which it would move"
+    return "it differs by elements that the nodes between move"
 
 
 @dataclass(frozen=True)

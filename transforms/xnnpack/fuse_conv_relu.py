@@ -16,7 +16,9 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.remarks import RemarkKind, missed, wanted
 from xir.ir.rewriting import rewrite_patterns
+from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
 
@@ -75,3 +77,23 @@ class FuseConvReluPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fuse every clamp that can be."""
         rewrite_patterns(op, [FuseClamp()])
+        if wanted(RemarkKind.MISSED):
+            for clamp in op.walk():
+                if isinstance(clamp, xnnpack.ClampOp):
+                    figures = {} if (moved := bytes_moved(clamp)) is None else {"BytesMoved": moved}
+                    missed(clamp, "fuse-clamp", "xnnpack.clamp is a node of its own", why_not(clamp), figures=figures)
+
+
+def why_not(clamp: xnnpack.ClampOp) -> str:
+    """Why a clamp was not fused into the node before it."""
+    value, is_shared = clamp.input, not clamp.input.has_one_use()
+    while isinstance(owner := value.owner, Operation) and rearranges(owner):
+        value = owner.operands[0]
+        is_shared |= not value.has_one_use()
+    if not isinstance(owner, Operation):
+        return "what it clamps comes from outside the subgraph"
+    if not isinstance(owner, xnnpack.BoundedOp) or not owner.can_clamp:
+        return f"{owner.name} has no output bounds"
+    if is_shared:
+        return f"the result of {owner.name} is used without the bounds as well"
+    return "both bounds leave no number between them"

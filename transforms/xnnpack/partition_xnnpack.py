@@ -16,7 +16,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.delegate._groups import form_groups, ops_along
-from xir.transforms.delegate._legalize import replace_by_graph
+from xir.transforms.delegate._legalize import replace_by_graph, say_notes
 from xir.transforms.delegate._marks import Marks, function_blocks, mark, number_origins, reporter, take_back
 from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
 from xir.transforms.xnnpack._backend import XnnpackBackend
@@ -86,8 +86,7 @@ class PartitionXnnpackPass(XirPass):
             for group in groups:
                 replace_by_graph(ctx, backend, group.ops, marks.taken, request)
             erase_dead_ops(block, edge.EdgeOp)
-        for note in trial.notes():
-            ctx.diagnostics.remark(op, f"{self.name}: {note}")
+        say_notes(ctx, op, self.name, trial)
 
     def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
         """Leave the ops of these numbers outside."""

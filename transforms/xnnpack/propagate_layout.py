@@ -31,6 +31,8 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.remarks import RemarkKind, analysis, passed, wanted
+from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._layout_islands import LayoutChooser, Layouts, transpose_cost
 from xir.transforms.xnnpack._layouts import (
@@ -71,7 +73,43 @@ class PropagateLayoutPass(XirPass):
         """Lay out every subgraph of the module."""
         for subgraph in list(op.walk()):
             if isinstance(subgraph, xnnpack.SubgraphOp):
+                before = transposes(subgraph) if wanted(RemarkKind.PASSED) else []
                 lay_out(subgraph.body.block, ctx)
+                say_what_is_left(subgraph, before)
+
+
+def transposes(subgraph: xnnpack.SubgraphOp) -> list[xnnpack.StaticTransposeOp]:
+    """The transposes of what is no constant."""
+    return [op for op in subgraph.body.block.ops if isinstance(op, xnnpack.StaticTransposeOp) and is_moved(op)]
+
+
+def is_moved(op: xnnpack.StaticTransposeOp) -> bool:
+    """Whether a transpose moves data at run time."""
+    return not isinstance(op.input.owner, xnnpack.ConstantOp)
+
+
+def say_what_is_left(subgraph: xnnpack.SubgraphOp, before: Sequence[Operation]) -> None:
+    """Remark how many transposes went away, and what each costs that is left."""
+    if before and len(left := transposes(subgraph)) < len(before):
+        gone = f"{len(before) - len(left)} of {len(before)} transposes are not needed"
+        passed(subgraph, "layout", gone, figures={"Transposes": len(left), "TransposesBefore": len(before)})
+    if not wanted(RemarkKind.ANALYSIS):
+        return
+    for op in transposes(subgraph):
+        text = f"transposes {op.input.type} between {described(op.input)} and {reader_of(op.output)}"
+        moved = bytes_moved(op)
+        analysis(op, "transpose", text, figures={} if moved is None else {"BytesMoved": moved})
+
+
+def described(value: SSAValue) -> str:
+    """What makes a value."""
+    return value.owner.name if isinstance(value.owner, Operation) else "the input of the subgraph"
+
+
+def reader_of(value: SSAValue) -> str:
+    """What reads a value."""
+    names = dict.fromkeys(use.operation.name for use in value.uses)
+    return "the output of the subgraph" if list(names) == [xnnpack.YieldOp.name] else ", ".join(names)
 
 
 def lay_out(block: Block, ctx: XirContext) -> None:

@@ -92,7 +92,7 @@ class WidenDepthwise(RewritePattern):
         behind = converted(node.output, op.output.type)
         for each in (before, node, behind):
             inherit(each, op)
-        report_float(op, "widen-depthwise: {} computes in floating point", REASON, self.ctx)
+        report_float([op], "widen-depthwise", "{} computes in floating point", REASON, self.ctx)
         rewriter.replace(op, [before, *known, node, behind])
 
     def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from xir.aot_compiler.arguments import DTYPES, UsageError, parse_arguments, partitioner_of
 from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.quantization import quantize_program
-from xir.aot_compiler.results import print_results, python_only, summary, write
+from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
 from xir.aot_compiler.source import load
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
+from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from xir.api import EdgeProgram, XnnpackPartitioner
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
+    from xir.explore.profile import Profile
+    from xir.ir.remarks import RemarkFilter
     from xir.quantizer import QuantReport
     from xir.runtime.agreement import Agreement
 
@@ -62,7 +65,10 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
     quality: QuantReport | None = None
-    exploration = Exploration.of(options)
+    profile = _profile(options)
+    exploration = Exploration.of(options, profile)
+    remarks = _remark_output(options)
+    wanted = None if remarks is None else remarks.filter
     try:
         name, program = load(options)
         exact = program
@@ -71,8 +77,13 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
-            edge = _lower(program, partitioner, numerics, recorder)
-            executorch = edge.to_executorch(debug_info=not options.strip_debug, numerics=numerics, recorder=recorder)
+            edge = _lower(program, partitioner, numerics, recorder, wanted)
+            executorch = edge.to_executorch(
+                debug_info=not options.strip_debug, numerics=numerics, recorder=recorder, remarks=wanted
+            )
+        if options.only_stock_kernels:
+            refuse_missing_kernels(executorch)
+        expected = None if profile is None else latency(executorch, options.profile, profile)
         variant = "xnnpack" if options.delegate else "portable"
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
@@ -88,15 +99,31 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
     except AlreadyReportedError:
         return 1
     size = f"{path.stat().st_size / 1e6:.2f} MB"
-    last_line = f"{path}: {size}, {summary(edge, options)}{python_only(executorch)}"
     found = _test(path, exact) if options.test_after_export else None
-    if found is not None:
-        last_line += f"\n{path}: {found}"
-    print_results(options, edge, executorch, last_line, quality)
+    facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
+    print_results(options, edge, executorch, [f"{path}: {fact}" for fact in facts if fact], quality, remarks)
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
         return 0
     raise UsageError(f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr)")
+
+
+def _profile(options: argparse.Namespace) -> Profile | None:
+    """The profile of --profile. OSError or UsageError if it cannot be read."""
+    from xir.explore.profile import ProfileError, read_profile
+
+    try:
+        return None if options.profile is None else read_profile(options.profile)
+    except ProfileError as error:
+        raise UsageError(str(error)) from error
+
+
+def _remark_output(options: argparse.Namespace) -> RemarkOutput | None:
+    """What the flags for remarks ask for. UsageError for a filter that is none."""
+    try:
+        return RemarkOutput.of(options)
+    except ValueError as error:
+        raise UsageError(f"--remarks-filter: {error}") from error
 
 
 def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:
@@ -119,11 +146,14 @@ def _lower(
     partitioner: XnnpackPartitioner | None,
     numerics: NumericsChecker | None,
     recorder: Recorder | None,
+    remarks: RemarkFilter | None,
 ) -> EdgeProgram:
     from xir.api import to_edge
 
     edge = to_edge(program)
-    return edge if partitioner is None else edge.to_backend(partitioner, numerics=numerics, recorder=recorder)
+    if partitioner is None:
+        return edge
+    return edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)
 
 
 def _test(path: Path, program: ExportedProgram) -> Agreement:

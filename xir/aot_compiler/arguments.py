@@ -29,6 +29,8 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def _argument_parser() -> argparse.ArgumentParser:
+    from xir.tools.remarks import add_arguments as add_remark_arguments
+
     parser = _ArgumentParser(
         prog="xir-aot",
         description="Compile a model to a .pte file, which is named after the model, and say what became of it.",
@@ -97,7 +99,13 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--profile",
         metavar="FILE",
-        help="what `xnn_executor_runner --profile-trace FILE` wrote for the file of an earlier run, for --explore",
+        help="what `xnn_executor_runner --profile-trace FILE` wrote for the same program, from an earlier compilation: "
+        "the latency to expect, and times on the page of --explore",
+    )
+    parser.add_argument(
+        "--only-stock-kernels",
+        action="store_true",
+        help="write no file that calls kernels which ExecuTorch's own runtime lacks, and fail",
     )
     parser.add_argument(
         "--strip-debug",
@@ -105,6 +113,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    add_remark_arguments(parser)
     _add_quantization(parser)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
@@ -169,8 +178,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
     if options.test_sqnr is not None and not options.test_after_export:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
-    if options.profile is not None and options.explore is None:
-        raise UsageError("--profile goes with --explore: `xir-explore FILE.pte --profile FILE` takes the file itself")
     if (options.report or options.report_json) and not options.delegate:
         raise UsageError("a report says what --delegate leaves out: give that as well")
     _check_quantization(options)

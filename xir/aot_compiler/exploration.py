@@ -19,22 +19,17 @@ if TYPE_CHECKING:
 class Exploration:
     """The page that is asked for, and what is recorded for it."""
 
-    def __init__(self, path: Path, profile_path: str | None):
-        from xir.explore import ProfileError, Recorder, read_profile
+    def __init__(self, path: Path, profile: Profile | None):
+        from xir.explore import Recorder
 
         self.path = path
         self.recorder: Recorder = Recorder()
-        self._profile: Profile | None = None
-        if profile_path is not None:
-            try:
-                self._profile = read_profile(profile_path)
-            except ProfileError as error:
-                raise UsageError(str(error)) from error
+        self._profile = profile
 
     @staticmethod
-    def of(options: argparse.Namespace) -> Exploration | None:
-        """What --explore and --profile ask for. OSError or UsageError for a profile that cannot be read."""
-        return None if options.explore is None else Exploration(options.explore, options.profile)
+    def of(options: argparse.Namespace, profile: Profile | None) -> Exploration | None:
+        """What --explore asks for."""
+        return None if options.explore is None else Exploration(options.explore, profile)
 
     def write(self, title: str, remarks: Sequence[Diagnostic]) -> None:
         """Write the page. UsageError if the profile is of another program; OSError if it cannot be written."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from xir.aot_compiler.arguments import UsageError
 from xir.files import atomic_file
+from xir.tools.remarks import RemarkOutput, printed
 
 if TYPE_CHECKING:
     from xir.api import EdgeProgram, ExecutorchProgram
+    from xir.explore.profile import Profile
+    from xir.ir.diagnostics import Diagnostic
     from xir.quantizer import QuantReport
 
 
@@ -20,18 +24,17 @@ def print_results(
     options: argparse.Namespace,
     edge: EdgeProgram,
     executorch: ExecutorchProgram,
-    last_line: str,
+    last_lines: Sequence[str],
     quality: QuantReport | None,
+    remarks: RemarkOutput | None,
 ) -> None:
-    """What the program leaves out, what was asked for, and the last line; all but the JSON to stderr if that goes to
+    """What the program leaves out, what was asked for, and the last lines; all but the JSON to stderr if that goes to
     stdout.
     """
-    from xir.report import IN_TABLES, report_of
+    from xir.report import report_of
 
     report = report_of(edge.remarks)
-    for remark in (*edge.remarks, *executorch.remarks):
-        if options.verbose or not isinstance(remark, IN_TABLES):
-            print(remark, file=sys.stderr)
+    print_remarks(options, [*edge.remarks, *executorch.remarks], remarks)
     if options.report_json and options.report_json != "-":
         write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))
     text = sys.stderr if options.report_json == "-" else sys.stdout
@@ -47,7 +50,25 @@ def print_results(
         write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
     if quality is not None and options.quant_report:
         print(quality.text(), file=text)
-    print(last_line, file=text)
+    for line in last_lines:
+        print(line, file=text)
+
+
+def print_remarks(options: argparse.Namespace, said: Sequence[Diagnostic], remarks: RemarkOutput | None) -> None:
+    """Print to stderr what passes said, or write the file of remarks: those that were asked for, or those that no
+    summary has."""
+    from xir.ir.remarks import Remark
+    from xir.report import SUMMED_UP
+
+    if remarks is not None:
+        chosen = remarks.chosen(said)
+        for remark in chosen if remarks.prints else ():
+            print(printed(remark), file=sys.stderr)
+        remarks.remarks += chosen
+        remarks.write()
+    for diagnostic in said:
+        if options.verbose or not isinstance(diagnostic, SUMMED_UP if remarks is None else Remark):
+            print(diagnostic, file=sys.stderr)
 
 
 def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
@@ -69,12 +90,47 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}"
 
 
-def python_only(program: ExecutorchProgram) -> str:
-    """Which operators of the program the native runner cannot run; nothing if it runs all of them."""
+def latency(program: ExecutorchProgram, path: str, profile: Profile) -> str:
+    """What a profile says that an execution takes. UsageError if it is of another program."""
+    from xir.explore.profile import ProfileError, check_profile
+    from xir.explore.runnable import runnable
+
+    found = runnable(program.module)
+    try:
+        check_profile(profile, found.methods, found.nodes)
+    except ProfileError as error:
+        raise UsageError(f"{path}: {error}") from error
+    runs = f"{profile.executions} execution{'' if profile.executions == 1 else 's'}"
+    return f"{profile.microseconds / 1000:.2f} ms to expect, the mean of {runs} in {path}"
+
+
+def who_runs_it(program: ExecutorchProgram) -> str:
+    """The kernels that runtimes lack; nothing if each of them runs the file."""
+    from xir.dialects.edge.kernels import EXECUTORCH
     from xir.runtime import portable_kernels
 
-    missing = [name for name in program.kernel_names if name not in portable_kernels()]
-    return f"; only Python runs {', '.join(missing)}" if missing else ""
+    stock = program.missing_kernels
+    native = [name for name in program.kernel_names if name not in portable_kernels()]
+    said: list[str] = []
+    if stock:
+        said.append(f"stock {EXECUTORCH} refuses it, for it has no kernel {', '.join(stock)}")
+    if native:
+        pronoun = "it" if len(native) == 1 else "them"
+        names = pronoun if native == stock else ", ".join(native)
+        said.append(f"xir runs it in Python only, since its native runner lacks {names}")
+    return "; ".join(said)
+
+
+def refuse_missing_kernels(program: ExecutorchProgram) -> None:
+    """DiagnosticError at the first kernel call that stock ExecuTorch cannot run, with a note for each other one."""
+    from xir.ir.diagnostics import DiagnosticError, note
+    from xir.transforms.pte._missing_kernels import MissingKernel
+
+    missing = [remark for remark in program.remarks if isinstance(remark, MissingKernel)]
+    if missing:
+        first, *others = missing
+        notes = [note(each.location, each.text) for each in others]
+        raise DiagnosticError(first.location, f"{first.text}: no file is written (--only-stock-kernels)", notes)
 
 
 def write(path: Path, write: Callable[[BinaryIO], object]) -> None:

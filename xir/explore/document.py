@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from xir.dialects.delegate import GraphOp
-from xir.dialects.pte import DelegateCallOp, ExecutionPlanOp, ProgramOp
+from xir.dialects.pte import DelegateCallOp
 from xir.dialects.pte.values import ValueOp
 from xir.emitter.debug_info import shown_path
 from xir.explore.graph import Key, draw
 from xir.explore.layout import Point
-from xir.explore.profile import Profile, ProfileError
-from xir.explore.snapshot import Entry, Snapshot, is_constant, label_of, symbol_of, take, value_type
+from xir.explore.profile import Profile, check_profile
+from xir.explore.runnable import runnable
+from xir.explore.snapshot import Entry, label_of, take, value_type
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import format_location, origins_of
 
@@ -98,7 +98,10 @@ def stage_of(module: ModuleOp, name: str, summary: str = "") -> Stage:
         for edge in picture.edges
     ]
     size = picture.width, picture.height
-    return Stage(name, summary, snapshot.lines, snapshot.entries, nodes, edges, size, *_runnable(module, snapshot))
+    found = runnable(module)
+    delegated = {key: index[op] for key, op in found.nodes.items()}
+    calls = {key: index[op] for key, op in found.calls.items()}
+    return Stage(name, summary, snapshot.lines, snapshot.entries, nodes, edges, size, found.methods, delegated, calls)
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -135,31 +138,6 @@ def _size(key: Key) -> Point:
     title, *others = captions(key)
     width = max(len(title) * LETTER, *(len(line) * SMALL_LETTER for line in others), 40.0)
     return width + 20, LINE * (1 + len(others)) + 12
-
-
-def _runnable(
-    module: ModuleOp, snapshot: Snapshot
-) -> tuple[list[str], dict[tuple[str, int, int], int], dict[tuple[str, int], int]]:
-    """The methods, and the entries that a profile counts, by how it counts them."""
-    nodes: dict[tuple[str, int, int], int] = {}
-    calls: dict[tuple[str, int], int] = {}
-    methods = [plan for op in module.body.block.ops if isinstance(op, ProgramOp) for plan in op.plans]
-    methods += [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    for method in methods:
-        name = symbol_of(method)
-        if isinstance(method, ExecutionPlanOp):
-            graphs = [delegate.graph for delegate in method.delegates]
-            chains = list(method.chains)[:1]
-            calls |= {
-                (name, index): snapshot.index[op] for chain in chains for index, op in enumerate(chain.instructions)
-            }
-        else:
-            graphs = [op for op in method.walk() if isinstance(op, GraphOp)]
-        for number, graph in enumerate(graphs):
-            # The last is the terminator.
-            inside = [] if graph is None else [op for op in graph.block.ops if not is_constant(op)][:-1]
-            nodes |= {(name, number, index): snapshot.index[op] for index, op in enumerate(inside)}
-    return [symbol_of(method) for method in methods], nodes, calls
 
 
 # --- JSON --------------------------------------------------------------------------------------------------------
@@ -267,16 +245,8 @@ class _Document:
 
     def _times(self, stage: Stage, profile: Profile) -> dict[str, Any]:
         """The times of the last stage's ops."""
-        if profile.method not in stage.methods:
-            known = ", ".join(f"'{method}'" for method in stage.methods) or "none"
-            raise ProfileError(f"the profile is of a method '{profile.method}', the program has {known}")
-        ran = [(stage.delegated.get((profile.method, *key)), key, each) for key, each in profile.nodes.items()]
-        for entry, (delegate, node), _ in ran:
-            if entry is None:
-                raise ProfileError(
-                    f"the profile is of another program: it has a node {node} of delegate {delegate}, which this one "
-                    "lacks"
-                )
+        check_profile(profile, stage.methods, stage.delegated)
+        ran = [(stage.delegated[(profile.method, *key)], each) for key, each in profile.nodes.items()]
         calls = ((stage.calls.get((profile.method, key)), each) for key, each in profile.calls.items())
         return {
             "executions": profile.executions,
@@ -284,7 +254,7 @@ class _Document:
             "unexplained": profile.unexplained,
             "ops": [
                 [entry, round(each.microseconds, 3), list(each.operators)]
-                for entry, each in [*((entry, each) for entry, _, each in ran), *calls]
+                for entry, each in [*ran, *calls]
                 if entry is not None
             ],
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,18 @@ def read_profile(path: str | Path) -> Profile:
         raise ProfileError(
             f"'{path}' is no trace of an execution: write one with `xnn_executor_runner --profile-trace`"
         ) from error
+
+
+def check_profile(profile: Profile, methods: Sequence[str], nodes: Container[tuple[str, int, int]]) -> None:
+    """ProfileError if the profile is of another program than the one with these methods and nodes of delegates."""
+    if profile.method not in methods:
+        known = ", ".join(f"'{method}'" for method in methods) or "none"
+        raise ProfileError(f"the profile is of a method '{profile.method}', the program has {known}")
+    for delegate, node in profile.nodes:
+        if (profile.method, delegate, node) not in nodes:
+            raise ProfileError(
+                f"the profile is of another program: it has a node {node} of delegate {delegate}, which this one lacks"
+            )
 
 
 def _profile(events: list[dict[str, Any]]) -> Profile:

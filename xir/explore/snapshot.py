@@ -13,11 +13,11 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.traits import ConstantLike
 
 from xir.dialects.pte.values import TensorOp, ValueOp
-from xir.explore.cost import bytes_moved, multiply_adds
 from xir.ir.annotations import ORIGINS
 from xir.ir.diagnostics import op_name
 from xir.ir.location import Origin, origins_of
 from xir.ir.printer import XirPrinter
+from xir.transforms.analysis.cost import bytes_moved, multiply_adds
 
 MOST_ELEMENTS = 8
 """Constants with more are shown without them."""

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xir.ir.analyses import AnalysisManager
 from xir.ir.blobs import BlobStore
 from xir.ir.diagnostics import DiagnosticEngine
+from xir.ir.remarks import RemarkFilter
 
 
 @dataclass
@@ -20,6 +21,9 @@ class XirContext(Context):
 
     diagnostics: DiagnosticEngine = field(default_factory=DiagnosticEngine)
     """Where passes report to."""
+
+    remark_filter: RemarkFilter | None = None
+    """Which remarks of passes are wanted, besides those that nobody has to ask for; None wants none."""
 
     analyses: AnalysisManager = field(default_factory=AnalysisManager)
     """The analyses that are cached for the modules."""

@@ -28,6 +28,7 @@ from xir.ir.internal_errors import InternalError
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
+from xir.ir.remarks import heard_remarks
 from xir.ir.rewriting import RewriteCounter, counted_rewrites
 from xir.ir.verifier import verify
 
@@ -268,7 +269,7 @@ class PassManager:
             hook(each, module)
         errors_before = self.ctx.diagnostics.error_count
         try:
-            with self._counting(each):
+            with self._counting(each), self._heard(each):
                 self._timed(each.name, f"pass '{each.name}'", module, lambda: each.apply(self.ctx, module))
         except PassFailedException as error:
             raise DiagnosticError(module, f"{each.name}: {error}") from error
@@ -286,6 +287,10 @@ class PassManager:
         if self.rewrite_counters is None:
             return nullcontext()
         return counted_rewrites(self.rewrite_counters.setdefault(each.name, RewriteCounter()))
+
+    def _heard(self, each: XirPass) -> AbstractContextManager[None]:
+        wanted = self.ctx.remark_filter
+        return nullcontext() if wanted is None else heard_remarks(self.ctx.diagnostics, wanted, each.name)
 
     def _verify_after(self, each: XirPass, module: ModuleOp) -> None:
         try:

@@ -8,6 +8,7 @@ docs/rationale.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,7 +21,9 @@ from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.worklist import Worklist
 
+from xir.ir.diagnostics import op_name
 from xir.ir.provenance import inherit_missing
+from xir.ir.remarks import RemarkKind, function_of, passed, wanted
 
 MAX_SWEEPS = 100
 """How many times the whole IR is visited again, for patterns that look further than an op and its neighbours."""
@@ -83,11 +86,12 @@ def counted_rewrites(counter: RewriteCounter) -> Generator[None]:
 def may_rewrite(op: Operation, name: str) -> bool:
     """Whether a pass without patterns may make a rewrite now, which counts as one called `name`."""
     counter = _counter.get()
-    if counter is None:
-        return True
-    if counter.is_exhausted:
-        return False
-    counter.add(name, op.name, op.location)
+    if counter is not None:
+        if counter.is_exhausted:
+            return False
+        counter.add(name, op.name, op.location)
+    if wanted(RemarkKind.PASSED):
+        passed(op, name, f"{name} {op_name(op)}")
     return True
 
 
@@ -110,15 +114,31 @@ def rewrite_once(block: Block, pattern: RewritePattern) -> None:
 
     For steps that have an order, each of which takes the block as the one before it left it.
     """
-    counter = _counter.get()
+    counter, function = _counter.get(), _remarked_function(block)
     for op in list(block.ops):
         if counter is not None and counter.is_exhausted:
             return
         if op.parent is block:
             name, location, rewriter = op.name, op.location, PatternRewriter(op)
             pattern.match_and_rewrite(op, rewriter)
-            if counter is not None and rewriter.has_done_action:
-                counter.add(type(pattern).__name__, name, location)
+            if rewriter.has_done_action:
+                if counter is not None:
+                    counter.add(type(pattern).__name__, name, location)
+                if function is not None:
+                    _remark_rewrite(pattern, name, location, function)
+
+
+def _remarked_function(where: Operation | Block) -> str | None:
+    """The function of what is to be rewritten, if anybody wants to hear of rewrites."""
+    return function_of(where) if wanted(RemarkKind.PASSED) else None
+
+
+def _remark_rewrite(pattern: RewritePattern, op: str, location: LocationAttr, function: str) -> None:
+    """Say that a pattern was applied: what it does is the first line of its docstring."""
+    kind = type(pattern)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__.lstrip("_")).lower()
+    text = (kind.__doc__ or name.replace("-", " ")).partition("\n")[0].rstrip(".")
+    passed(location, name, text, figures={"Op": op}, function=function)
 
 
 def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
@@ -139,6 +159,7 @@ class _Driver:
         self._rewriter: PatternRewriter | None = None
         self._rewrites_left = 0
         self._counter = _counter.get()
+        self._is_heard = wanted(RemarkKind.PASSED)
 
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
@@ -167,6 +188,7 @@ class _Driver:
         rewriter = self._rewriter_before(op)
         self._matched = op
         name, location = op.name, op.location
+        function = function_of(op) if self._is_heard else None
         for pattern in self._patterns:
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
@@ -175,6 +197,8 @@ class _Driver:
                 self._rewrites_left -= 1
                 if counter is not None:
                     counter.add(type(pattern).__name__, name, location)
+                if function is not None:
+                    _remark_rewrite(pattern, name, location, function)
                 return True
         return False
 

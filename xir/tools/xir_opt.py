@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Container, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 from xir.files import atomic_file
 from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.remarks import RemarkOutput
 from xir.tools.verify_numerics import verify_numerics
 from xir.tools.xir_opt_arguments import (
     UsageError,
@@ -89,6 +90,10 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
         return 1
+    try:
+        remarks = RemarkOutput.of(options)
+    except ValueError as error:
+        raise UsageError(f"--remarks-filter: {error}") from error
     if options.dump_pass_pipeline:
         sys.stderr.write(f"Pass Manager with {len(passes)} passes:\nbuiltin.module({','.join(map(str, passes))})\n\n")
     name, text = _read(options.input)
@@ -96,9 +101,14 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     outputs: list[str] = []
     failed = False
     for chunk, line_offset in chunks:
-        output, succeeded = _process(chunk, name, line_offset, options, passes, text)
+        output, succeeded = _process(chunk, name, line_offset, options, passes, text, remarks)
         failed |= not succeeded
         outputs.append(output)
+    if remarks is not None:
+        try:
+            remarks.write()
+        except OSError as error:
+            raise UsageError(f"cannot write '{remarks.path}': {error.strerror}") from error
     marker = options.split_input_file if options.output_split_marker is None else options.output_split_marker
     text = f"{marker}\n".join(outputs)
     if options.output == "-":
@@ -132,7 +142,13 @@ def _write(path: str, text: str) -> None:
 
 
 def _process(
-    text: str, name: str, line_offset: int, options: argparse.Namespace, passes: list[XirPass], file_text: str
+    text: str,
+    name: str,
+    line_offset: int,
+    options: argparse.Namespace,
+    passes: list[XirPass],
+    file_text: str,
+    remarks: RemarkOutput | None,
 ) -> tuple[str, bool]:
     """Compile one chunk of a file: the text to write, and whether all went well (or, when verifying diagnostics, as
     expected).
@@ -142,13 +158,14 @@ def _process(
 
     ctx = XirContext(allow_unregistered=options.allow_unregistered_dialect)
     if options.verify_diagnostics is None:
-        with ctx.diagnostics.handler(stream_handler(sys.stderr, {name: file_text})):
+        printing = ctx.diagnostics.handler(stream_handler(sys.stderr, {name: file_text}))
+        with printing, nullcontext() if remarks is None else remarks.heard(ctx):
             output = _compile(ctx, text, name, line_offset, options, passes)
         return output or "", output is not None
 
     from xir.ir.expected_diagnostics import check_expectations
 
-    with ctx.diagnostics.collect() as diagnostics:
+    with ctx.diagnostics.collect() as diagnostics, nullcontext() if remarks is None else remarks.heard(ctx):
         output = _compile(ctx, text, name, line_offset, options, passes)
     only_expected = options.verify_diagnostics == "only-expected"
     problems: list[Diagnostic] = check_expectations(text, name, diagnostics, line_offset, only_expected)

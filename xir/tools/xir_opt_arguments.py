@@ -55,6 +55,7 @@ class _OptParser(ArgumentParser):
 
 def argument_parser() -> argparse.ArgumentParser:
     """The parser of what `lift_pass_flags` leaves."""
+    from xir.tools.remarks import add_arguments as add_remark_arguments
     from xir.tools.verify_numerics import add_arguments as add_numerics_arguments
 
     parser = _OptParser(
@@ -164,6 +165,7 @@ def argument_parser() -> argparse.ArgumentParser:
         help="print to standard error how many rewrites each pass made",
     )  # fmt: skip
     checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
+    add_remark_arguments(parser)
     parser.add_argument(
         "--version", action="version", version=f"xir-opt {__version__}", help="print the version, and exit"
     )

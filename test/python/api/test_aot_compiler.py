@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 
 from xir.aot_compiler import main
+from xir.runtime import Runtime
 
 FACTORY = """
 import torch
@@ -117,8 +119,69 @@ def test_kernels_that_others_lack(folder: Path, capsys: pytest.CaptureFixture[st
     (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
     assert main(["--model", "mine.py:inverse", *delegate]) == 0
     out, err = capsys.readouterr()
-    assert "; only Python runs aten::erfinv.out" in out.splitlines()[-1]
-    assert "mine.py:6: remark: ExecuTorch 1.5.1 has no kernel aten::erfinv.out, so only xir can run it" in err
+    assert out.splitlines()[-1] == (
+        f"inverse_{'xnnpack' if delegate else 'portable'}_fp32.pte: stock ExecuTorch 1.5.1 refuses it, for it has no "
+        "kernel aten::erfinv.out; xir runs it in Python only, since its native runner lacks it"
+    )
+    assert err == ""
+    assert main(["--model", "mine.py:inverse", *delegate, "--verbose"]) == 0
+    said = "mine.py:6: remark: lower-to-pte: ExecuTorch 1.5.1 has no kernel aten::erfinv.out, and its runtime refuses"
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_stock_runs_is_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
+    assert main(["--model", "mine.py:inverse", "--only-stock-kernels"]) == 1
+    error = (
+        "mine.py:6: error: ExecuTorch 1.5.1 has no kernel aten::erfinv.out, and its runtime refuses the file: no file"
+    )
+    assert error in capsys.readouterr().err
+    assert not list(folder.glob("*.pte"))
+    assert main(["--model_name", "linear", "--only-stock-kernels"]) == 0
+    assert list(folder.glob("*.pte"))
+
+
+def test_what_stock_is_said_to_refuse_it_refuses(folder: Path) -> None:
+    (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
+    assert main(["--model", "mine.py:inverse"]) == 0
+    stock = _load_for_executorch_from_buffer((folder / "inverse_portable_fp32.pte").read_bytes())
+    with pytest.raises(RuntimeError, match="0x14"):
+        stock.forward([torch.rand(4)])
+
+
+def test_the_latency_that_a_profile_promises(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    compile = ["--model", "mine.py:double", "--delegate"]
+    assert main(compile) == 0
+    method = Runtime.get().load_program(folder / "double_xnnpack_fp32.pte").load_method()
+    method.execute([torch.rand(4)], profile=True)
+    method.profile().to_trace(folder / "double.json")
+    capsys.readouterr()
+    assert main([*compile, "--profile", "double.json"]) == 0
+    events = json.loads((folder / "double.json").read_text("utf-8"))["traceEvents"]
+    (took,) = [event["dur"] for event in events if event.get("cat") == "execution"]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"double_xnnpack_fp32.pte: {took / 1000:.2f} ms to expect, the mean of 1 execution in double.json"
+    assert main(["--model_name", "linear", "--profile", "double.json"]) == 1
+    assert "double.json: the profile is of another program" in capsys.readouterr().err
+    assert main([*compile, "--profile", "none.json"]) == 1
+    assert "none.json" in capsys.readouterr().err
+
+
+def test_remarks_of_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    compile = ["--model", "mine.py:double", "--delegate"]
+    assert main([*compile, "--remarks-filter=.*", "--remarks-output-file=remarks.json"]) == 0
+    remarks = json.loads((folder / "remarks.json").read_text("utf-8"))["remarks"]
+    assert {"partition-xnnpack", "plan-memory"} <= {remark["pass"] for remark in remarks}
+    (cumsum,) = [remark for remark in remarks if remark["name"] == "not-delegated"]
+    assert (cumsum["kind"], cumsum["line"], cumsum["figures"]["Op"]) == ("missed", 6, "edge.cumsum")
+    assert capsys.readouterr().err == ""
+    assert main([*compile, "--remarks-filter-analyse=plan-memory"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "remark: [Analysis] arena | Category:plan-memory | Function=forward | " in line
+    assert main([*compile, "--remarks-filter=("]) == 1
+    assert capsys.readouterr().err.startswith("xir-aot: error: --remarks-filter: '(' is no regular expression")
 
 
 def test_weights(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.location import file_location, name_location
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
+from xir.ir.remarks import RemarkKind
 from xir.report import Report, report_of
 from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.xnnpack._stays_float import StaysFloat
@@ -28,7 +29,10 @@ def left_out(
 ) -> NotDelegated:
     location = name_location("n") if file is None else name_location("n", file_location(file, line))
     message = f"{op}: {reason}"
-    return NotDelegated(Severity.REMARK, location, message, op=op, backend=backend, reason=reason, hint=hint)
+    return NotDelegated(
+        Severity.REMARK, location, message, kind=RemarkKind.MISSED, category="partition-xnnpack", name="not-delegated",
+        text=message, op=op, backend=backend, reason=reason, hint=hint,
+    )  # fmt: skip
 
 
 REMARKS: list[Diagnostic] = [
@@ -90,7 +94,10 @@ def test_json() -> None:
 
 def test_what_stays_in_floating_point_has_a_table_of_its_own() -> None:
     place = name_location("softmax", file_location("a.py", 7))
-    remark = StaysFloat(Severity.REMARK, place, "softmax: no kernel", op="softmax", reason="no kernel")
+    remark = StaysFloat(
+        Severity.REMARK, place, "softmax: no kernel", kind=RemarkKind.MISSED, category="fold-qdq", name="stays-float",
+        text="softmax", op="softmax", reason="no kernel",
+    )  # fmt: skip
     report = report_of([*REMARKS[:1], remark, remark])
     assert report.text() == (
         "1 × its weight is not a constant\n"

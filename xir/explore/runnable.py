@@ -1,0 +1,45 @@
+"""What a profile counts: the nodes of a program's delegates, and its instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from xir.dialects.delegate import GraphOp
+from xir.dialects.pte import ExecutionPlanOp, ProgramOp
+from xir.explore.snapshot import is_constant, symbol_of
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """The parts of a module that take time."""
+
+    methods: list[str]
+    nodes: dict[tuple[str, int, int], Operation]
+    """By method, and number of the delegate and of the node in it."""
+    calls: dict[tuple[str, int], Operation]
+    """By method and number of the instruction."""
+
+
+def runnable(module: ModuleOp) -> Runnable:
+    """The parts of a module that a profile counts, by how it counts them."""
+    found = Runnable([], {}, {})
+    methods = [plan for op in module.body.block.ops if isinstance(op, ProgramOp) for plan in op.plans]
+    methods += [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    for method in methods:
+        name = symbol_of(method)
+        found.methods.append(name)
+        if isinstance(method, ExecutionPlanOp):
+            graphs = [delegate.graph for delegate in method.delegates]
+            chains = list(method.chains)[:1]
+            found.calls.update({(name, index): op for chain in chains for index, op in enumerate(chain.instructions)})
+        else:
+            graphs = [op for op in method.walk() if isinstance(op, GraphOp)]
+        for number, graph in enumerate(graphs):
+            # The last is the terminator.
+            inside = [] if graph is None else [op for op in graph.block.ops if not is_constant(op)][:-1]
+            found.nodes.update({(name, number, index): op for index, op in enumerate(inside)})
+    return found
