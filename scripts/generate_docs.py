@@ -49,6 +49,9 @@ COMMANDS = (
     "xir.tools.xir_reduce",
     "xir.tools.xir_lsp",
     "xir.tools.xir_explore",
+    "xir.tools.xir_llm",
+    "xir.tools.xir_llm export",
+    "xir.tools.xir_llm run",
     "xir.aot_compiler",
 )
 
@@ -153,11 +156,11 @@ def commands_page() -> str:
     """What `--help` of each command prints, on a terminal of 100 columns."""
     text = "# Commands\n\n"
     for module in COMMANDS:
-        command = [sys.executable, "-m", module, "--help"]
+        command = [sys.executable, "-m", *module.split(), "--help"]
         printed = subprocess.run(
             command, cwd=ROOT, env=os.environ | {"COLUMNS": "100"}, capture_output=True, text=True, check=True
         ).stdout
-        name = printed.split(maxsplit=2)[1]
+        name = printed.removeprefix("usage: ").split(" [")[0]
         text += f"## `{name}`\n\n```text\n{printed.rstrip()}\n```\n\n"
     return text
 

@@ -1,0 +1,97 @@
+"""Models of transformers, by its own code: the tokens of its `generate`, with the same logits, also in stock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from llm.tiny_models import FAMILIES, write_family
+from torch import Tensor
+
+from xir.llm import ExportOptions, LanguageModel, export, load
+from xir.runtime import Runtime
+
+PROMPT, TOKENS, WINDOW = [1, 17, 93, 4, 58, 111, 23], 24, 48
+OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
+
+
+@pytest.fixture(scope="module", params=list(FAMILIES))
+def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A model, and the file that it becomes."""
+    folder = tmp_path_factory.mktemp(request.param)
+    model = write_family(request.param, folder)
+    export(folder, folder / "model.pte", OPTIONS)
+    return model, folder / "model.pte"
+
+
+def expected(model: Any, prompt: list[int], count: int) -> tuple[list[int], Tensor]:
+    """The likeliest tokens, and the logits [count, vocabulary] that each was taken from."""
+    with torch.no_grad():
+        found = model.generate(
+            torch.tensor([prompt]), max_new_tokens=count, do_sample=False, eos_token_id=None,
+            return_dict_in_generate=True, output_logits=True,
+        )  # fmt: skip
+    return found.sequences[0, len(prompt) :].tolist(), torch.cat(found.logits)
+
+
+def logits_of(path: Path, prompt: list[int], tokens: list[int]) -> Tensor:
+    """What the file computes behind the prompt and behind each of the tokens but the last."""
+    program = Runtime.get().load_program(path, threads=1)
+    state = program.new_state()
+    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
+    found = prefill.execute([torch.tensor([prompt]), torch.arange(len(prompt))])
+    for index, token in enumerate(tokens[:-1]):
+        found += decode.execute([torch.tensor([[token]]), torch.tensor([len(prompt) + index])])
+    return torch.cat(found)[:, -1]
+
+
+def test_prefill_and_decode_compute_what_the_model_does(family: tuple[Any, Path]) -> None:
+    """More tokens than a layer with a sliding window sees."""
+    model, path = family
+    tokens, logits = expected(model, PROMPT, TOKENS)
+    torch.testing.assert_close(logits_of(path, PROMPT, tokens), logits, rtol=1e-3, atol=2e-4)
+
+
+def test_tokens_are_those_of_transformers(family: tuple[Any, Path]) -> None:
+    """A prompt that goes through prefill in parts of 16, 16 and 1 as well. An answer ends at the model's own token."""
+    model, path = family
+    loaded = load(path, threads=1)
+    for prompt in (PROMPT, [1, *range(30, 62)]):
+        wanted, _ = expected(model, prompt, WINDOW - len(prompt))
+        ends = model.config.eos_token_id in wanted
+        found = loaded.generate(prompt)
+        assert found.tokens == (wanted[: wanted.index(model.config.eos_token_id)] if ends else wanted)
+        assert found.reason == ("stop" if ends else "length")
+
+
+def test_stock_runs_the_file(family: tuple[Any, Path]) -> None:
+    """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
+    model, path = family
+    stock: Any = _load_for_executorch(str(path))
+    tokens, logits = expected(model, PROMPT, 4)
+    found: list[Tensor] = []
+    for position, token in enumerate([*PROMPT, *tokens[:-1]]):
+        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
+        found.append(row[0].clone())
+    torch.testing.assert_close(torch.cat(found[len(PROMPT) - 1 :]), logits, rtol=1e-3, atol=2e-4)
+    (prefilled,) = stock.run_method("prefill", (torch.tensor([PROMPT]), torch.arange(len(PROMPT))))
+    torch.testing.assert_close(prefilled[0], logits[:1], rtol=1e-3, atol=2e-4)
+    assert stock.run_method("get_max_context_len", ()) == [WINDOW]
+    assert stock.run_method("get_eos_ids", ()) == [model.config.eos_token_id]
+
+
+def test_two_generations_at_once(family: tuple[Any, Path]) -> None:
+    model, path = family
+    loaded: LanguageModel = load(path, threads=1)
+    prompts = [PROMPT, [1, 5, 9]]
+    streams = [loaded.stream(prompt, max_new_tokens=12) for prompt in prompts]
+    for _ in range(12):
+        for stream in streams:
+            next(stream, None)
+    for prompt, stream in zip(prompts, streams, strict=True):
+        wanted, _ = expected(model, prompt, 12)
+        assert stream.generation.tokens == wanted[: len(stream.generation.tokens)]
+        assert len(stream.generation.tokens) == 12 or wanted[len(stream.generation.tokens)] == 2

@@ -1,0 +1,33 @@
+"""Language models: from a folder of Hugging Face's to one file, and from the file to text.
+
+    xir.llm.export("SmolLM2-135M", "smollm.pte", ExportOptions(quantize="int4", max_seq_len=2048))
+    model = xir.llm.load("smollm.pte", tokenizer="SmolLM2-135M")
+    for piece in model.stream("Once upon a time"):
+        print(piece, end="", flush=True)
+
+Exporting needs torch and transformers (`xir[importer,llm]`), running neither.
+"""
+
+from __future__ import annotations
+
+from xir.llm.errors import LlmError
+from xir.llm.export import ExportOptions, export
+from xir.llm.generation import Generation, GenerationStream, LanguageModel, Speed, load
+from xir.llm.metadata import Metadata
+from xir.llm.sampling import Sampling
+from xir.llm.tokenizer import Message, Tokenizer
+
+__all__ = [
+    "ExportOptions",
+    "Generation",
+    "GenerationStream",
+    "LanguageModel",
+    "LlmError",
+    "Message",
+    "Metadata",
+    "Sampling",
+    "Speed",
+    "Tokenizer",
+    "export",
+    "load",
+]

@@ -1,0 +1,21 @@
+"""What is said when a model, a file or a tokenizer is not what it has to be."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class LlmError(Exception):
+    """What is wrong, where, and what to do about it, in one line."""
+
+
+def required(name: str) -> ModuleType:
+    """A module of a package that only language models need. LlmError where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        if error.name != package:
+            raise
+        raise LlmError(f"'{package}' is not installed: this needs xir[llm]") from error

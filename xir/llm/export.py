@@ -1,0 +1,125 @@
+"""From a model's folder to a `.pte` file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from xir.files import atomic_file
+from xir.llm.errors import LlmError
+from xir.llm.metadata import DECODE, PREFILL, Metadata
+from xir.progress import step
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from xir.api import ExecutorchProgram
+    from xir.llm.huggingface.cached_decoder import CachedDecoder
+
+DEFAULT_WINDOW = 2048
+DEFAULT_CHUNK = 512
+"""Tokens that `prefill` takes at once unless told: the memory for activations grows with it, the speed hardly."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What becomes of a model. LlmError for values that do not go together."""
+
+    quantize: Literal["none", "int8", "int4"] = "none"
+    """The weights of linear layers: fp32, 8 bits with a scale a channel, or 4 bits with a scale a group."""
+    group_size: int = 32
+    """How many inputs of a channel share a scale in 4 bits."""
+    max_seq_len: int | None = None
+    """How many tokens the caches hold, prompt and answer together; if None, as many as the model knows positions, up to
+    `DEFAULT_WINDOW`."""
+    prefill_len: int | None = None
+    """How many tokens of a prompt are computed at once, up to `DEFAULT_CHUNK` if None; longer prompts are split."""
+    target: Literal["executorch", "xir"] = "executorch"
+    """The runtime that the file is for; what is for `executorch` runs in both."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
+            if value is not None and value < 2:
+                raise LlmError(f"{name} must be 2 or more, not {value}")
+        if self.group_size <= 0 or self.group_size % 32:
+            raise LlmError(f"the group size must be a multiple of 32, not {self.group_size}")
+
+    def window(self, max_positions: int | None) -> int:
+        """How many tokens the caches of a model of so many positions hold. LlmError if that is fewer than asked for."""
+        if self.max_seq_len is None:
+            return DEFAULT_WINDOW if max_positions is None else min(DEFAULT_WINDOW, max_positions)
+        if max_positions is not None and self.max_seq_len > max_positions:
+            raise LlmError(f"the model knows {max_positions} positions: give --max-seq-len {max_positions} or less")
+        return self.max_seq_len
+
+    def chunk(self, window: int) -> int:
+        """The length of `prefill` for caches of so many tokens. LlmError if it is longer than they are."""
+        if self.prefill_len is None:
+            return min(DEFAULT_CHUNK, window)
+        if self.prefill_len > window:
+            raise LlmError(f"prefill-len must be at most {window}, which the caches hold, not {self.prefill_len}")
+        return self.prefill_len
+
+
+def export(
+    folder: str | os.PathLike[str], output: str | os.PathLike[str], options: ExportOptions | None = None
+) -> Metadata:
+    """Compile the model of a folder (`config.json`, `.safetensors`) to the file `output`; return its metadata.
+
+    The file has the methods `prefill` and `decode`, which share weights and caches, and the metadata that ExecuTorch's
+    runners ask for. LlmError for a folder that has no such model; DiagnosticError, with the line of its Python, for a
+    model that cannot be compiled; OSError where the file cannot be written.
+    """
+    program, metadata = compiled(folder, options or ExportOptions())
+    with step(f"Writing {os.fspath(output)}"), atomic_file(os.fspath(output)) as file:
+        program.write_to_file(file)
+    return metadata
+
+
+def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[ExecutorchProgram, Metadata]:
+    """The program of a model's folder, and what it says of it. Errors are those of `export`."""
+    from xir.api import XnnpackPartitioner, to_edge
+    from xir.llm.huggingface.cached_decoder import CachedDecoder
+    from xir.llm.huggingface.checkpoint import load_checkpoint
+    from xir.llm.huggingface.quantization import quantize
+
+    with step("Loading the model"):
+        checkpoint = load_checkpoint(folder)
+    window = options.window(checkpoint.max_positions)
+    chunk = options.chunk(window)
+    with step("Quantising"):
+        quantize(checkpoint.model, options.quantize, options.group_size)
+    with step("Exporting"):
+        programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window), chunk)
+    metadata = Metadata(
+        max_context_len=window,
+        max_seq_len=chunk,
+        vocab_size=checkpoint.config.vocab_size,
+        bos_id=checkpoint.bos_id,
+        eos_ids=checkpoint.eos_ids,
+    )
+    with step("Compiling"):
+        edge = to_edge(programs, constant_methods=metadata.constant_methods())
+        return edge.to_backend(XnnpackPartitioner(options.target)).to_executorch(), metadata
+
+
+def exported(decoder: CachedDecoder, chunk: int) -> dict[str, ExportedProgram]:
+    """The two methods: a prompt of 2 to `chunk` tokens, and one token. LlmError where torch cannot export the model."""
+    import torch
+    from torch.export import Dim
+
+    from xir.llm.huggingface.checkpoint import quiet
+
+    length = Dim("length", min=2, max=chunk)
+    prompt = torch.zeros(1, 2, dtype=torch.int64), torch.arange(2)
+    token = torch.zeros(1, 1, dtype=torch.int64), torch.arange(1)
+    try:
+        with torch.no_grad(), quiet():
+            return {
+                PREFILL: torch.export.export(decoder, prompt, dynamic_shapes=({1: length}, {0: length})),
+                DECODE: torch.export.export(decoder, token),
+            }
+    except Exception as error:  # torch raises what it comes across
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise LlmError(f"torch.export cannot export {type(decoder.model).__name__}: {first}") from error

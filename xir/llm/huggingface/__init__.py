@@ -1,0 +1,1 @@
+"""What reads models of transformers: this package imports torch and transformers."""

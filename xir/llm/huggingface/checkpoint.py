@@ -1,0 +1,109 @@
+"""Models as Hugging Face's folders have them, made by transformers' own code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xir.llm.errors import LlmError, required
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model with its weights."""
+
+    model: nn.Module
+    """transformers' model for causal language modelling, in fp32."""
+    config: Any
+    """Its configuration, of the text model."""
+    max_positions: int | None
+    """How many positions the model knows, where its configuration says so."""
+    bos_id: int | None
+    eos_ids: tuple[int, ...]
+
+
+def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
+    """Load a folder with `config.json` and `.safetensors` files.
+
+    Nothing is taken from elsewhere, and no code that the folder may have is run. LlmError for what it lacks.
+    """
+    path = Path(folder)
+    if not (path / "config.json").is_file():
+        raise LlmError(
+            f"{path}: no config.json: a folder of Hugging Face's with config.json and .safetensors is expected"
+        )
+    if not any(path.glob("*.safetensors")):
+        raise LlmError(f"{path}: no .safetensors file: weights in other formats are not read")
+    transformers = import_transformers()
+    with quiet():
+        try:
+            config = transformers.AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+            text = config.get_text_config(decoder=True)
+            # Capped scores have no form in scaled_dot_product_attention; transformers' own attention has them.
+            attention = "eager" if getattr(text, "attn_logit_softcapping", None) is not None else "sdpa"
+            model, found = transformers.AutoModelForCausalLM.from_pretrained(
+                path,
+                config=config,
+                dtype="float32",
+                attn_implementation=attention,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+        except Exception as error:  # transformers raises what it comes across
+            raise LlmError(f"{path}: {_first_line(error)}") from error
+    if missing := sorted(found["missing_keys"]):
+        raise LlmError(f"{path}: weight '{missing[0]}' is missing, and {len(missing) - 1} others")
+    generation = model.generation_config
+    eos: Any = generation.eos_token_id if generation.eos_token_id is not None else text.eos_token_id
+    bos: Any = generation.bos_token_id if generation.bos_token_id is not None else text.bos_token_id
+    eos_ids = () if eos is None else tuple(eos) if isinstance(eos, list | tuple) else (int(eos),)
+    return Checkpoint(model.eval(), text, getattr(text, "max_position_embeddings", None), bos, eos_ids)
+
+
+def import_transformers() -> Any:
+    """The package. LlmError where it is not installed."""
+    if find_spec("transformers") is None:
+        raise LlmError("'transformers' is not installed: this needs xir[llm]")
+    if find_spec("torchvision") is not None:
+        # transformers imports it where it is there, and beside a CPU build of torch it takes some help.
+        from xir.models.vision import torchvision_models
+
+        torchvision_models()
+    with quiet():
+        transformers: Any = required("transformers")
+        transformers.utils.logging.disable_progress_bar()
+        # Imported when first used, which is to be in here.
+        _ = transformers.AutoModelForCausalLM
+    return transformers
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Neither logs nor warnings meanwhile: what fails is said anyway."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"damaged JSON: {error}"
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

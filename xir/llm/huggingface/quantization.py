@@ -1,0 +1,130 @@
+"""Weights of language models in 8 and 4 bits, layer by layer, in the graph's form that XNNPACK's lowering knows.
+
+This needs no calibration: activations are quantised as they come, each token's by its own range.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import xir.quantizer  # pyright: ignore[reportUnusedImport]  # noqa: F401  # registers torch.ops.quantized_decomposed
+from xir.llm.errors import LlmError
+from xir.quantizer.observers import group_scales
+
+_quantized = torch.ops.quantized_decomposed
+
+
+def quantize(model: nn.Module, mode: Literal["none", "int8", "int4"], group_size: int) -> None:
+    """Replace linear layers and embeddings of a model by quantised ones.
+
+    `int8`: linear layers in int8 from −127 to 127, a scale for each output channel. `int4`: in 4 bits, a scale for each
+    `group_size` inputs of a channel. Embeddings, and the output layer where it shares their weights, are int8 in both.
+    LlmError for a layer whose inputs are no multiple of the group size.
+    """
+    if mode == "none":
+        return
+    layers = [
+        (parent, name, f"{path}.{name}".lstrip("."), child)
+        for path, parent in model.named_modules()
+        for name, child in parent.named_children()
+        if isinstance(child, nn.Linear | nn.Embedding)
+    ]
+    tables: dict[Tensor, Int8Weight] = {}
+    for parent, name, _, child in layers:
+        if isinstance(child, nn.Embedding):
+            tables[child.weight] = Int8Weight(child.weight)
+            setattr(parent, name, QuantizedEmbedding(child, tables[child.weight]))
+    for parent, name, path, child in layers:
+        if isinstance(child, nn.Linear):
+            weight = tables.get(child.weight) or _linear_weight(child, path, mode, group_size)
+            setattr(parent, name, QuantizedLinear(weight, child.bias))
+
+
+def _linear_weight(layer: nn.Linear, path: str, mode: str, group_size: int) -> Int8Weight | Int4Weight:
+    if mode == "int8":
+        return Int8Weight(layer.weight)
+    if layer.in_features % group_size:
+        raise LlmError(f"'{path}' has {layer.in_features} inputs, no multiple of the group size {group_size}")
+    return Int4Weight(layer.weight, group_size)
+
+
+class Int8Weight(nn.Module):
+    """A weight [channels, inputs] as integers from −127 to 127 with a scale for each channel."""
+
+    integers: Tensor
+    scales: Tensor
+    zero_points: Tensor
+
+    def __init__(self, weight: Tensor):
+        super().__init__()
+        values = weight.detach().float()
+        largest = values.abs().amax(dim=1)
+        scales = torch.where(largest > 0, largest / 127, torch.ones_like(largest))
+        self.register_buffer("integers", (values / scales[:, None]).round().clamp(-127, 127).to(torch.int8))
+        self.register_buffer("scales", scales)
+        self.register_buffer("zero_points", torch.zeros_like(scales, dtype=torch.int64))
+
+    def forward(self) -> Tensor:
+        """The weight, dequantised."""
+        span = (0, -127, 127, torch.int8)
+        return _quantized.dequantize_per_channel(self.integers, self.scales, self.zero_points, *span)
+
+
+class Int4Weight(nn.Module):
+    """A weight [channels, inputs] as integers from −8 to 7 with a bf16 scale for each group of inputs of a channel."""
+
+    integers: Tensor
+    scales: Tensor
+    zero_points: Tensor
+
+    def __init__(self, weight: Tensor, group_size: int):
+        super().__init__()
+        values = weight.detach().float()
+        scales = group_scales(values, group_size, -8, 7)
+        zero_points = torch.zeros_like(scales, dtype=torch.int32)
+        self._span = (-8, 7, torch.int8, group_size)
+        integers = _quantized.quantize_per_channel_group(values, scales, zero_points, *self._span)
+        self.register_buffer("integers", integers)
+        self.register_buffer("scales", scales)
+        self.register_buffer("zero_points", zero_points)
+
+    def forward(self) -> Tensor:
+        """The weight, dequantised."""
+        return _quantized.dequantize_per_channel_group(
+            self.integers, self.scales, self.zero_points, *self._span, torch.float32
+        )
+
+
+class QuantizedLinear(nn.Module):
+    """A linear layer on int8 rows: each vector of the last dimension is quantised by its own range."""
+
+    def __init__(self, weight: Int8Weight | Int4Weight, bias: Tensor | None):
+        super().__init__()
+        self.quantized = weight
+        self.bias = bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., inputs] to [..., channels], fp32."""
+        scale, zero_point = _quantized.choose_qparams_per_token_asymmetric(x, torch.int8)
+        span = (scale, zero_point, -128, 127, torch.int8)
+        rounded = _quantized.dequantize_per_token(_quantized.quantize_per_token(x, *span), *span, torch.float32)
+        return functional.linear(rounded, self.quantized(), self.bias)
+
+
+class QuantizedEmbedding(nn.Module):
+    """An embedding whose rows are dequantised once they are looked up."""
+
+    def __init__(self, original: nn.Embedding, weight: Int8Weight):
+        super().__init__()
+        self.quantized = weight
+        self._factor = float(getattr(original, "embed_scale", 1.0))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens [...] to [..., features], fp32."""
+        rows = functional.embedding(tokens, self.quantized.integers).to(torch.float32)
+        rows = rows * functional.embedding(tokens, self.quantized.scales[:, None])
+        return rows if self._factor == 1 else rows * self._factor

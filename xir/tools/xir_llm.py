@@ -1,0 +1,176 @@
+"""`xir-llm`: a language model's folder to a file, and a file to text. `xir.llm` does the work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir import __version__
+from xir.tools.xir_opt_arguments import ArgumentParser, UsageError
+
+if TYPE_CHECKING:
+    from xir.llm import Generation, LanguageModel, Sampling
+    from xir.llm.tokenizer import Message
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `xir-llm` with arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+    from xir.llm.errors import LlmError
+
+    try:
+        options = argument_parser().parse_args(argv)
+        return options.run(options)
+    except (UsageError, LlmError) as error:
+        sys.stderr.write(f"xir-llm: error: {error}\n")
+    except DiagnosticError as error:
+        sys.stderr.write(f"{error.diagnostic}\n")
+    except AlreadyReportedError:
+        pass
+    except OSError as error:
+        sys.stderr.write(f"xir-llm: error: {error.filename}: {error.strerror}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return 130
+    except SystemExit as error:
+        return int(error.code or 0)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "torchao"):
+            raise
+        sys.stderr.write(f"xir-llm: error: '{error.name}' is not installed: this needs xir[importer]\n")
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-llm", sys.stderr)
+    return 1
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog="xir-llm",
+        description="Compile language models of transformers, and generate text with them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"xir-llm {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_export(commands.add_parser("export", allow_abbrev=False, help="a model's folder to a .pte file"))
+    _add_run(commands.add_parser("run", allow_abbrev=False, help="a .pte file to text"))
+    return parser
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Compile the model of a Hugging Face folder (config.json, .safetensors) to one .pte file."
+    parser.set_defaults(run=_export)
+    parser.add_argument("folder", metavar="DIR", help="the folder with config.json and .safetensors files")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="the file to write (default: DIR's name with .pte)")
+    parser.add_argument(
+        "--quantize", choices=("none", "int8", "int4"), default="none",
+        help="weights in fp32, in 8 bits with a scale a channel, or in 4 bits with a scale a group (default: none)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--group-size", type=int, default=32, metavar="N", help="inputs that share a scale in 4 bits (default: 32)"
+    )
+    parser.add_argument(
+        "--max-seq-len", type=int, metavar="N",
+        help="tokens that the caches hold, prompt and answer together (default: the model's positions, up to 2048)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prefill-len", type=int, metavar="N",
+        help="tokens of a prompt that are computed at once; longer prompts are split (default: 512)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--target", choices=("executorch", "xir"), default="executorch",
+        help="the runtime that the file is for; a file for executorch runs in both (default)",
+    )  # fmt: skip
+
+
+def _export(options: argparse.Namespace) -> int:
+    from xir.llm.export import ExportOptions, export
+
+    output = options.output or f"{Path(options.folder).resolve().name}.pte"
+    chosen = ExportOptions(
+        options.quantize, options.group_size, options.max_seq_len, options.prefill_len, options.target
+    )
+    metadata = export(options.folder, output, chosen)
+    size = Path(output).stat().st_size / 1e6 if Path(output).is_file() else 0.0
+    print(f"{output}: {size:.1f} MB, prompt and answer up to {metadata.max_context_len} tokens")
+    return 0
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Generate text. The answer goes to standard output as it comes, the speed to standard error. Without --prompt "
+        "the prompt is read from standard input; with --chat each of its lines is a turn of one conversation."
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("file", metavar="FILE", help="what `xir-llm export` wrote")
+    parser.add_argument(
+        "--tokenizer", metavar="PATH",
+        help="the model's folder, or its tokenizer.json (default: tokenizer.json beside FILE)",
+    )  # fmt: skip
+    parser.add_argument("--prompt", metavar="TEXT", help="what the answer continues")
+    parser.add_argument("--chat", action="store_true", help="put the prompt into the model's chat template")
+    parser.add_argument("--system", metavar="TEXT", help="with --chat, what the model is told beforehand")
+    parser.add_argument(
+        "--max-new-tokens", type=int, metavar="N", help="the longest answer (default: until the caches are full)"
+    )
+    parser.add_argument(
+        "--temperature", type=float, default=0.0, metavar="T",
+        help="0 takes the likeliest token, 1 draws as the model says (default: 0)",
+    )  # fmt: skip
+    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest tokens alone")
+    parser.add_argument(
+        "--top-p", type=float, default=1.0, metavar="P",
+        help="draw from the likeliest tokens that together have the probability P",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, metavar="N", help="draw the same each time")
+    parser.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT", help="end the answer before this text; may be repeated"
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of XNNPACK (default: one a core)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from xir.llm import Sampling, load
+
+    if options.system is not None and not options.chat:
+        raise UsageError("--system goes with --chat")
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    model = load(options.file, tokenizer=options.tokenizer, threads=options.threads)
+    if model.tokenizer is None:
+        raise UsageError(f"no tokenizer.json beside '{options.file}': name the model's folder by --tokenizer")
+    if not options.chat:
+        prompt = sys.stdin.read() if options.prompt is None else options.prompt
+        _answer(model, prompt, sampling, options)
+        return 0
+    conversation: list[Message] = []
+    if options.system is not None:
+        conversation.append({"role": "system", "content": options.system})
+    for turn in sys.stdin if options.prompt is None else [options.prompt]:
+        conversation.append({"role": "user", "content": turn.rstrip("\n")})
+        answer = _answer(model, conversation, sampling, options)
+        conversation.append({"role": "assistant", "content": answer.text})
+    return 0
+
+
+def _answer(
+    model: LanguageModel, prompt: str | list[Message], sampling: Sampling, options: argparse.Namespace
+) -> Generation:
+    """Print an answer as it comes, and how fast it came."""
+    pieces = model.stream(prompt, sampling, max_new_tokens=options.max_new_tokens, stop=options.stop)
+    for piece in pieces:
+        sys.stdout.write(piece)
+        sys.stdout.flush()
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    found = pieces.generation
+    sys.stderr.write(f"prefill: {found.prefill}\ndecode: {found.decode}\n")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
