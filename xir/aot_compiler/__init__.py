@@ -131,12 +131,11 @@ def _numerics(options: argparse.Namespace, program: ExportedProgram) -> Numerics
     if options.verify_numerics is None:
         return None
     from torch import Tensor
-    from torch.utils._pytree import tree_leaves
 
     from xir.evaluate import NumericsChecker
+    from xir.runtime.agreement import example_values
 
-    # Numbers that are no tensors may be constants of the program, and no inputs of it.
-    values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
+    values = example_values(program)
     given = None if values is None or not all(isinstance(value, Tensor) for value in values) else values
     return NumericsChecker(given, options.verify_numerics)
 

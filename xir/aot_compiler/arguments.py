@@ -41,7 +41,8 @@ def _argument_parser() -> argparse.ArgumentParser:
     source.add_argument(
         "--model",
         metavar="FILE.py:FACTORY",
-        help="a function that returns (module, example inputs), or with torch.export's dynamic shapes behind them",
+        help="a function that returns (module, example inputs), and behind them, if the model needs these, a dict of "
+        "keyword arguments and torch.export's dynamic shapes",
     )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
@@ -144,7 +145,8 @@ def _add_quantization(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--calibration",
         metavar="FILE.py:FACTORY",
-        help="a function that returns an iterable of inputs; default: random ones for the zoo's models, the example "
+        help="a function that returns an iterable of inputs, each a tuple of positional arguments, a dict of keyword "
+        "arguments or a pair of both; default: random ones for the zoo's models, the example "
         "inputs for others",
     )
     group.add_argument(

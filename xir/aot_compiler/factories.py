@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,42 @@ def called(name: str, function: Callable[[], Any]) -> Any:
         raise UsageError(f"'{name}' failed: {type(error).__name__}: {error}") from error
 
 
-def call_factory(reference: str) -> tuple[str, Any, Any, Any]:
-    """`path.py:factory`: its name, and the module, example inputs and dynamic shapes, if any, that it returns."""
+@dataclass(frozen=True)
+class Made:
+    """What a factory returns."""
+
+    model: Any
+    args: tuple[Any, ...]
+    """Example inputs."""
+    kwargs: dict[str, Any]
+    dynamic_shapes: Any
+    """As `torch.export.export` takes them; None where all are static."""
+
+
+def call_factory(reference: str) -> tuple[str, Made]:
+    """`path.py:factory`: its name, and what it returns.
+
+    That is `(model, args)`, `(model, args, dynamic_shapes)`, `(model, args, kwargs)` or `(model, args, kwargs,
+    dynamic_shapes)`. Of three the last one is keyword arguments if it is a dict with a tensor in it.
+    """
     factory, function = user_function(reference, "--model")
     result = called(factory, function)
-    if not isinstance(result, tuple) or len(result) not in (2, 3):
+    if not isinstance(result, tuple) or len(result) not in (2, 3, 4) or not callable(getattr(result[0], "eval", None)):
         raise UsageError(
-            f"'{factory}' has to return a module and a tuple of example inputs, or the dynamic shapes as well"
+            f"'{factory}' has to return a module and a tuple of example inputs, and if it needs them a dict of keyword "
+            "arguments and the dynamic shapes"
         )
-    model, inputs, *shapes = result
-    return factory, model.eval(), inputs, shapes[0] if shapes else None
+    model, args, *rest = result
+    if len(rest) == 1:
+        rest = [rest[0], None] if _are_keyword_arguments(rest[0]) else [{}, rest[0]]
+    kwargs, shapes = rest or ({}, None)
+    if not isinstance(args, tuple | list) or not isinstance(kwargs or {}, dict):
+        raise UsageError(f"'{factory}' has to return its example inputs as a tuple, and keyword arguments as a dict")
+    return factory, Made(model.eval(), tuple(args), dict(kwargs or {}), shapes)
+
+
+def _are_keyword_arguments(value: Any) -> bool:
+    from torch import Tensor
+    from torch.utils import _pytree as pytree
+
+    return isinstance(value, dict) and any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(value))

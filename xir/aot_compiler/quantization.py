@@ -37,10 +37,10 @@ def quantize_program(
         raise UsageError(str(error)) from error
     if program.example_inputs is None:
         raise UsageError("the program was saved without example inputs: export it again")
-    inputs, calibration = program.example_inputs[0], _calibration(options)
+    (args, kwargs), calibration = program.example_inputs, _calibration(options)
     if not (options.quant_report or options.quant_report_json):
-        return quantize(program, inputs, calibration, config), None
-    return quantize_and_measure(program, inputs, calibration, config)
+        return quantize(program, args, calibration, config, kwargs=kwargs), None
+    return quantize_and_measure(program, args, calibration, config, kwargs=kwargs)
 
 
 def _group_size(text: str | None) -> int | None:

@@ -7,14 +7,13 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xir.aot_compiler.arguments import DTYPES, UsageError
-from xir.aot_compiler.factories import call_factory
+from xir.aot_compiler.factories import Made, call_factory
 from xir.progress import step
 
 if TYPE_CHECKING:
-    import torch
     from torch.export import ExportedProgram
 
 
@@ -31,17 +30,19 @@ def load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
             from xir.models import load_model
 
             model, inputs = load_model(name, options.weights)
-            shapes = None
+            made = Made(model, tuple(inputs), {}, None)
     else:
         with step(f"Loading {options.model}"):
-            name, model, inputs, shapes = call_factory(options.model)
+            name, made = call_factory(options.model)
     if options.dtype:
-        model, inputs = _converted(model, inputs, options.dtype)
+        made = _converted(made, options.dtype)
+    if options.max_batch is not None:
+        made = _of_any_batch(name, made, options.max_batch)
     with step(f"Exporting {name}"):
-        return name, _export(name, model, tuple(inputs), shapes, options.max_batch)
+        return name, _export(name, made)
 
 
-def _converted(model: Any, inputs: Any, dtype: str) -> tuple[Any, Any]:
+def _converted(made: Made, dtype: str) -> Made:
     """The model and its floating-point inputs in another element type."""
     import torch
     from torch.utils import _pytree as pytree
@@ -51,28 +52,44 @@ def _converted(model: Any, inputs: Any, dtype: str) -> tuple[Any, Any]:
     def convert(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(element) if tensor.is_floating_point() else tensor
 
-    return model.to(element), pytree.tree_map_only(torch.Tensor, convert, inputs)
+    args, kwargs = pytree.tree_map_only(torch.Tensor, convert, (made.args, made.kwargs))
+    return Made(made.model.to(element), args, kwargs, made.dynamic_shapes)
 
 
-def _export(name: str, model: Any, inputs: tuple[Any, ...], shapes: Any, max_batch: int | None) -> ExportedProgram:
-    """Export a model, with its dynamic shapes or those that --max-batch stands for."""
+def _of_any_batch(name: str, made: Made, max_batch: int) -> Made:
+    """The model with the dynamic shapes that --max-batch stands for."""
     import torch
     from torch.utils import _pytree as pytree
 
-    if max_batch is not None:
-        if shapes is not None:
-            raise UsageError(f"'{name}' says itself what is dynamic: leave --max-batch out")
-        # Export takes a size of 1 for one that stays 1.
-        inputs = pytree.tree_map_only(torch.Tensor, lambda x: torch.cat([x[:1]] * 2) if x.dim() else x, inputs)
-        batch = torch.export.Dim("batch", max=max_batch)
-        shapes = pytree.tree_map(lambda x: {0: batch} if isinstance(x, torch.Tensor) and x.dim() else None, inputs)
+    from xir.importer.signature import arguments_by_name
+
+    if made.dynamic_shapes is not None:
+        raise UsageError(f"'{name}' says itself what is dynamic: leave --max-batch out")
+
+    def two(tensor: torch.Tensor) -> torch.Tensor:
+        """Export takes a size of 1 for one that stays 1."""
+        return torch.cat([tensor[:1]] * 2) if tensor.dim() else tensor
+
+    args, kwargs = pytree.tree_map_only(torch.Tensor, two, (made.args, made.kwargs))
+    batch = torch.export.Dim("batch", max=max_batch)
+    shapes = pytree.tree_map(
+        lambda x: {0: batch} if isinstance(x, torch.Tensor) and x.dim() else None,
+        arguments_by_name(made.model.forward, args, kwargs),
+    )
+    return Made(made.model, args, kwargs, shapes)
+
+
+def _export(name: str, made: Made) -> ExportedProgram:
+    """Export a model. UsageError if it does not."""
+    import torch
+
     try:
         with _no_logs():
-            return torch.export.export(model, inputs, dynamic_shapes=shapes)
+            return torch.export.export(made.model, made.args, made.kwargs, dynamic_shapes=made.dynamic_shapes)
     except Exception as error:
         first, *rest = str(error).strip().splitlines() or [type(error).__name__]
         reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
-        how = "" if shapes is None else " with these dynamic shapes"
+        how = "" if made.dynamic_shapes is None else " with these dynamic shapes"
         raise UsageError(f"'{name}' does not export{how}: {reason}") from error
 
 

@@ -1,5 +1,7 @@
 """What the inputs and outputs of an exported program are."""
 
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -80,3 +82,8 @@ def tree_text(spec: TreeSpec | None) -> str:
         keys = [f"'{key}'" if isinstance(key, str) else str(key) for key in spec.context]
         texts = [f"{key}:{text}" for key, text in zip(keys, texts, strict=True)]
     return f"{letter}{len(children)}{counts}({','.join(texts)})"
+
+
+def arguments_by_name(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """A call's arguments by the names of the function's parameters, as the keys of `dynamic_shapes` are."""
+    return inspect.signature(function).bind(*args, **kwargs).arguments

@@ -1,4 +1,4 @@
-"""Calibration inputs: checking them, and running a prepared model on them."""
+"""Running a prepared model on calibration inputs."""
 
 # pyright: reportPrivateUsage=false
 # torch's name for an operator's schema begins with an underscore.
@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torch.nn import Module
 from torchao.quantization.pt2e.observer import ObserverBase
-from xdsl.dialects.builtin import LocationAttr
 
 from xir.importer.source import node_location
 from xir.ir.diagnostics import DiagnosticError
@@ -26,19 +24,13 @@ from .bias_correction import OperandMeans
 from .observers import Range
 from .parameters import Parameters
 
-Inputs = tuple[Tensor, ...]
 
-
-def calibrate(model: OperandMeans, samples: Iterable[Any], reference: Inputs, free: Sequence[frozenset[int]]) -> None:
-    """Run the observed graph of `model` on every sample.
-
-    `free` has, for each input, the dimensions whose size may differ from the `reference`'s. DiagnosticError for a
-    sample that does not fit, and where there is none.
-    """
+def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]]) -> None:
+    """Run the observed graph of `model` on every sample, its values flat. DiagnosticError if there is none."""
     count = 0
     first, later = (model.watching(_observing_once(model.observed, weights=weights)) for weights in (True, False))
     with torch.no_grad():
-        for sample in counted("Calibrating", checked(samples, reference, free)):
+        for sample in counted("Calibrating", samples):
             (later if count else first).run(*sample)
             count += 1
     if count == 0:
@@ -85,52 +77,6 @@ def _observers(model: GraphModule, node: Node) -> set[Module | None]:
     if node.target is operator.getitem:
         operands = operands[0].all_input_nodes
     return {_observer(model, operand) for operand in operands}
-
-
-def checked(samples: object, reference: Inputs, free: Sequence[frozenset[int]]) -> Iterator[Inputs]:
-    """The samples as tuples of tensors, each like `reference`. A model of one input takes bare tensors as well."""
-    if isinstance(samples, Tensor) or not isinstance(samples, Iterable):
-        what = "a tensor" if isinstance(samples, Tensor) else f"of type {type(samples).__name__}"
-        raise DiagnosticError(
-            name_location("calibration"), f"it is {what}: give an iterable of inputs, such as a list of batches"
-        )
-    for index, sample in enumerate(cast("Iterable[Any]", samples)):
-        where = name_location(f"calibration input {index}")
-        if not isinstance(sample, Tensor | tuple | list):
-            raise DiagnosticError(
-                where,
-                f"it is of type {type(sample).__name__}: give a tuple of tensors, or the tensor of a single input",
-            )
-        values = (sample,) if isinstance(sample, Tensor) else tuple(sample)
-        if len(values) != len(reference):
-            raise DiagnosticError(where, f"it has {_count(len(values))}; the model takes {_count(len(reference))}")
-        for position, (value, like) in enumerate(zip(values, reference, strict=True)):
-            _check_tensor(where, position, value, like, free[position])
-        yield values
-
-
-def _count(number: int) -> str:
-    return f"{number} tensor{'' if number == 1 else 's'}"
-
-
-def _check_tensor(where: LocationAttr, position: int, value: Any, like: Tensor, free: frozenset[int]) -> None:
-    if not isinstance(value, Tensor):
-        raise DiagnosticError(where, f"tensor {position} is a {type(value).__name__}")
-    if value.device != like.device:
-        raise DiagnosticError(where, f"tensor {position} is on device {value.device}; the model is on {like.device}")
-    if value.dtype != like.dtype:
-        raise DiagnosticError(where, f"tensor {position} has dtype {value.dtype}; the model takes {like.dtype}")
-    different = [dim for dim, (a, b) in enumerate(zip(value.shape, like.shape, strict=False)) if a != b]
-    if value.dim() != like.dim() or not free.issuperset(different):
-        raise DiagnosticError(
-            where, f"tensor {position} has shape {list(value.shape)}; the model takes {_shape(like, free)}"
-        )
-    if value.is_floating_point() and not bool(torch.isfinite(value).all()):
-        raise DiagnosticError(where, f"tensor {position} has infinite or NaN values, which no scale can hold")
-
-
-def _shape(like: Tensor, free: frozenset[int]) -> str:
-    return "[" + ", ".join("any" if dim in free else str(size) for dim, size in enumerate(like.shape)) + "]"
 
 
 def check_ranges(model: GraphModule) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,87 +10,97 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from xir.importer.dtypes import is_open
+from xir.importer.signature import arguments_by_name
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 from xir.progress import step
 
 from .bias_correction import OperandMeans
-from .calibration import calibrate, checked
+from .calibration import calibrate
 from .config import DEFAULT, QuantConfig
+from .inputs import Arguments, ModelInputs
 from .quantizer import XnnpackQuantizer
+from .reasons import nothing_to_quantize
 from .report import QuantReport, measure, without_observers
-from .search import NothingToQuantizeError, reach
+from .search import reach
 
 
 def quantize(
     model: nn.Module | ExportedProgram,
-    sample_inputs: Sequence[Tensor],
+    sample_inputs: Sequence[Any],
     calibration: Iterable[Any] | None = None,
     config: QuantConfig | XnnpackQuantizer | None = None,
     *,
+    kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> ExportedProgram:
     """Quantise a model, and give what `xir.to_edge` takes.
 
-    `model` is a module in evaluation mode, exported with `sample_inputs` (and `dynamic_shapes`, as
-    `torch.export.export` takes them), or a program exported before. Static quantisation takes ranges from
-    `calibration`: an iterable of inputs, each a tuple of tensors, or a tensor where the model takes one; default: the
-    sample inputs alone. `config` defaults to static int8; a quantizer of one's own has settings for each module and
+    `model` is a module in evaluation mode, exported with `sample_inputs`, `kwargs` and `dynamic_shapes`, as
+    `torch.export.export` takes them, or a program exported before. Inputs may be lists and dicts of tensors, numbers
+    and None. Static quantisation takes ranges from `calibration`: an iterable of inputs, each a tuple of positional
+    arguments, a dict of keyword arguments, a pair `(args, kwargs)` of both, or the tensor of a single input; default:
+    the sample inputs alone. `config` defaults to static int8; a quantizer of one's own has settings for each module and
     operator.
 
     DiagnosticError for calibration inputs that do not fit the model, values without a range, groups that do not
     divide a weight, patterns that match nothing, and a model that has nothing to quantise.
     """
-    sample, quantizer = _arguments(sample_inputs, config)
-    program = export(model, sample, dynamic_shapes)
+    quantizer = _quantizer(config)
+    program = export(model, sample_inputs, kwargs, dynamic_shapes)
     if quantizer.min_sqnr is not None:
-        return quantize_and_measure(program, sample, calibration, quantizer)[0]
+        return quantize_and_measure(program, sample_inputs, calibration, quantizer, kwargs=kwargs)[0]
+    inputs = ModelInputs(program)
+    sample = inputs.sample(sample_inputs, kwargs)
     with unchanged_buffers(program):
-        graph = rounded(prepared(program, quantizer, sample, calibration))
-    return converted(program, graph, sample)
+        samples = [sample] if calibration is None else inputs.samples(calibration)
+        graph = rounded(prepared(program, quantizer, samples))
+    return converted(program, graph, inputs.call(sample))
 
 
 def quantize_and_measure(
     model: nn.Module | ExportedProgram,
-    sample_inputs: Sequence[Tensor],
+    sample_inputs: Sequence[Any],
     calibration: Iterable[Any] | None = None,
     config: QuantConfig | XnnpackQuantizer | None = None,
     *,
+    kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> tuple[ExportedProgram, QuantReport]:
     """`quantize`, and how far each layer is from the float program on the calibration inputs."""
-    sample, quantizer = _arguments(sample_inputs, config)
-    program = export(model, sample, dynamic_shapes)
-    samples = [sample] if calibration is None else list(checked(calibration, sample, free_dimensions(program)))
+    quantizer = _quantizer(config)
+    program = export(model, sample_inputs, kwargs, dynamic_shapes)
+    inputs = ModelInputs(program)
+    sample = inputs.sample(sample_inputs, kwargs)
+    samples = [sample] if calibration is None else list(inputs.samples(calibration))
 
     def attempt(kept: Sequence[str]) -> tuple[GraphModule, QuantReport]:
         with unchanged_buffers(program):
-            calibrated = prepared(program, quantizer.keep(kept), sample, samples)
+            calibrated = prepared(program, quantizer.keep(kept), samples)
             floats = without_observers(calibrated.observed)
             graph = rounded(calibrated)
         return graph, measure(floats, graph, quantizer.layers, samples, kept)
 
     graph, report = reach(quantizer.min_sqnr, attempt)
-    return converted(program, graph, sample), report
+    return converted(program, graph, inputs.call(sample)), report
 
 
-def _arguments(
-    sample_inputs: Sequence[Tensor], config: QuantConfig | XnnpackQuantizer | None
-) -> tuple[tuple[Tensor, ...], XnnpackQuantizer]:
-    sample = tuple(sample_inputs)
-    (sample,) = checked([sample], sample, [frozenset()] * len(sample))
-    return sample, config if isinstance(config, XnnpackQuantizer) else XnnpackQuantizer(config or DEFAULT)
+def _quantizer(config: QuantConfig | XnnpackQuantizer | None) -> XnnpackQuantizer:
+    return config if isinstance(config, XnnpackQuantizer) else XnnpackQuantizer(config or DEFAULT)
 
 
-def export(model: nn.Module | ExportedProgram, sample: tuple[Tensor, ...], dynamic_shapes: Any) -> ExportedProgram:
+def export(
+    model: nn.Module | ExportedProgram, args: Sequence[Any], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> ExportedProgram:
     """The float program."""
     if isinstance(model, ExportedProgram):
         return model
     with step("Exporting the float model"):
-        return torch.export.export(model, sample, dynamic_shapes=dynamic_shapes)
+        return torch.export.export(model, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
 
 
 @contextmanager
@@ -113,8 +123,7 @@ def unchanged_buffers(program: ExportedProgram) -> Generator[None]:
 def prepared(
     program: ExportedProgram,
     quantizer: XnnpackQuantizer,
-    sample: tuple[Tensor, ...],
-    calibration: Iterable[Any] | None,
+    samples: Iterable[tuple[Any, ...]],
 ) -> OperandMeans:
     """The program's graph with observers that have seen the calibration inputs."""
     with step("Preparing the model"):
@@ -128,12 +137,9 @@ def prepared(
             "aten.add, or a node's name",
         )
     if not quantizer.layers:
-        raise NothingToQuantizeError(
-            name_location("quantize"),
-            "the model has nothing to quantise: no layer of it that the configuration covers computes on integers",
-        )
+        raise nothing_to_quantize(observed, quantizer.config_of)
     calibrated = OperandMeans(observed, quantizer.correctable)
-    calibrate(calibrated, [sample] if calibration is None else calibration, sample, free_dimensions(program))
+    calibrate(calibrated, samples)
     return calibrated
 
 
@@ -143,7 +149,7 @@ def rounded(calibrated: OperandMeans) -> GraphModule:
     return convert_pt2e(calibrated.observed)
 
 
-def converted(program: ExportedProgram, graph: GraphModule, sample: tuple[Tensor, ...]) -> ExportedProgram:
+def converted(program: ExportedProgram, graph: GraphModule, sample: Arguments) -> ExportedProgram:
     """The quantised graph as a program with buffers of its own, and with the float program's open dimensions."""
     buffers = set(program.graph_signature.inputs_to_buffers.values())
     for name, value in list(graph.named_buffers()):
@@ -151,30 +157,28 @@ def converted(program: ExportedProgram, graph: GraphModule, sample: tuple[Tensor
             path, _, attribute = name.rpartition(".")
             setattr(graph.get_submodule(path), attribute, value.clone())
     if program.example_inputs is not None:
-        sample = program.example_inputs[0]  # of a size other than 1 where it is open: export takes 1 for a constant
+        sample = program.example_inputs  # of a size other than 1 where it is open: export takes 1 for a constant
     with step("Exporting the quantised model"), torch.no_grad():
-        return torch.export.export(graph, sample, dynamic_shapes=_dynamic_shapes(program))
+        return torch.export.export(graph, *sample, dynamic_shapes=_dynamic_shapes(program, graph))
 
 
-def _inputs(program: ExportedProgram) -> list[Any]:
-    """The values of the inputs that the user gives, as exported."""
-    names = set(program.graph_signature.user_inputs)
-    return [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in names]
-
-
-def free_dimensions(program: ExportedProgram) -> list[frozenset[int]]:
-    """For each input, the dimensions whose size is open."""
-    return [frozenset(d for d, size in enumerate(value.shape) if is_open(size)) for value in _inputs(program)]
-
-
-def _dynamic_shapes(program: ExportedProgram) -> Any:
+def _dynamic_shapes(program: ExportedProgram, graph: GraphModule) -> Any:
     """What `torch.export.export` has to be told for the same open dimensions; None if there are none."""
     dims: dict[str, Any] = {}
-    shapes = [
-        {d: _dimension(program, size, dims) for d, size in enumerate(value.shape) if is_open(size)}
-        for value in _inputs(program)
-    ]
-    return tuple(shapes) if any(shapes) else None
+
+    def shape(value: Any) -> Any:
+        if isinstance(value, torch.SymInt):
+            return torch.export.Dim.DYNAMIC
+        if not isinstance(value, Tensor):
+            return None
+        sizes: list[tuple[int, Any]] = [each for each in enumerate(value.shape) if is_open(each[1])]
+        return {d: _dimension(program, size, dims) for d, size in sizes}
+
+    inputs = ModelInputs(program)
+    if not any(shape(value) for value in inputs.values):
+        return None
+    args, kwargs = inputs.call(inputs.values)
+    return pytree.tree_map(shape, arguments_by_name(graph.forward, args, kwargs))
 
 
 def _dimension(program: ExportedProgram, size: torch.SymInt, dims: dict[str, Any]) -> Any:

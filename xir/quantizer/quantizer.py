@@ -69,13 +69,13 @@ class XnnpackQuantizer(Quantizer):
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take apart operators whose parts compute on integers of their own."""
-        make_parts_explicit(model, lambda node: self._find(node))
+        make_parts_explicit(model, self.config_of)
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate every node that computes on integers."""
         operators, parameters = Operators(), Parameters(model)
-        configs = {node: config for node in model.graph.nodes if (config := self._find(node)) is not None}
+        configs = {node: config for node in model.graph.nodes if (config := self.config_of(node)) is not None}
 
         def is_static(node: Node) -> bool:
             if node not in configs or configs[node].mode != "static":
@@ -104,8 +104,8 @@ class XnnpackQuantizer(Quantizer):
     def validate(self, model: GraphModule) -> None:
         """Nothing: annotations follow from the table that the lowering has, too."""
 
-    def _find(self, node: Node) -> QuantConfig | None:
-        """The configuration of a node; None for float."""
+    def config_of(self, node: Node) -> QuantConfig | None:
+        """How a node is to be quantised, if it can be; None for float."""
         config = self._find_by_place(node)
         if config is None or node.op != "call_function" or node.name in self._kept:
             return None

@@ -30,7 +30,7 @@ from .layers import module_path, operator_name
 PROBES = 4
 """Random directions of the outputs for each input."""
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 """Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""
 
 
@@ -51,10 +51,22 @@ class Layer:
     sqnr: float
     """SQNR of its result in the program, with the noise of all layers before it."""
     outputs: float
-    """SQNR that the model's outputs would have with the noise of this layer alone."""
+    """SQNR that the model's outputs would have with the noise of this layer alone; that of the worst one."""
     low: float
     """The least value of the float result."""
     high: float
+
+
+@dataclass(frozen=True)
+class Output:
+    """One tensor that the model returns."""
+
+    sqnr: float
+    """In dB; infinite where both programs agree."""
+    equal: float
+    """The share of its elements that both programs agree in."""
+    is_float: bool
+    """Whether noise is a measure of it: integers and booleans are indices and choices, and right or wrong."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +77,23 @@ class QuantReport:
     """Those that compute on integers, by `outputs`, the worst first."""
     kept: tuple[str, ...]
     """Names of the layers that were left in float to reach `min_sqnr`."""
-    output: float
-    """SQNR of all outputs together, in dB."""
+    outputs: tuple[Output, ...]
+    """The tensors that the model returns, in order."""
     inputs: int
     """How many inputs were measured."""
+
+    @property
+    def output(self) -> float:
+        """SQNR of the worst output of floating point, in dB, which `min_sqnr` is about; of any if none is."""
+        floats = [each.sqnr for each in self.outputs if each.is_float]
+        return min(floats or (each.sqnr for each in self.outputs), default=math.inf)
 
     def text(self) -> str:
         """The table for people."""
         kept = f", {len(self.kept)} kept in float: {', '.join(self.kept)}" if self.kept else ""
         lines = [f"outputs {_decibels(self.output)} on {self.inputs} inputs; {len(self.layers)} layers quantised{kept}"]
+        if len(self.outputs) > 1:
+            lines += [f"output {index}: {_agreement(each)}" for index, each in enumerate(self.outputs)]
         names = [" ".join(filter(None, (layer.name, layer.module and f"({layer.module})"))) for layer in self.layers]
         width = max(map(len, names), default=0)
         columns = " ".join(f"{name:>12}" for name in ("at outputs", "layer alone", "in program"))
@@ -101,13 +121,20 @@ class QuantReport:
             }
             for layer in self.layers
         ]
-        document: dict[str, Any] = {"version": JSON_VERSION, "output": _number(self.output), "inputs": self.inputs}
-        document |= {"kept": list(self.kept), "layers": rows}
+        outputs = [
+            {"sqnr": _number(each.sqnr), "equal": round(each.equal, 6), "float": each.is_float} for each in self.outputs
+        ]
+        document: dict[str, Any] = {"version": JSON_VERSION, "output": _number(self.output), "outputs": outputs}
+        document |= {"inputs": self.inputs, "kept": list(self.kept), "layers": rows}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _decibels(ratio: float) -> str:
     return "exact" if math.isinf(ratio) and ratio > 0 else f"{ratio:.1f} dB"
+
+
+def _agreement(output: Output) -> str:
+    return _decibels(output.sqnr) if output.is_float else f"{100 * output.equal:.4g} % of its elements are equal"
 
 
 def _number(ratio: float) -> float | None:
@@ -120,11 +147,15 @@ class Power:
 
     signal: float = 0.0
     noise: float = 0.0
+    elements: int = 0
+    equal: int = 0
 
     def add(self, exact: Tensor, actual: Tensor) -> None:
         """Take in what a tensor should be and what it is."""
         self.signal += float(exact.double().square().sum())
         self.noise += float((exact.double() - actual.double()).square().sum())
+        self.elements += exact.numel()
+        self.equal += int((exact == actual).sum())
 
     @property
     def decibels(self) -> float:
@@ -138,7 +169,8 @@ class Power:
 class _Measured:
     own: Power
     accumulated: Power
-    arriving: Power
+    arriving: dict[int, Power]
+    """By the number of the output."""
     low: float = math.inf
     high: float = -math.inf
 
@@ -147,7 +179,7 @@ def measure(
     floats: GraphModule,
     quantised: GraphModule,
     ends: dict[str, str],
-    samples: Iterable[tuple[Tensor, ...]],
+    samples: Iterable[tuple[Any, ...]],
     kept: Sequence[str] = (),
 ) -> QuantReport:
     """Compare two graphs whose nodes have the same names, `quantised` having conversions more.
@@ -155,18 +187,26 @@ def measure(
     `ends` has for each layer the name of its last node, which differs where a clamp is part of it. A model with state
     is called once for each sample, one after the other; each graph has buffers of its own, and the modules' stay.
     """
-    measured = {end: _Measured(Power(), Power(), Power()) for end in ends.values()}
+    measured = {end: _Measured(Power(), Power(), {}) for end in ends.values()}
     states = _State(floats), _State(quantised), _State(quantised)
-    outputs, count = Power(), 0
+    powers: dict[int, Power] = {}
+    is_float: list[bool] = []
+    count = 0
     with torch.no_grad():
         for sample in counted("Measuring", samples):
-            for exact, actual in _Comparison(floats, quantised, measured, *states).run(sample):
-                outputs.add(exact, actual)
+            pairs = _Comparison(floats, quantised, measured, *states).run(sample)
+            is_float = [exact.is_floating_point() for exact, _ in pairs]
+            for index, (exact, actual) in enumerate(pairs):
+                powers.setdefault(index, Power()).add(exact, actual)
             count += 1
+    outputs = [
+        Output(each.decibels, each.equal / each.elements if each.elements else 1.0, is_float[index])
+        for index, each in powers.items()
+    ]
     nodes = {node.name: node for node in floats.graph.nodes}
     layers = [_layer(nodes[name], measured[end]) for name, end in ends.items()]
     layers.sort(key=lambda each: (each.outputs, each.own))
-    return QuantReport(tuple(layers), tuple(kept), outputs.decibels, count)
+    return QuantReport(tuple(layers), tuple(kept), tuple(outputs), count)
 
 
 def _layer(node: Node, measured: _Measured) -> Layer:
@@ -179,7 +219,7 @@ def _layer(node: Node, measured: _Measured) -> Layer:
         place.line.data if place else 0,
         measured.own.decibels,
         measured.accumulated.decibels,
-        measured.arriving.decibels,
+        min((power.decibels for power in measured.arriving.values()), default=math.inf),
         measured.low,
         measured.high,
     )
@@ -239,14 +279,14 @@ class _Comparison:
         self._alone: dict[Node, Any] = {}
         self._last = {operand: node for node in quantised.graph.nodes for operand in node.all_input_nodes}
 
-    def run(self, sample: tuple[Tensor, ...]) -> list[tuple[Tensor, Tensor]]:
+    def run(self, sample: tuple[Any, ...]) -> list[tuple[Tensor, Tensor]]:
         """What the outputs should be, and what they are."""
         with torch.autograd.graph.allow_mutation_on_saved_tensors():
             pairs = self._run(sample)
         self._exact_state.leave()
         return [(exact.detach(), actual) for exact, actual in pairs]
 
-    def _run(self, sample: tuple[Tensor, ...]) -> list[tuple[Tensor, Tensor]]:
+    def _run(self, sample: tuple[Any, ...]) -> list[tuple[Tensor, Tensor]]:
         feeds = iter(sample)
         for node in self._quantised.graph.nodes:
             if node.op == "placeholder":
@@ -298,17 +338,20 @@ class _Comparison:
 
     def _probe(self, outputs: list[Tensor]) -> None:
         """Find what arrives at the outputs of each layer's noise."""
-        signal = sum(float(each.detach().double().square().sum()) for each in outputs)
-        outputs = [each for each in outputs if each.requires_grad]
         names, results = list(self._noise), [exact for exact, _ in self._noise.values()]
         generator = torch.Generator().manual_seed(0)
-        for _ in range(PROBES if outputs else 0):
-            directions = [torch.randn(each.shape, generator=generator) for each in outputs]
-            gradients = torch.autograd.grad(outputs, results, directions, retain_graph=True, allow_unused=True)
-            for name, gradient in zip(names, gradients, strict=True):
-                arriving = self._measured[name].arriving
-                arriving.signal += signal
-                if gradient is not None:  # pyright: ignore[reportUnnecessaryComparison]  # what allow_unused gives
+        for index, output in enumerate(outputs):
+            if not output.requires_grad or not results:
+                continue
+            signal = float(output.detach().double().square().sum())
+            for _ in range(PROBES):
+                direction = torch.randn(output.shape, generator=generator)
+                gradients = torch.autograd.grad(output, results, direction, retain_graph=True, allow_unused=True)
+                for name, gradient in zip(names, gradients, strict=True):
+                    if gradient is None:  # pyright: ignore[reportUnnecessaryComparison]  # what allow_unused gives
+                        continue
+                    arriving = self._measured[name].arriving.setdefault(index, Power())
+                    arriving.signal += signal
                     arriving.noise += float((gradient * self._noise[name][1]).double().sum().square())
 
     def _forget(self, node: Node) -> None:

@@ -10,16 +10,13 @@ from typing import TypeVar
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 
+from .reasons import NothingToQuantizeError
 from .report import QuantReport
 
 T = TypeVar("T")
 
 Attempt = Callable[[Sequence[str]], tuple[T, QuantReport]]
 """Quantises with the layers of these names in float."""
-
-
-class NothingToQuantizeError(DiagnosticError):
-    """No layer that the configuration covers computes on integers."""
 
 
 def reach(target: float | None, attempt: Attempt[T]) -> tuple[T, QuantReport]:

@@ -40,14 +40,27 @@ def agreement(path: Path, program: ExportedProgram) -> Agreement:
 
     from xir.runtime import Runtime
 
-    if program.example_inputs is None:
+    values = example_values(program)
+    if values is None or program.example_inputs is None:
         raise ValueError("the program was saved without example inputs: export it again")
     args, kwargs = program.example_inputs
     with torch.no_grad():
         expected = tree_leaves(program.module()(*args, **kwargs))
     method = Runtime.get().load_program(path).load_method()
-    actual = method.execute([value for value in tree_leaves((args, kwargs)) if value is not None])
+    actual = method.execute(values)
     return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
+
+
+def example_values(program: ExportedProgram) -> list[Any] | None:
+    """The example inputs, flat, without those that are constants of the compiled program. None if there are none."""
+    from torch.export.graph_signature import ConstantArgument, InputKind
+    from torch.utils._pytree import tree_leaves
+
+    if program.example_inputs is None:
+        return None
+    specs = (spec for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT)
+    values = zip(tree_leaves(program.example_inputs), specs, strict=True)
+    return [value for value, spec in values if not isinstance(spec.arg, ConstantArgument)]
 
 
 def number_array(value: Any) -> np.ndarray:

@@ -360,6 +360,46 @@ def test_errors_are_one_line(
     assert not list(folder.glob("*.pte"))
 
 
+GATED = """
+import torch
+
+class Gated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x, gain=1, *, mask=None, offset):
+        y = self.linear(x) * gain + offset
+        return y if mask is None else y * mask
+
+def rows(): return {0: torch.export.Dim("rows", max=9)}
+def given(n=3): return (torch.rand(n, 8), 2), {"offset": torch.rand(n, 8)}
+def named(): return Gated(), *given()
+def opened(): return Gated(), *given(), {"x": rows(), "gain": None, "offset": rows()}
+def unnamed(): return Gated(), given()[0], 3, None
+def batches(): return [given(), given()]
+"""
+
+
+def test_keyword_arguments_are_a_dict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(GATED, encoding="utf-8")
+    assert main(["--model", "mine.py:unnamed"]) == 1
+    assert "'unnamed' has to return its example inputs as a tuple, and keyword arguments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("factory", [["named"], ["opened"], ["named", "--max-batch", "5"]], ids=" ".join)
+@pytest.mark.parametrize("quantize", [[], ["--quantize", "--calibration", "mine.py:batches"]], ids=["fp32", "int8"])
+def test_keyword_arguments_and_numbers(
+    folder: Path, capsys: pytest.CaptureFixture[str], factory: list[str], quantize: list[str]
+) -> None:
+    (folder / "mine.py").write_text(GATED, encoding="utf-8")
+    name, *options = factory
+    assert main(["--model", f"mine.py:{name}", *options, *quantize, "-d", "-t"]) == 0
+    *_, compiled, tested = capsys.readouterr().out.splitlines()
+    assert compiled.endswith("1 delegate, nothing outside")
+    assert "SQNR" in tested
+
+
 LINEAR = """
 import torch
 
