@@ -25,6 +25,7 @@ from xir.ir.symbolic_size import (
     is_dynamic,
     lower_bound,
     parse_size,
+    smallest,
     symbol,
     upper_bound,
 )
@@ -158,7 +159,7 @@ class SymbolicSizes(ValueAnalysis):
                 return {}
             if op.row.infer is None:
                 return self.annotated(op)
-            return {**self.edge_shapes(op, self.known, self.argument), **self.limited_slice(op)}
+            return self.limited_slice(op) or self.edge_shapes(op, self.known, self.argument)
         except (UnknownSizeError, UndecidedSizeError, VerifyException, ZeroDivisionError):
             # Shapes that fit together at some sizes only are refused by shape inference at the others.
             return {}
@@ -179,13 +180,19 @@ class SymbolicSizes(ValueAnalysis):
         return {result: type.get_shape() for result, type in pairs if isinstance(type, TensorType)}
 
     def limited_slice(self, op: edge.EdgeOp) -> dict[SSAValue, Shape]:
-        """The shape of a slice of a static dimension, up to a size that is never larger: it has that size."""
+        """The shape of a slice from the start of a static dimension, up to a number that the program computes.
+
+        A size that is never larger than the dimension is that of the slice. Of any other number, as of an item of a
+        tensor, it is the smaller of both.
+        """
         if not isinstance(op, edge.SliceTensorOp) or not isinstance(op.end, SSAValue):
             return {}
-        shape, size = self.known(op.self), self.argument("end", op.end)
+        shape, size = self.known(op.self), self.numbers[op.end]
         dim = op.dim % len(shape)
         if op.start or op.step != 1 or is_dynamic(shape[dim]):
             return {}
+        if size is None:
+            return {op.results[0]: replaced(shape, dim, smallest(self.number(op.end), shape[dim]))}
         limit = self.limit(size)
         return {} if limit is None or limit > shape[dim] else {op.results[0]: replaced(shape, dim, size)}
 

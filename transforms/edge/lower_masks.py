@@ -235,14 +235,14 @@ class MaskLowering:
 
 
 def of_integers(block: Block) -> set[SSAValue]:
-    """The integers and booleans that a block computes of its arguments, or of sizes, no floats being among their
-    operands."""
+    """The integers and booleans that a block computes of its arguments, or of sizes and other numbers, no floats being
+    among their operands."""
     found: set[SSAValue] = {value for value in block.args if is_integral(value_element(value))}
     for op in block.ops:
         if not isinstance(op, edge.EdgeOp):
             continue
         operands = op.tensor_operands
-        if any(value in found for value in operands) or (op.symbols and not operands):
+        if op.symbols or any(value in found for value in operands):
             known = all(value in found or isinstance(value.owner, edge.ConstantOp) for value in operands)
             if known and all(is_integral(value_element(value)) for value in (*operands, *op.results)):
                 found.update(op.results)

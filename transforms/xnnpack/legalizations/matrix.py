@@ -167,8 +167,9 @@ def has_half_byte(weight: StaticTensor) -> bool:
 def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> SSAValue:
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
 
-    Where groups of query heads share a head of keys and values, a group is one long head: [..., H, L, E] has the
-    order of [..., H / G, G·L, E]. Of a dynamic length, which does not go into a product, keys and values are repeated.
+    Where groups of G query heads share a head of keys and values, a group is one long head: [..., G·H, L, E] has the
+    order of [..., H, G·L, E]. An open length does not go into a product; a group is a dimension there, as in
+    [..., H, G, L, E], and products broadcast keys and values.
     """
     if op.dropout_p:
         raise RANDOM()
@@ -180,6 +181,10 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     if is_grouped:
         heads = fixed(b.shape(key)[-3], "groups")
         query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads * length, features))
+    elif op.enable_gqa and (op.attn_mask is None or all(size == 1 for size in b.shape(op.attn_mask)[:-2])):
+        heads = fixed(b.shape(key)[-3], "groups")
+        query = b.reshape(query, (*batch[:-1], heads, fixed(batch[-1], "groups") // heads, length, features))
+        key, value = (b.reshape(each, (*b.shape(each)[:-2], 1, *b.shape(each)[-2:])) for each in (key, value))
     elif op.enable_gqa:
         key, value = (repeated_heads(b, each, fixed(batch[-1], "groups")) for each in (key, value))
     scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], {"transpose_b": UnitAttr()})
