@@ -14,7 +14,7 @@ from xir.dialects import edge
 from xir.dialects.delegate import GraphOp, RegionOp
 from xir.ir.context import XirContext
 from xir.ir.remarks import RemarkKind, passed, remark, wanted
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._check import late_refusal
@@ -60,7 +60,8 @@ def legalize_regions(ctx: XirContext, module: ModuleOp, name: str, request: Requ
             trial.begin(block)
         # In reverse order: replacing a group by its graph may leave outputs of earlier groups without users.
         for region in reversed(regions):
-            legalize_region(ctx, backend, trial, region, request, refused)
+            if may_try(region, "legalise"):
+                legalize_region(ctx, backend, trial, region, request, refused)
     pass_name = f"legalize-to-{name}"
     if refused:
         op = next(iter(refused))

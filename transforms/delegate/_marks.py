@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
 from xir.ir.provenance import set_origins
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate._op_filter import Selection
@@ -97,6 +97,8 @@ def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: 
         if (refusal := taken_back(op, backend)) is not None:
             raise refusal
         selection.check(op)
+        if not may_try(op, "delegate"):
+            raise RefusalError("a debug counter keeps it outside")
         return trial.take(op)
 
     try_ops(block, backend, take, trial.looks_through, marks, refuse)

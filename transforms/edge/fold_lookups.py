@@ -17,7 +17,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
 from xir.transforms.edge._ranges import MOVES, Arithmetic, integer_ranges
@@ -85,7 +85,7 @@ class LookupFolding:
         for op in list(self.block.ops):
             if not isinstance(op, edge.EmbeddingOp) or not isinstance(op.weight.owner, edge.ConstantOp):
                 continue
-            if self.add_one_row(op) or self.take_rest(op) or self.move_rows(op):
+            if may_try(op, "fold") and (self.add_one_row(op) or self.take_rest(op) or self.move_rows(op)):
                 passed(op, "look-up", f"looks up less of a table of {shape_of(op.weight)[0]} rows")
         erase_dead_ops(self.block)
 

@@ -20,7 +20,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, missed, passed, wanted
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
 from xir.transforms.edge._numbers import are_numbers
@@ -117,6 +117,7 @@ class MaskLowering:
             return
         masks = FloatMasks(self.block, self.ctx, self.ctx.analyses.get(SymbolicSizes, self.function))
         masked = {op: mask for op, mask in masked.items() if not isinstance(op, edge.ToCopyOp) or masks.sources(mask)}
+        masked = {op: mask for op, mask in masked.items() if may_try(op, "lower")}
         masks.build(masked.values())
         self.floats = masks.floats
         for op, mask in masked.items():

@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 
 Writing = edge.IndexPutOp | edge.SliceScatterOp | edge.SelectScatterOp
 """Ops that replace some of what `self` holds."""
@@ -58,7 +58,7 @@ class PutSlicesPass(XirPass):
                 continue
             for writing in chain_of(update):
                 put = slices_put(writing, ctx)
-                if put is None:
+                if put is None or not may_try(writing, "put slices"):
                     continue
                 passed(writing, "put", f"writes {writing.operator_name} by index_put of whole slices")
                 block = writing.parent_block()

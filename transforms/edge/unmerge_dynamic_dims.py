@@ -18,7 +18,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
-from xir.ir.rewriting import erase_dead_ops
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
 from xir.ir.tensor_types import has_dynamic_size
 from xir.transforms.analysis.sizes import SymbolicSizes
@@ -78,7 +78,7 @@ class Unmerger:
         """A view of permuted dimensions that another view merged."""
         value, perm = through_permutations(op.operands[0])
         merging = self.merging_view(value)
-        if merging is None:
+        if merging is None or not may_try(op, "unmerge"):
             return
         root = merging.operands[0]
         if perm == sorted(perm):
@@ -105,7 +105,7 @@ class Unmerger:
     def linear(self, op: edge.LinearOp) -> None:
         """A linear layer on rows that a view merged."""
         merging = self.merging_view(op.operands[0])
-        if merging is None:
+        if merging is None or not may_try(op, "unmerge"):
             return
         root, features = merging.operands[0], self.sizes.known(op.operands[0])[-1]
         shape = self.sizes.known(root)

@@ -32,6 +32,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.remarks import RemarkKind, analysis, passed, wanted
+from xir.ir.rewriting import may_try
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._layout_islands import LayoutChooser, Layouts, transpose_cost
@@ -149,6 +150,8 @@ class LayoutWriter:
             self.physical[op.output] = Traced(held.root, compose(inverse(ints(op.perm)), held.perm))
             return
         layout = self.layouts.get(op)
+        if layout is not None and layout != identity(len(layout)) and not may_try(op, "lay out"):
+            layout = identity(len(layout))
         if layout is None:
             op.operands = self.operands(op, [identity(rank_of(value)) for value in op.operands])
             if isinstance(op, xnnpack.YieldOp):

@@ -6,7 +6,6 @@ is a property of the pass (`XirPass.numerics`). Once there is a program of calls
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +13,13 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.evaluate.comparison import FLIPPED, Difference, largest_difference, tolerance
 from xir.evaluate.evaluator import Evaluator, NotEvaluatedError
 from xir.evaluate.inputs import draw_inputs
-from xir.evaluate.trace import CALLS, Print, Trace, called, first_difference, name_of, traced, updates_of
+from xir.evaluate.kernels import first_wrong_op, overwriting, plans_of, run_program
+from xir.evaluate.trace import Print, Trace, called, first_difference, name_of, traced, updates_of
 from xir.ir.annotations import DIM_ORDER
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, DiagnosticError, note, op_name
@@ -78,6 +78,8 @@ class NumericsChecker:
     _last: dict[str, _State] = field(default_factory=dict[str, _State])
     _exact: dict[str, _Exact] = field(default_factory=dict[str, _Exact])
     """What the kernels have to compute: quantised values rounded."""
+    _computing: ModuleOp | None = None
+    """The module of functions that the kernels compute."""
     _allowed: float = 0.0
     _tolerances: dict[Numerics, float] = field(default_factory=dict[Numerics, float])
     _gave_up: bool = False
@@ -98,6 +100,9 @@ class NumericsChecker:
             _structure=self._structure,
             _original=outputs,
             _last=dict(self._last),
+            _exact=dict(self._exact),
+            _computing=self._computing,
+            _tolerances=dict(self._tolerances),
         )
 
     # What is to be compared.
@@ -111,6 +116,7 @@ class NumericsChecker:
             self._start(ctx, functions)
             self._structure = structure(module)
         if each.numerics is Numerics.KERNELS and not self._gave_up:
+            self._computing = module.clone()
             for function in functions:
                 name = function.sym_name.data
                 outputs = called(function, Evaluator(ctx), self._inputs[name])
@@ -225,31 +231,41 @@ class NumericsChecker:
 
     def _run(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
         """Emit the program, run it, and compare with what the last module of functions computes."""
-        from xir.runtime import Runtime, XirRuntimeError
+        from xir.runtime import XirRuntimeError
 
-        data = file_of(module, ctx)
+        for plan in plans_of(module):
+            if (instruction := overwriting(plan)) is not None:
+                message = f"{each.name} lays a tensor over another one that is still needed"
+                raise MiscompileError(each, instruction, message, (), 1.0)
         allowed = self._tolerances[Numerics.KERNELS]
+        try:
+            written = {name: exact.written for name, exact in self._exact.items()}
+            computed = run_program(module, ctx, {name: self._given[name] for name in written}, written)
+        except Exception as error:
+            # What the emitter raises may be anything, if the program is wrong enough.
+            told_as = str(error) if isinstance(error, XirRuntimeError | DiagnosticError) else repr(error)
+            message = f"{each.name} makes a program that does not run: {told_as}"
+            raise MiscompileError(each, self._wrong_op(ctx, each, module), message, (), 1) from error
         largest = 0.0
         for name, expected in self._exact.items():
-            try:
-                method = Runtime.get().load_program(data).load_method(name)
-                outputs: list[Any] = []
-                for _ in range(CALLS if expected.written else 1):
-                    outputs += method.execute(self._given[name])
-                    outputs += map(method.state.state_dict().__getitem__, expected.written)
-            except XirRuntimeError as error:
-                raise MiscompileError(
-                    each, module, f"{each.name} makes a program that does not run: {error}", (), 1
-                ) from error
-            found = largest_difference(expected.outputs, outputs, mean=allowed >= 0.2)
+            found = largest_difference(expected.outputs, computed[name], mean=allowed >= 0.2)
             if found is not None and found.error > limit_of(found, allowed, each):
-                what = expected.names[found.output]
+                op, what = self._wrong_op(ctx, each, module), expected.names[found.output]
                 where = f"{what} of '{name}' is {found.after:.9g}, it was {found.before:.9g} before it"
-                notes = [note(module, where), note(module, f"{allowed:.1e} is allowed: {each.numerics.value}")]
+                notes = [note(op, where), note(op, f"{allowed:.1e} is allowed: {each.numerics.value}")]
+                if op is not module:
+                    notes.insert(0, note(op, f"first at '{op_name(op)}', which computes something else as it is run"))
                 message = f"{each.name} changes what the program computes: {told(found, what)}"
-                raise MiscompileError(each, module, message, notes, found.error)
+                raise MiscompileError(each, op, message, notes, found.error)
             largest = max(largest, 0.0 if found is None else found.error)
         self.errors.append((each.name, largest))
+
+    def _wrong_op(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> Operation:
+        """The op of the last functions that the program computes otherwise; the whole module if none can be told."""
+        if self._computing is None:
+            return module
+        limit = self._tolerances[Numerics.KERNELS]
+        return first_wrong_op(self._computing, ctx, each, (self._inputs, self._given), limit) or module
 
 
 def told(found: Difference, name: str) -> str:
@@ -305,15 +321,3 @@ def as_stored(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
         value if order is None else value.permute(order).contiguous()
         for value, order in zip(inputs, orders, strict=True)
     ]
-
-
-def file_of(module: ModuleOp, ctx: XirContext) -> bytes:
-    """The bytes of the file that a program of calls becomes."""
-    from xir.emitter import emit
-    from xir.transforms.pte.plan_memory import PlanMemoryPass
-
-    planned = module.clone()
-    PlanMemoryPass().apply(ctx, planned)
-    stream = io.BytesIO()
-    emit(planned, ctx, stream)
-    return stream.getvalue()

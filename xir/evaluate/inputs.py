@@ -26,22 +26,22 @@ SMALLER = 0.75
 """How much of the largest size of a dynamic dimension is drawn."""
 
 
-def draw_inputs(function: FuncOp, seed: int = 0, few: int = FEW) -> list[Any]:
+def draw_inputs(function: FuncOp, seed: int = 0, few: int = FEW, part: float = SMALLER) -> list[Any]:
     """Random inputs of a function, the same for the same seed; integers that may be indices are below `few`.
 
     Numbers are normally distributed around 0 with a deviation of `SPREAD`, 8-bit integers are of the whole range.
-    Dynamic dimensions are somewhat below their largest, those with one largest size alike. DiagnosticError for an
+    Dynamic dimensions are `part` of their largest, those with one largest size alike. DiagnosticError for an
     argument of a type that nothing is drawn for, or whose largest shape is not known.
     """
     generator = torch.Generator().manual_seed(seed)
     attributes = () if function.arg_attrs is None else function.arg_attrs.data
     return [
-        _drawn(argument, attributes[index].data if attributes else {}, generator, few)
+        _drawn(argument, attributes[index].data if attributes else {}, generator, few, part)
         for index, argument in enumerate(function.body.block.args)
     ]
 
 
-def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator, few: int) -> Any:
+def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator, few: int, part: float) -> Any:
     type = argument.type
     if not isinstance(type, TensorType):
         return 2
@@ -52,7 +52,7 @@ def _drawn(argument: BlockArgument, attributes: Any, generator: torch.Generator,
             raise DiagnosticError(argument, f"a dynamic argument needs '{MAX_SHAPE}' for inputs to be drawn")
         bounds = cast("DenseArrayBase[IntegerType]", largest).get_values()
         shape = [
-            size if size != DYNAMIC_INDEX else max(1, round(int(bound) * SMALLER))
+            size if size != DYNAMIC_INDEX else max(1, round(int(bound) * part))
             for size, bound in zip(shape, bounds, strict=True)
         ]
     return _numbers(type.element_type, shape, generator, argument, few)

@@ -8,9 +8,12 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.evaluate.checker import NumericsChecker
+from xir.evaluate.checker import NumericsChecker, as_called, functions_of
+from xir.evaluate.inputs import draw_inputs
+from xir.faults.random_constants import vary
 from xir.faults.reproduction import Failure, Fault, run
 from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import Rewrite, RewriteCounter
 
@@ -37,17 +40,43 @@ def find_culprit(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Culprit | None:
     """The first pass that goes wrong, and its first rewrite that does; None if all goes well."""
-    checker = NumericsChecker(inputs, rtol)
-    failure = run(module, ctx, passes, checker=checker, progress=lambda each: progress(each.name))
+
+    def tried(module: ModuleOp, ctx: XirContext, checker: NumericsChecker) -> Failure | None:
+        return run(module, ctx, passes, checker=checker, progress=lambda each: progress(each.name))
+
+    failure = tried(module, ctx, NumericsChecker(inputs, rtol))
     if failure is None:
+        failure = _failure_of_varied(module, ctx, rtol, tried)
+    return None if failure is None else _with_rewrite(failure, progress)
+
+
+def _failure_of_varied(
+    module: ModuleOp,
+    ctx: XirContext,
+    rtol: float,
+    tried: Callable[[ModuleOp, XirContext, NumericsChecker], Failure | None],
+) -> Failure | None:
+    """What goes wrong with other weights, other inputs, and the largest dynamic sizes."""
+    varied, ctx = module.clone(), ctx.clone()
+    vary(varied, ctx)
+    try:
+        inputs = {function.sym_name.data: draw_inputs(function, seed=1, part=1.0) for function in functions_of(varied)}
+        called = {f.sym_name.data: as_called(f, inputs[f.sym_name.data]) for f in functions_of(varied)}
+        return tried(varied, ctx, NumericsChecker(called, rtol))
+    except (DiagnosticError, IndexError):
+        # Not every program runs on whatever is drawn for it.
         return None
+
+
+def _with_rewrite(failure: Failure, progress: Callable[[str], None]) -> Culprit:
+    """The first rewrite of a pass with which it goes wrong."""
 
     def attempt(limit: int | None) -> tuple[Failure | None, RewriteCounter]:
         counter = RewriteCounter(limit)
         found = run(
             failure.before,
             failure.ctx,
-            [failure.culprit],
+            failure.passes,
             checker=None if failure.checker is None else failure.checker.again(),
             counters={failure.culprit.name: counter},
         )

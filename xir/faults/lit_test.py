@@ -16,7 +16,7 @@ def lit_test(failure: Failure, module: ModuleOp, ctx: XirContext, rtol: float = 
     tolerance = f"={rtol:g}" if rtol else ""
     check = f" --verify-numerics{tolerance}" if failure.fault is Fault.WRONG else ""
     lines = [
-        f"// RUN: xir-opt --pass-pipeline='builtin.module({failure.culprit})'{check} %s | filecheck %s",
+        f"// RUN: xir-opt --pass-pipeline='builtin.module({failure.pipeline})'{check} %s | filecheck %s",
         "",
         f"// {what}",
         "",

@@ -1,22 +1,21 @@
 """Makes a program smaller while it stays interesting, as `mlir-reduce` does.
 
-Functions end earlier and begin later: a result is another value, and what an op computes becomes an argument. Constants
-become random ones, so that no weights leave with the program, and small ones are written out.
+Functions end earlier and begin later: a result is another value, and what an op computes becomes an argument. Sizes
+become small ones. Constants become random ones in the end, so that no weights leave with the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Callable, Collection, Sequence
 
-import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.dialects import delegate, edge, xnnpack
 from xir.dialects.xnnpack.subgraph import outside_type
-from xir.ir.constants import element_type_of_constant, make_dense, storage_array
+from xir.faults.random_constants import constants_of, randomise
+from xir.faults.shapes import resize, sizes_of, smaller_sizes, volume, ways
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
@@ -24,23 +23,22 @@ from xir.ir.rewriting import rewrite_patterns
 Interesting = Callable[[ModuleOp], bool]
 """Whether a smaller module still shows what the first one did."""
 
-SMALL = 64
-"""Constants of at most so many elements are written out."""
+SEEDS = range(3)
+"""Of random constants, one after the other until one is interesting."""
+
+SIZES = (1.0, None)
+"""The quadratic means of random constants: large ones reach bounds in small tensors; None is that of what was there."""
 
 
 def reduced(
     module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None] = lambda _: None
 ) -> ModuleOp:
     """The smallest module found that is interesting, as `module` is. `progress` is told the number of ops left."""
-    best = module.clone()
-    changed = True
-    while changed:
-        changed = False
-        for step in (_shorter, _without_ops, _with_random_constants):
-            smaller = step(best, ctx, interesting, progress)
-            if size_of(smaller) < size_of(best):
-                changed = True
-            best = smaller
+    best, before = module.clone(), (0, 0)
+    while before != (now := (size_of(best), volume(best))):
+        before = now
+        for step in (_shorter, _without_ops, _with_random_constants, _smaller_shapes):
+            best = step(best, ctx, interesting, progress)
     return best
 
 
@@ -263,28 +261,56 @@ def _argument(op: Operation, type: Attribute) -> SSAValue | None:
 def _with_random_constants(
     module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]
 ) -> ModuleOp:
-    """Constants of random numbers, at once or those that it takes."""
-    smaller = _tried(module, interesting, lambda copy: randomised(copy, ctx))
-    return module if smaller is None else smaller
+    """Constants of random elements, if all may be."""
+    every = range(sum(1 for _ in constants_of(module)))
+    return _tried(module, interesting, lambda copy: _randomise(copy, ctx, every, 0, 1.0)) or module
 
 
-def randomised(module: ModuleOp, ctx: XirContext) -> bool:
-    """Replace floating-point constants by random ones of their size, few as written out. False if there is none."""
-    found = False
-    for op in module.walk():
-        if not isinstance(op, edge.ConstantOp | xnnpack.ConstantOp):
+def _smaller_shapes(
+    module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]
+) -> ModuleOp:
+    """Smaller sizes, the largest first."""
+    for size in sizes_of(module):
+        tries = ((other, way) for other in smaller_sizes(size) for way in ways(size, other))
+        for _, way in tries:
+            smaller = _tried(module, interesting, lambda copy, way=way: resize(copy, ctx, way))
+            if smaller is not None:
+                progress(size_of(smaller))
+                module = smaller
+                break
+    return module
+
+
+def with_random_constants(module: ModuleOp, ctx: XirContext, interesting: Interesting) -> tuple[ModuleOp, int]:
+    """Constants of random elements, all at once or those that it takes; and how many had to stay what they are."""
+    count = sum(1 for _ in constants_of(module))
+    for size in SIZES:
+        smaller = _tried(module, interesting, lambda copy, size=size: _randomise(copy, ctx, range(count), 0, size))
+        if smaller is not None:
+            return smaller, 0
+    kept = 0
+    for number in range(count):
+        if not _randomise(module.clone(), ctx, [number], 0, None):
             continue
-        type = op.results[0].type
-        array = storage_array(op.value, ctx, op)
-        if not isinstance(type, TensorType) or array.dtype.kind != "f" or array.size < 2:
-            continue
-        generator = np.random.default_rng(0)
-        numbers = np.round(generator.normal(size=array.shape) / max(1, prod(array.shape[1:])) ** 0.5, 3)
-        op.properties["value"] = make_dense(
-            numbers.astype(array.dtype), ctx, "random", element_type_of_constant(op.value)
+        tries = (
+            _tried(
+                module, interesting, lambda copy, n=number, seed=seed, size=size: _randomise(copy, ctx, [n], seed, size)
+            )
+            for seed in SEEDS
+            for size in SIZES
         )
-        found = True
-    return found
+        smaller = next((each for each in tries if each is not None), None)
+        if smaller is None:
+            kept += 1
+        else:
+            module = smaller
+    return module, kept
+
+
+def _randomise(module: ModuleOp, ctx: XirContext, numbers: Collection[int], seed: int, size: float | None) -> bool:
+    """Randomise the constants of these numbers; False if none may be."""
+    ops = [op for number, op in enumerate(constants_of(module)) if number in numbers]
+    return [randomise(op, ctx, seed * len(ops) + number, size) for number, op in enumerate(ops)].count(True) > 0
 
 
 def fewer_passes(passes: Sequence[XirPass], interesting: Callable[[list[XirPass]], bool]) -> list[XirPass]:

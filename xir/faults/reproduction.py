@@ -8,7 +8,7 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.evaluate.checker import MiscompileError, NumericsChecker
+from xir.evaluate.checker import MiscompileError, NumericsChecker, functions_of
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity
 from xir.ir.internal_errors import InternalError
@@ -34,11 +34,27 @@ class Failure:
     culprit: XirPass
     diagnostic: Diagnostic
     before: ModuleOp
-    """The module as the pass found it."""
+    """The module as the pass found it, or the last one of functions before, if there are none any more."""
     ctx: XirContext
     """Where its constants are."""
     checker: NumericsChecker | None = None
     """What knows the numbers of that module."""
+    leading: tuple[XirPass, ...] = ()
+    """The passes from that module to the one that went wrong."""
+
+    @property
+    def passes(self) -> list[XirPass]:
+        """The passes to run on `before` to see it."""
+        return [*self.leading, self.culprit]
+
+    @property
+    def pipeline(self) -> str:
+        """The passes as text."""
+        return ",".join(map(str, self.passes))
+
+    def repeats(self, other: Failure | None) -> bool:
+        """Whether another run, of these passes, has gone wrong in the same way."""
+        return other is not None and other.fault is self.fault and other.culprit is self.culprit
 
 
 def run(
@@ -56,11 +72,15 @@ def run(
     """
     verify(module)
     ctx, copy = ctx.clone(), module.clone()
-    latest: list[tuple[XirPass, ModuleOp]] = []
+    kept: list[ModuleOp] = []
+    since: list[XirPass] = []
 
     def keep(each: XirPass, now: ModuleOp) -> None:
-        latest[:] = [(each, now.clone())]
-        drop_origins(latest[0][1])
+        if not kept or functions_of(now):
+            kept[:] = [now.clone()]
+            drop_origins(kept[0])
+            since.clear()
+        since.append(each)
         if progress is not None:
             progress(each)
 
@@ -68,18 +88,23 @@ def run(
     if checker is not None:
         checker.attach(manager)
     manager.before_pass.insert(0, keep)
+
+    def failure(fault: Fault, diagnostic: Diagnostic) -> Failure:
+        known = checker if fault is Fault.WRONG else None
+        return Failure(fault, since[-1], diagnostic, kept[0], ctx, known, tuple(since[:-1]))
+
     with ctx.diagnostics.collect() as said:
         try:
             manager.run(copy)
         except MiscompileError as error:
-            return Failure(Fault.WRONG, error.culprit, error.diagnostic, latest[0][1], ctx, checker)
+            return failure(Fault.WRONG, error.diagnostic)
         except (DiagnosticError, InternalError) as error:
-            if not latest:
+            if not since:
                 raise
             notes = error.diagnostic.notes
             crashed = isinstance(error, InternalError) or any("does not verify" in each.message for each in notes)
-            return Failure(Fault.CRASH if crashed else Fault.REFUSED, latest[0][0], error.diagnostic, latest[0][1], ctx)
+            return failure(Fault.CRASH if crashed else Fault.REFUSED, error.diagnostic)
         except AlreadyReportedError:
             errors = [each for each in said if each.severity is Severity.ERROR]
-            return Failure(Fault.REFUSED, latest[0][0], errors[0], latest[0][1], ctx)
+            return failure(Fault.REFUSED, errors[0])
     return None

@@ -84,14 +84,22 @@ def counted_rewrites(counter: RewriteCounter) -> Generator[None]:
 
 
 def may_rewrite(op: Operation, name: str) -> bool:
-    """Whether a pass without patterns may make a rewrite now, which counts as one called `name`."""
-    counter = _counter.get()
-    if counter is not None:
-        if counter.is_exhausted:
-            return False
-        counter.add(name, op.name, op.location)
+    """Whether a pass without patterns may make a rewrite now, which counts as one called `name`, and is remarked."""
+    if not may_try(op, name):
+        return False
     if wanted(RemarkKind.PASSED):
         passed(op, name, f"{name} {op_name(op)}")
+    return True
+
+
+def may_try(op: Operation, name: str) -> bool:
+    """Whether a pass may begin a rewrite now, which counts even if nothing comes of it; the pass remarks it."""
+    counter = _counter.get()
+    if counter is None:
+        return True
+    if counter.is_exhausted:
+        return False
+    counter.add(name, op.name, op.location)
     return True
 
 

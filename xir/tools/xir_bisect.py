@@ -78,7 +78,7 @@ def _bisect(options: argparse.Namespace) -> int:
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
     from xir.faults.lit_test import lit_test
-    from xir.faults.reduction import reduced, size_of
+    from xir.faults.reduction import reduced, size_of, with_random_constants
     from xir.faults.reproduction import Fault, run
     from xir.progress import step
 
@@ -99,12 +99,14 @@ def _bisect(options: argparse.Namespace) -> int:
 
     def interesting(smaller: ModuleOp) -> bool:
         checker = NumericsChecker(rtol=options.rtol) if failure.fault is Fault.WRONG else None
-        found = run(smaller, failure.ctx, [failure.culprit], checker=checker)
-        return found is not None and found.fault is failure.fault
+        return failure.repeats(run(smaller, failure.ctx, failure.passes, checker=checker))
 
     with step("Reducing the program"):
         if interesting(failure.before):
             smallest = reduced(failure.before, failure.ctx, interesting)
+            smallest, kept = with_random_constants(smallest, failure.ctx, interesting)
+            if kept:
+                print(f"note: {kept} constant{'' if kept == 1 else 's'} keep their values, which it takes to see it")
         else:
             print("note: only the given inputs show it, so the test is the whole program")
     text = lit_test(failure, smallest, failure.ctx, options.rtol)

@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reduce(options: argparse.Namespace) -> int:
-    from xir.faults.reduction import fewer_passes, reduced, size_of
+    from xir.faults.reduction import fewer_passes, reduced, size_of, with_random_constants
     from xir.ir.printer import PrintOptions, module_to_text
     from xir.progress import step
 
@@ -88,6 +88,7 @@ def _reduce(options: argparse.Namespace) -> int:
         if not options.test:
             passes = fewer_passes(passes, lambda rest: _interesting(options, ctx, rest)(module))
         smallest = reduced(module, ctx, _interesting(options, ctx, passes))
+        smallest, kept = with_random_constants(smallest, ctx, _interesting(options, ctx, passes))
     text = module_to_text(smallest, ctx, PrintOptions(resources=True))
     if not options.test:
         text = f"// builtin.module({','.join(map(str, passes))})\n{text}"
@@ -97,6 +98,8 @@ def _reduce(options: argparse.Namespace) -> int:
         with atomic_file(Path(options.output)) as file:
             file.write(text.encode("utf-8"))
     sys.stderr.write(f"{options.program}: {before} ops, {size_of(smallest)} are left\n")
+    if kept:
+        sys.stderr.write(f"{options.program}: {kept} constants keep their values: without them it is not interesting\n")
     return 0
 
 

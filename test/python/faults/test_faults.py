@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.ir import SSAValue
 
+from xir.emitter.xnnpack import writer
 from xir.tools.xir_bisect import main as xir_bisect
 from xir.tools.xir_opt import main as xir_opt
 from xir.tools.xir_reduce import main as xir_reduce
+from xir.transforms.pte import plan_memory
 from xir.transforms.xnnpack import fuse_conv_relu
+from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder
 
 CHAIN = """
 func.func @forward(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
@@ -69,6 +74,8 @@ def test_the_rewrite_is_named_and_the_test_small(
     text = test.read_text(encoding="utf-8")
     assert text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu)' --verify-numerics %s")
     assert "// CHECK: func.return %" in text
+    assert "tensor<2x1xf32>" in text
+    assert "tensor<2x4xf32>" not in text
     # The pass is right again, and so is the test.
     assert xir_opt(["--fuse-conv-relu", "--verify-numerics", str(test), "-o", str(tmp_path / "out.mlir")]) == 0
 
@@ -139,3 +146,79 @@ def test_a_bug_leaves_a_reproducer(
     # The pass is right again.
     assert xir_opt(["--run-reproducer", str(file)]) == 0
     assert "xnnpack.clamp" not in capsys.readouterr().out
+
+
+def test_the_op_that_a_rule_lowers_wrong_is_named(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RULES, "edge.sub.Tensor", lambda op, b: b.binary("subtract", op.operands[1], op.operands[0]))
+    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
+    told = capsys.readouterr().out
+    assert f"{chain}:6:8: error: partition-xnnpack changes what the program computes" in told
+    assert f"delegate at 'edge.sub.Tensor', {chain}:6:8" in told
+    assert "a test of 1 op," in told
+
+
+def test_what_only_other_weights_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bias that is dropped, and is zero in the program as it is."""
+    program = tmp_path / "zeros.mlir"
+    program.write_text(ZERO_BIAS, encoding="utf-8")
+
+    def without_bias(b: NodeBuilder, value: SSAValue) -> SSAValue:
+        bias = b.weight(value, "bias")
+        return b.static(replace(bias, array=bias.array * 0))
+
+    monkeypatch.setattr(NodeBuilder, "bias", without_bias)
+    assert xir_bisect([str(program), "-o", str(tmp_path / "culprit.mlir")]) == 1
+    assert f"delegate at 'edge.linear', {program}:5:8" in capsys.readouterr().out
+
+
+ZERO_BIAS = """
+func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
+  %w = edge.constant dense<[[1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.5, 2.0], [1.0, 1.5, 1.0, 1.0]]> : tensor<3x4xf32>
+  %b = edge.constant dense<0.0> : tensor<3xf32>
+  %0 = edge.linear(%x, %w, %b) : (tensor<2x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+"""
+
+
+def test_no_weights_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, smaller = tmp_path / "linear.mlir", tmp_path / "small.mlir"
+    text = ZERO_BIAS.replace("1.5", "1.2345678").replace("return %0", "return %1")
+    clamp = (
+        "  %1 = edge.hardtanh(%0) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>\n"
+    )
+    program.write_text(text.replace("  func.return", f"{clamp}  func.return"), encoding="utf-8")
+    plant(monkeypatch)
+    assert xir_reduce([str(program), "delegate", "--wrong", "-o", str(smaller)]) == 0
+    text = smaller.read_text(encoding="utf-8")
+    assert "edge.linear" in text
+    assert "edge.constant dense<" in text
+    assert "1.234" not in text
+
+
+def test_memory_that_is_shared_too_early(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is wrong where kernels outside of delegates hold several tensors at once."""
+    monkeypatch.setattr(plan_memory, "place", lambda lifetimes: [0] * len(lifetimes))
+    assert xir_bisect([chain, "emit", "-o", str(tmp_path / "culprit.mlir")]) == 1
+    told = capsys.readouterr().out
+    assert "error: plan-memory lays a tensor over another one that is still needed" in told
+    assert "pass: plan-memory" in told
+    test = (tmp_path / "culprit.mlir").read_text(encoding="utf-8")
+    assert test.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(lower-to-pte,plan-memory)'")
+
+
+def test_the_node_that_is_written_wrong(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All clamps lose a bound on the way to the file."""
+    monkeypatch.setattr(writer, "_bound", lambda attr, default: default)
+    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
+    told = capsys.readouterr().out
+    assert "pass: lower-to-pte" in told
+    assert f"{chain}:4:8: note: first at 'xnnpack.binary', which computes something else as it is run" in told
