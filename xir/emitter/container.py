@@ -4,7 +4,8 @@
     byte 4   "ET12"                            its remainder follows the extended header
     byte 8   "eh00", u32 header length (32), u64 program size, u64 segment base, u64 size of all segments
     byte 40  the rest of the FlatBuffer, up to the program size, which counts from byte 0
-    base     segments, each at a multiple of 128 from the base, zeros between them, none after the last
+    base     segments, each at a multiple of 128 from the base, zeros between them, none after the last;
+             a segment may also be a part of an earlier one
 
 A program without segment data has no extended header: the file is the FlatBuffer. Integers are little-endian. Sources:
 `schema/extended_header.cpp` and `exir/_serialize/_program.py` of pytorch/executorch 1.5.
@@ -48,6 +49,8 @@ class Segment:
     size: int
     chunks: Callable[[], Iterable[Buffer]]
     alignment: int = 1
+    inside: tuple[int, int] | None = None
+    """The index of an earlier segment that has these bytes, and where in it: they are not written again."""
 
     @staticmethod
     def of(data: Buffer, alignment: int = 1) -> Segment:
@@ -84,6 +87,10 @@ def write_container(
     offsets: list[int] = []
     end = 0
     for segment in segments:
+        if segment.inside is not None:
+            outer, start = segment.inside
+            offsets.append(offsets[outer] + start)
+            continue
         offsets.append(align(end, math.lcm(segment_alignment, segment.alignment)))
         end = offsets[-1] + segment.size
     table = [{"offset": offset, "size": segment.size} for offset, segment in zip(offsets, segments, strict=True)]
@@ -99,7 +106,7 @@ def write_container(
     sink.write(memoryview(flatbuffer)[_HEAD.size :])
     position = program_size
     for index, (offset, segment) in enumerate(zip(offsets, segments, strict=True)):
-        if segment.size == 0:
+        if segment.size == 0 or segment.inside is not None:
             continue
         _pad(sink, base + offset - position)
         position = base + offset

@@ -169,6 +169,8 @@ def _segment_alignment(container: Container) -> int:
     while alignment <= container.segment_base:
         end, fits = 0, container.segment_base % alignment == 0
         for entry in segments:
+            if entry["size"] and entry["offset"] < end:
+                continue  # a part of an earlier one
             fits = fits and (entry["size"] == 0 or entry["offset"] == align(end, alignment))
             end = entry["offset"] + entry["size"]
         if fits:

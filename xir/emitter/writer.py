@@ -37,6 +37,9 @@ from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
+CONSTANTS = 0
+"""The index of the segment of constants."""
+
 
 def emit(module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = False) -> None:
     """Write the one `pte.program` of a verified module to `stream` as a `.pte` file.
@@ -111,7 +114,7 @@ class _Emitter:
         tree: Tree = {
             "version": self.program.version.value.data,
             "constant_buffer": [],
-            "constant_segment": {"segment_index": 0, "offsets": self.constants.offsets},
+            "constant_segment": {"segment_index": CONSTANTS, "offsets": self.constants.offsets},
         }
         if self.initial.data:
             tree["mutable_data_segments"] = [{"segment_index": 1, "offsets": self.initial.offsets}]
@@ -166,7 +169,11 @@ class _Emitter:
         return constant_data(attr, math.prod(type.get_shape()), self.ctx, op)
 
     def place_named_data(self) -> list[Tree]:
-        """The entries of `Program.named_data`, each with a segment; equal bytes share one."""
+        """The entries of `Program.named_data`, each with a segment; equal bytes share one.
+
+        Bytes that are a constant's as well, such as an embedding that is also the weight of the last layer, are a part
+        of the constants' segment.
+        """
         # What a delegate brings along keeps its place among the delegates' data, also if it is listed once more.
         listed = [op for op in self.program.named_data if op.key.data not in self.named_data]
         data = {op.key.data: self.opaque_data(op.data, op) for op in listed}
@@ -175,9 +182,12 @@ class _Emitter:
         data |= self.named_data
         places: dict[bytes, int] = {}
         for entry in data.values():
-            if entry.digest not in places:
-                places[entry.digest] = len(self.segments)
-                self.segments.append(Segment(entry.size, entry.chunks, TENSOR_ALIGNMENT))
+            if entry.digest in places:
+                continue
+            places[entry.digest] = len(self.segments)
+            constant = self.constant_indices.get(entry.digest)
+            inside = None if constant is None else (CONSTANTS, self.constants.offsets[constant])
+            self.segments.append(Segment(entry.size, entry.chunks, TENSOR_ALIGNMENT, inside))
         return [{"key": key, "segment_index": places[entry.digest]} for key, entry in data.items()]
 
 

@@ -42,6 +42,17 @@ def test_layout(alignment: int):
     assert {**container.program, "segments": None} == {**read_container(written([])).program, "segments": None}
 
 
+def test_a_segment_inside_of_another_is_not_written_again():
+    def never() -> Iterator[bytes]:
+        raise AssertionError
+
+    inner = Segment(3, never, inside=(1, 2))
+    data = written([Segment.of(b"a"), Segment.of(b"bcdefg"), inner, Segment.of(b"h")])
+    container = read_container(data)
+    assert [bytes(segment) for segment in container.segments] == [b"a", b"bcdefg", b"def", b"h"]
+    assert len(data) == container.segment_base + 2 * 128 + 1
+
+
 def test_without_segment_data_there_is_no_extended_header():
     data = written([Segment.of(b"")])
     assert data[8:12] != b"eh00"

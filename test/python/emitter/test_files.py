@@ -129,8 +129,8 @@ def test_a_large_model_needs_no_second_copy():
 
     sink = Counter()
     assert peak(lambda: emit(module, ctx, sink)) < weights.nbytes // 16
-    # Once as a constant, once as named data.
-    assert sink.size > 2 * weights.nbytes
+    # The kernel's constant and the delegate's weight have equal bytes.
+    assert weights.nbytes < sink.size < weights.nbytes + 4096
     data = emitted(module, ctx)
     assert peak(lambda: read(data, XirContext())) < weights.nbytes // 16
 
