@@ -20,6 +20,7 @@ from typing import Any
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
+    FloatData,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -30,6 +31,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.exceptions import VerifyException
+
+from xir.ir.array_attributes import ints
+from xir.ir.unverified import unverified
 
 from .schema import ArgType
 
@@ -60,7 +64,7 @@ def bool_attr(value: bool) -> IntegerAttr:
 
 def float_attr(value: float) -> FloatAttr:
     """`value : f64`."""
-    return FloatAttr(value, f64)
+    return unverified(FloatAttr, value=FloatData(value), type=f64)
 
 
 @lru_cache(maxsize=1024)
@@ -208,5 +212,7 @@ def to_python(type: ArgType, attribute: Attribute) -> Any:
     element = _ARRAY_ELEMENT.get(type.base)
     if not isinstance(attribute, DenseArrayBase) or attribute.elt_type != element:
         raise VerifyException(f"expected array<{element}>" if element else f"type {type} has no attribute form")
+    if element == i64:
+        return ints(attribute)
     values = attribute.get_values()
     return tuple(bool(v) for v in values) if element == i1 else values

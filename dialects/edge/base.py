@@ -194,7 +194,7 @@ class EdgeOp(IRDLOperation):
         if len(variadic) == 1:
             symbols = self.symbol_count(self.schema.symbolic) if self.schema.symbolic else 0
             rest = len(self._operands) - symbols - len(tensors) + 1
-            return tuple(rest if name == variadic[0] else 1 for name in tensors)
+            return [rest if name == variadic[0] else 1 for name in tensors]
         sizes = self.properties.get(SEGMENTS)
         if not isinstance(sizes, DenseArrayBase) or sizes.elt_type != i32:
             raise VerifyException(f"expected property {SEGMENTS}: operand counts of {', '.join(tensors)}")

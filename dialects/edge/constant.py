@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.interfaces import HasFolderInterface
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -53,9 +53,8 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
     traits = traits_def(Pure(), ConstantLike())
 
     def __init__(self, value: ElementsAttr, location: LocationAttr | None = None):
-        super().__init__(properties={"value": value}, result_types=[value.get_type()])
-        if location is not None:
-            self.location = location
+        # There is one for each weight, and xDSL's constructor takes three times as long.
+        Operation.__init__(self, properties={"value": value}, result_types=[value.get_type()], location=location)
 
     @property
     def resource(self) -> str | None:

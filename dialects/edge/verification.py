@@ -41,8 +41,11 @@ def _verify_properties(op: EdgeOp, schema: Schema) -> None:
         length = argument.type.length
         if length and length > 1 and len(value) != length and not (len(value) == 0 and argument.default == ()):
             raise VerifyException(f"argument '{name}': expected {length} values, got {len(value)}")
+    unknown = op.properties.keys() - schema.values.keys() - op.OWN_PROPERTIES
+    if not unknown:
+        return
     allowed = {SEGMENTS} | {t + PRESENT_SUFFIX for t, a in schema.tensors.items() if a.type.optional_element}
-    for name in op.properties.keys() - schema.values.keys() - allowed - op.OWN_PROPERTIES:
+    for name in unknown - allowed:
         raise VerifyException(f"has no argument '{name}'")
 
 
@@ -60,9 +63,14 @@ def _verify_operands(op: EdgeOp, schema: Schema) -> None:
         if argument.type.optional_element:
             _verify_present(op, argument.name + PRESENT_SUFFIX, size)
     tensor_count = len(op.operands) - symbols
-    for index, operand in enumerate(op.operands):
-        if index < tensor_count and not isinstance(operand.type, TensorType):
+    for index, operand in enumerate(op.operands[:tensor_count]):
+        if not isinstance(operand.type, TensorType):
             raise VerifyException(f"operand #{index} has type {operand.type}, expected a tensor")
+    if symbols:
+        _verify_symbols(op, schema, tensor_count)
+
+
+def _verify_symbols(op: EdgeOp, schema: Schema, tensor_count: int) -> None:
     numbers = [argument for argument in schema.symbolic for _ in range(op.symbol_count((argument,)))]
     for index, (argument, operand) in enumerate(zip(numbers, op.symbols, strict=True), tensor_count):
         if argument.type.base == "Scalar" and operand.type not in (i64, f64, i1):

@@ -4,6 +4,7 @@
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from .dtypes import ELEMENT_TYPES
 def call_of(node: Node, target: Operator) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The node's arguments as `target` takes them, which is the node's own operator or the functional form of that."""
     assert isinstance(node.target, Operator)
+    if not node.kwargs:
+        return node.args, {}
     names = dict(zip(_names(node.target), _names(target), strict=True))
     return node.args, {names[name]: value for name, value in node.kwargs.items()}
 
@@ -29,8 +32,9 @@ def by_name(target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return {**dict(zip(_names(target), args, strict=False)), **kwargs}
 
 
-def _names(target: Operator) -> list[str]:
-    return [argument.name for argument in target._schema.arguments]
+@lru_cache(maxsize=4096)
+def _names(target: Operator) -> tuple[str, ...]:
+    return tuple(argument.name for argument in target._schema.arguments)
 
 
 def import_value(value: Any, values: Mapping[Node, Any]) -> Any:

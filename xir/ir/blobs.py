@@ -127,7 +127,12 @@ def _equal(a: _Blob, b: _Blob) -> bool:
         return True
     if a.array.shape == b.array.shape and a.array.itemsize == b.array.itemsize:
         return _same_bytes(np.atleast_1d(a.array), np.atleast_1d(b.array))
-    return _digest(a) == _digest(b)
+    return _beginning(a.array) == _beginning(b.array) and _digest(a) == _digest(b)
+
+
+def _beginning(array: np.ndarray) -> bytes:
+    """The first 64 bytes in C order: enough to tell most arrays apart."""
+    return array.flat[:64].tobytes()[:64]
 
 
 def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:

@@ -26,6 +26,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from xir.ir.unverified import unverified
+
+_NONE = NoneAttr()
+
 Locatable = LocationAttr | Operation | SSAValue | Block | Region | None
 """What a diagnostic can point at: a location, or IR that has one."""
 
@@ -47,31 +51,27 @@ class Origin:
 
 def file_location(filename: str | StringAttr, line: int, column: int = 0) -> FileLineColLoc:
     """`loc("filename":line:column)`. Lines and columns count from 1; column 0 means "the line, no column known"."""
-    # Every parsed op gets one. Its fields are right by construction, and verifying them costs ten times the rest.
-    location = object.__new__(FileLineColLoc)
-    object.__setattr__(location, "filename", filename if isinstance(filename, StringAttr) else StringAttr(filename))
-    object.__setattr__(location, "line", IntAttr(line))
-    object.__setattr__(location, "column", IntAttr(column))
-    return location
+    name = filename if isinstance(filename, StringAttr) else StringAttr(filename)
+    return unverified(FileLineColLoc, filename=name, line=IntAttr(line), column=IntAttr(column))
 
 
 def name_location(name: str, child: LocationAttr | None = None) -> NameLoc:
     """`loc("name"(child))`, the form every imported op carries: the fx node's name around its source line."""
-    return NameLoc(StringAttr(name), NoneAttr() if child is None else child)
+    return unverified(NameLoc, desc=StringAttr(name), location=_NONE if child is None else child)
 
 
 def call_location(line: LocationAttr, op: str, module: str) -> LocationAttr:
     """A call of an operator at a line, in a module instance; `op` and `module` may be empty."""
     call = name_location(op, line) if op else line
-    return CallSiteLoc(call, name_location(module)) if module else call
+    return unverified(CallSiteLoc, callee=call, caller=name_location(module)) if module else call
 
 
 def fused_location(*locations: LocationAttr) -> LocationAttr:
     """The location of an op made from several: their fusion, flattened, each once, unknown ones left out."""
-    parts = dict.fromkeys(part for location in locations for part in parts_of(location))
+    parts = tuple(dict.fromkeys(part for location in locations for part in parts_of(location)))
     if not parts:
         return UNKNOWN_LOC
-    return next(iter(parts)) if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
+    return parts[0] if len(parts) == 1 else unverified(FusedLoc, locations=ArrayAttr(parts), metadata=_NONE)
 
 
 def parts_of(location: LocationAttr) -> tuple[LocationAttr, ...]:
