@@ -11,7 +11,7 @@ from xir.dialects.edge import EdgeOp, register_op
 from xir.dialects.registry import register_dialect
 from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.errors import FormatError
-from xir.ir.constants import constant_array, make_dense
+from xir.ir.constants import constant_array, make_dense, parse_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import LateRefusalError, XirPass
@@ -62,6 +62,7 @@ __all__ = [
     "make_dense",
     "numbers",
     "origins_of",
+    "parse_dense",
     "passes_of",
     "register_backend",
     "register_dialect",

@@ -19,23 +19,12 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.constants import DenseAttr, parse_dense
+
 from .accessors import Accessor, accessors_of
 from .base import EdgeOp, Row
 from .schema import Schema, SchemaError, parse_schema
 from .text import parse_call
-
-ElementsAttr = DenseResourceAttr | DenseIntOrFPElementsAttr
-
-
-def parse_elements(parser: Parser) -> ElementsAttr:
-    """Parse `dense<...>` or `dense_resource<...>` of a tensor type."""
-    pos = parser.pos
-    value = parser.parse_attribute()
-    if not isinstance(value, DenseResourceAttr | DenseIntOrFPElementsAttr) or not isinstance(
-        value.get_type(), TensorType
-    ):
-        parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
-    return value
 
 
 @irdl_op_definition
@@ -52,7 +41,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
 
     traits = traits_def(Pure(), ConstantLike())
 
-    def __init__(self, value: ElementsAttr, location: LocationAttr | None = None):
+    def __init__(self, value: DenseAttr, location: LocationAttr | None = None):
         # There is one for each weight, and xDSL's constructor takes three times as long.
         Operation.__init__(self, properties={"value": value}, result_types=[value.get_type()], location=location)
 
@@ -76,7 +65,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         attributes = parser.parse_optional_attr_dict()
-        op = cls(parse_elements(parser))
+        op = cls(parse_dense(parser))
         op.attributes |= attributes
         return op
 

@@ -22,7 +22,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .constant import ElementsAttr, parse_elements
+from xir.ir.constants import DenseAttr, parse_dense
 
 
 @irdl_op_definition
@@ -43,7 +43,7 @@ class MutableBufferOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    def __init__(self, buffer: str, initial: ElementsAttr, location: LocationAttr | None = None):
+    def __init__(self, buffer: str, initial: DenseAttr, location: LocationAttr | None = None):
         super().__init__(
             properties={"buffer": StringAttr(buffer), "initial": initial}, result_types=[initial.get_type()]
         )
@@ -67,7 +67,7 @@ class MutableBufferOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         buffer = parser.parse_str_literal()
         attributes = parser.parse_optional_attr_dict()
-        op = cls(buffer, parse_elements(parser))
+        op = cls(buffer, parse_dense(parser))
         op.attributes |= attributes
         return op
 

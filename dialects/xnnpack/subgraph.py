@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects.delegate import GraphOp
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
+from xir.ir.constants import parse_dense
 from xir.ir.traits import DistinctOperands
 
 TARGETS = ("executorch", "xir")
@@ -141,10 +142,7 @@ class ConstantOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
         attributes = parser.parse_optional_attr_dict()
-        pos = parser.pos
-        value = parser.parse_attribute()
-        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
-            parser.raise_error("expected a dense or dense_resource attribute", pos)
+        value = parse_dense(parser)
         output_type = parser.parse_type() if parser.parse_optional_punctuation("->") else value.get_type()
         op = cls.create(properties={"value": value}, result_types=[output_type])
         op.attributes.update(attributes)

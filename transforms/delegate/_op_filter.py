@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from xir.dialects import edge
+from xir.ir.diagnostics import DiagnosticError
 from xir.transforms.analysis.refusal import Refusal
 
 FloatName = Literal["f32", "f16", "bf16"]
@@ -35,6 +36,18 @@ class Selection:
         """The options as passes have them. ValueError for the name of an op that does not exist."""
         return Selection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
 
+    def check_names(self, module: ModuleOp) -> None:
+        """DiagnosticError for torch's name of an operator that has no row and that the module does not call."""
+        known = torch_names(len(edge.OPS))
+        unknown = {name for name in self.ops | self.exclude if "::" in name} - known
+        if not unknown:
+            return
+        called = {name for op in module.walk() if isinstance(op, edge.EdgeOp) for name in names_of(op)}
+        for name in sorted(unknown - called):
+            close = difflib.get_close_matches(name, sorted(called | known), n=1)
+            hint = f", did you mean {close[0]!r}?" if close else ""
+            raise DiagnosticError(module, f"there is no op '{name}' in the program{hint}")
+
     def check(self, op: edge.EdgeOp) -> None:
         """RefusalError if an option excludes the op."""
         if self.ops and self.ops.isdisjoint(names_of(op)):
@@ -53,7 +66,7 @@ def op_names(given: Collection[str]) -> frozenset[str]:
 
     A name is an op's own, with or without `edge.`; without its overload it stands for all overloads of the operator,
     and with the overload `default` for the one that has no name. An operator without a row has torch's name, as
-    `aten::erfinv`, which says nothing of whether there is one.
+    `aten::erfinv`, which only a program can tell from a mistake: `Selection.check_names`.
     """
     found: set[str] = set()
     for name in given:
@@ -72,8 +85,17 @@ def op_names(given: Collection[str]) -> frozenset[str]:
 
 def names_of(op: edge.EdgeOp) -> tuple[str, ...]:
     """The names in a `Selection` that mean an op: its own, and torch's with and without the overload."""
-    schema = op.schema
-    return op.name, schema.qualified_name, f"{schema.namespace}::{schema.name}"
+    return op.name, *_torch_names(op.schema)
+
+
+def _torch_names(schema: edge.Schema) -> tuple[str, str]:
+    return schema.qualified_name, f"{schema.namespace}::{schema.name}"
+
+
+@cache
+def torch_names(count: int) -> frozenset[str]:
+    """Torch's names of the operators that the `count` edge ops with a row call, with and without the overload."""
+    return frozenset(name for op_class in edge.OPS.values() for name in _torch_names(op_class.row.schema))
 
 
 @cache

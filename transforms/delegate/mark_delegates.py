@@ -76,6 +76,7 @@ class MarkDelegatesPass(XirPass):
         number_origins(ctx, op)
         trial = backend_named(self.backend).trial(ctx, Request(self.target, self.check))
         selection = Selection.of(self.ops, self.exclude, self.dtypes)
+        selection.check_names(op)
         refuse = reporter(ctx, f"{self.name}{{backend={self.backend}}}", self.backend)
         for block in function_blocks(op):
             marks = read_marks(block)

@@ -76,6 +76,7 @@ class PartitionXnnpackPass(XirPass):
         backend, request = XnnpackBackend(), Request(self.target, self.check)
         trial = backend.trial(ctx, request)
         selection = Selection.of(self.ops, self.exclude, self.dtypes)
+        selection.check_names(op)
         leave = reporter(ctx, self.name, backend.name)
         for block in function_blocks(op):
             marks = Marks()

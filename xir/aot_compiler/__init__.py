@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import DTYPES, UsageError, parse_arguments, partitioner_of
+from xir.aot_compiler.arguments import DTYPES, parse_arguments, partitioner_of
 from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
@@ -17,6 +17,7 @@ from xir.aot_compiler.source import load
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
+from xir.tools.command_line import UsageError
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:

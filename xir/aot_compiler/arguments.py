@@ -6,10 +6,11 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
+from xir.tools.command_line import ArgumentParser, UsageError
 from xir.transforms.registry import PassOption, describe
 
 if TYPE_CHECKING:
@@ -19,19 +20,10 @@ DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 """What --dtype and file names call the element types -> torch's name."""
 
 
-class UsageError(Exception):
-    """The command line is wrong; the message is for the user."""
-
-
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def _argument_parser() -> argparse.ArgumentParser:
     from xir.tools.remarks import add_arguments as add_remark_arguments
 
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="xir-aot",
         description="Compile a model to a .pte file, which is named after the model, and say what became of it.",
         allow_abbrev=False,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import UsageError
 from xir.progress import step
+from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
     from xir.explore import Recorder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xir.aot_compiler.arguments import UsageError
+from xir.tools.command_line import UsageError
 
 
 def user_function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from xir.aot_compiler.arguments import UsageError
 from xir.aot_compiler.factories import called, user_function
 from xir.models.zoo import MODELS
+from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from xir.aot_compiler.arguments import UsageError
 from xir.files import atomic_file
+from xir.tools.command_line import UsageError
 from xir.tools.remarks import RemarkOutput, printed
 
 if TYPE_CHECKING:

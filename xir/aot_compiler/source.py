@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import DTYPES, UsageError
+from xir.aot_compiler.arguments import DTYPES
 from xir.aot_compiler.factories import Made, call_factory
 from xir.progress import step
+from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

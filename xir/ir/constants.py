@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     f64,
 )
 from xdsl.ir import Attribute
+from xdsl.parser import Parser
 
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -52,6 +53,15 @@ _FLOAT_DTYPES: dict[type[Attribute], np.dtype] = {
 }
 
 _ELEMENT_TYPES: dict[str, Attribute] = {"f2": f16, "f4": f32, "f8": f64, "b1": IntegerType(1)}
+
+
+def parse_dense(parser: Parser) -> DenseAttr:
+    """Parse `dense<...>` or `dense_resource<...>` of a tensor type."""
+    pos = parser.pos
+    value = parser.parse_attribute()
+    if not isinstance(value, DenseAttr) or not isinstance(value.get_type(), TensorType):
+        parser.raise_error("expected dense<...> or dense_resource<...> of a tensor type", pos, parser.pos)
+    return value
 
 
 def storage_dtype(element_type: Attribute) -> np.dtype:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
-from xir.tools.xir_opt_arguments import UsageError
+from xir.tools.command_line import UsageError
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 

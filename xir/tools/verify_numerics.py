@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from xir.tools.xir_opt_arguments import UsageError
+from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

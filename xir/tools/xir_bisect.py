@@ -6,13 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from xir.files import atomic_file
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
-from xir.tools.xir_opt_arguments import UsageError
+from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     from xir.faults.bisection import Culprit
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="xir-bisect",
         description="Find the first pass of a pipeline that changes what a program computes, crashes or refuses it; in "
         "it the first rewrite, and its op; and the smallest program with which that happens, as a lit test.",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
+from xir.tools.command_line import UsageError
 from xir.tools.xir_opt_arguments import (
-    ArgumentParser,
-    UsageError,
+    PassArgumentParser,
     lift_pass_flags,
     passes_asked_for,
 )
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _argument_parser() -> argparse.ArgumentParser:
-    parser = ArgumentParser(
+    parser = PassArgumentParser(
         prog="xir-explore",
         description="Write an HTML page that shows a program after each pass: its text, what the pass changed, its "
         "graph, and for each op where it comes from, what it reads, what it costs and what it took.",

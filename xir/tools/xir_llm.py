@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir import __version__
-from xir.tools.xir_opt_arguments import ArgumentParser, UsageError
+from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xir.llm import Generation, LanguageModel, Sampling

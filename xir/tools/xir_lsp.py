@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from xir import __version__
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.command_line import ArgumentParser, UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,7 +17,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
     except PluginError as error:
         return _fail(str(error))
-    _parse(arguments)
+    try:
+        _parse(arguments)
+    except UsageError as error:
+        return _fail(str(error))
     try:
         from xir.lsp.server import make_server
     except ModuleNotFoundError as error:
@@ -30,13 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: error: {message}\n")
-
-
 def _parse(arguments: Sequence[str]) -> None:
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="xir-lsp",
         description="A language server for MLIR text with xir's dialects. Editors start it and talk to it over "
         "standard input and output; docs/editors.md says how to set them up.",

@@ -18,10 +18,10 @@ from typing import IO, TYPE_CHECKING
 from xir.files import atomic_file
 from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.command_line import UsageError
 from xir.tools.remarks import RemarkOutput
 from xir.tools.verify_numerics import verify_numerics
 from xir.tools.xir_opt_arguments import (
-    UsageError,
     argument_parser,
     lift_pass_flags,
     pass_listing,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from xir import __version__
 from xir.ir.split_input import SPLIT_MARKER
 from xir.plugin_loading import PLUGIN_HELP
+from xir.tools.command_line import ArgumentParser, UsageError
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 
@@ -25,30 +25,14 @@ _BARE_FLAGS = {
 """Flags whose value may be left out, and what they then mean. argparse would take the input file for the value."""
 
 
-class UsageError(Exception):
-    """The command line or a file it names is wrong; the message is for the user."""
+class PassArgumentParser(ArgumentParser):
+    """A parser of what stands beside pass flags, which it knows for its hints."""
+
+    def flags(self) -> Iterable[str]:
+        return (*PASSES, *PIPELINES, *super().flags())
 
 
-class ArgumentParser(argparse.ArgumentParser):
-    """A parser of pass flags' neighbours: what is wrong is a UsageError."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-    def parse_args(self, arguments: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Like argparse's, and a flag that is none gets the nearest one as a hint."""
-        options, unknown = self.parse_known_args(arguments)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
-        return options
-
-    def _hint(self, argument: str) -> str:
-        known = [*PASSES, *PIPELINES, *(flag.lstrip("-") for flag in self._option_string_actions)]
-        close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], known, n=1)
-        return f"; did you mean '--{close[0]}'?" if close else ""
-
-
-class _OptParser(ArgumentParser):
+class _OptParser(PassArgumentParser):
     def format_help(self) -> str:
         return f"{super().format_help()}\n{pass_listing()}"
 

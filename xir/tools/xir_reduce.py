@@ -8,13 +8,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from xir.files import atomic_file
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
-from xir.tools.xir_opt_arguments import UsageError
+from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -27,14 +27,9 @@ INTERESTING = 1
 """The exit code of a script for a program that shows what is looked for, as `mlir-reduce` has it."""
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="xir-reduce",
         description="Make a program smaller while it stays interesting: while a script says so, or a pipeline computes "
         "something else, crashes or refuses it. Its floating-point constants become random ones where that does.",

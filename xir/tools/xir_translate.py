@@ -11,10 +11,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING
 
 from xir.files import atomic_file
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
+from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from xir.ir.context import XirContext
 
 STDIO = "-"
-
-
-class UsageError(Exception):
-    """The command line or a file it names is wrong; the message is for the user."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,13 +68,8 @@ def _shown(path: str) -> str:
     return "<stdin>" if path == STDIO else path
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def _argument_parser() -> argparse.ArgumentParser:
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="xir-translate",
         description="Translate between PyTorch's .pt2 files, MLIR text, and ExecuTorch's .pte files.",
         allow_abbrev=False,

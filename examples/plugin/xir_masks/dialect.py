@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from xir.plugin import GraphOp, InfersShapes, broadcast
+from xir.plugin import GraphOp, InfersShapes, broadcast, parse_dense
 from xir_masks.operation import ARITHMETIC, COMPARISONS, Operation, arity
 
 ELEMENTS = (i1, i32, i64, f32)
@@ -145,11 +145,7 @@ class ConstantOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
         attributes = parser.parse_optional_attr_dict()
-        pos = parser.pos
-        value = parser.parse_attribute()
-        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
-            parser.raise_error("expected a dense or dense_resource attribute", pos)
-        op = cls(value)
+        op = cls(parse_dense(parser))
         op.attributes.update(attributes)
         return op
 

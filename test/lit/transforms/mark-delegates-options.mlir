@@ -3,6 +3,10 @@
 // RUN: not xir-opt %s --mark-delegates 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not xir-opt %s --mark-delegates=backend=xnpack 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not xir-opt %s --mark-delegates="backend=xnnpack ops=edge.abbs" 2>&1 | filecheck %s --check-prefix=OP
+// RUN: not xir-opt %s --mark-delegates="backend=xnnpack exclude=aten::erfin" 2>&1 | filecheck %s --check-prefix=TORCH
+// RUN: xir-opt %s --mark-delegates="backend=xnnpack exclude=aten::erfinv,aten::abs" | filecheck %s --check-prefix=CALLED
+
+// Operators without an op have torch's names, which the program tells from mistakes.
 
 // EXCLUDE: edge.abs(%x) {xir.reason = "the option exclude names it"}
 // EXCLUDE: edge.atan2(%{{.*}}) {xir.reason = "stock ExecuTorch has no node for it"}
@@ -11,8 +15,12 @@
 // MISSING: error: 'mark-delegates' needs the option 'backend'
 // UNKNOWN: error: there is no backend 'xnpack', did you mean 'xnnpack'?
 // OP:      error: there is no op 'edge.abbs', did you mean 'edge.abs'?
+// TORCH:   error: there is no op 'aten::erfin' in the program, did you mean 'aten::erfinv'?
+// CALLED:  edge.abs(%x) {xir.reason = "the option exclude names it"}
+// CALLED:  edge.opaque {{.*}} {xir.reason = "the option exclude names it"}
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.atan2(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  func.return %1 : tensor<4xf32>
+  %2 = edge.opaque "aten::erfinv(Tensor self) -> Tensor" (%1) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
 }

@@ -927,7 +927,7 @@ func.func @invalid() {
 // -----
 
 func.func @invalid() {
-  // expected-error @+1 {{expected a dense or dense_resource attribute}}
+  // expected-error @+1 {{expected dense<...> or dense_resource<...> of a tensor type}}
   %0 = xnnpack.constant 1.0 : f32
   func.return
 }
@@ -943,7 +943,7 @@ func.func @invalid() {
 // -----
 
 func.func @invalid() {
-  // expected-error @+1 {{value and result must have one shape}}
+  // expected-error @+1 {{expected dense<...> or dense_resource<...> of a tensor type}}
   %0 = xnnpack.constant dense<[1.0, 2.0]> : vector<2xf32> -> tensor<2xf32>
   func.return
 }

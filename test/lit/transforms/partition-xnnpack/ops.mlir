@@ -2,12 +2,14 @@
 // RUN: xir-opt %s --partition-xnnpack='exclude=exp,add.Scalar' | filecheck %s --check-prefix=EXCLUDE
 // RUN: not xir-opt %s --partition-xnnpack='ops=edge.conv' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not xir-opt %s --partition-xnnpack='exclude=add.Tensr' 2>&1 | filecheck %s --check-prefix=OVERLOAD
+// RUN: not xir-opt %s --partition-xnnpack='exclude=aten::erfinv' 2>&1 | filecheck %s --check-prefix=TORCH
 // RUN: xir-opt %s --partition-xnnpack='ops=relu.default' | filecheck %s --check-prefix=DEFAULT
 
 // An op is named as the text has it; `edge.` may be left out, and a name without overload stands for all overloads.
 
 // UNKNOWN: error: there is no op 'edge.conv', did you mean 'edge.conv{{[12]}}d
 // OVERLOAD: error: there is no op 'add.Tensr', did you mean 'edge.add.Tensor'?
+// TORCH: error: there is no op 'aten::erfinv' in the program
 
 // CHECK:      xnnpack.subgraph
 // CHECK:        xnnpack.unary abs
