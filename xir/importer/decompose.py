@@ -8,7 +8,7 @@ time, on the shapes it has in the program, and the graph is kept for the next ca
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from xir.dialects import edge
 from xir.ir.diagnostics import DiagnosticError
 
 from .aliasing import Operator, is_composite
+from .complex_numbers import ComplexTensor, in_parts, is_complex
 from .dtypes import is_dynamic, is_open
 from .own_decompositions import OWN
 from .source import node_location
@@ -102,6 +103,51 @@ class Decomposer:
         else:
             graph = self._graphs[key] = _trace(target, leaves, spec, inputs)
         return None if graph is None else (graph, inputs)
+
+    def complex_graph(
+        self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[GraphModule, list[Node]] | None:
+        """A graph of real numbers for a call with complex ones among its operands or results. None if there is none.
+
+        Real and imaginary part of a complex operand are two placeholders, one behind the other, and those of a complex
+        result two results.
+        """
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
+        rule = in_parts(target)
+
+        def call(*parts: Any) -> Any:
+            feeds = iter(parts)
+            values = {node: _joined(node, feeds) for node in inputs}
+            filled = [values[leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
+            args, kwargs = pytree.tree_unflatten(filled, spec)
+            results = pytree.tree_leaves(rule(*args, **kwargs))
+            return [part for each in results for part in _parts_of(each)]
+
+        try:
+            with torch.no_grad(), _silently(), _fake_mode(inputs), _open_sizes(inputs):
+                parts = [part for node in inputs for part in _parts_of(node.meta["val"])]
+                graph = make_fx(call, decomposition_table=_table())(*parts)
+        except Exception:  # whatever a decomposition raises: the operator then is refused
+            return None
+        if _has_mutation(graph):
+            return None
+        graph.graph.eliminate_dead_code()  # what `ComplexTensor` asks of its parts
+        return graph, inputs
+
+
+def _parts_of(value: Any) -> list[Any]:
+    """Real and imaginary part of a complex tensor; anything else itself."""
+    if isinstance(value, ComplexTensor):
+        return [value.re, value.im]
+    if not is_complex(value):
+        return [value]
+    with value.fake_mode if isinstance(value, FakeTensor) else nullcontext():
+        return [torch.empty(value.shape, dtype=value.dtype.to_real()) for _ in range(2)]
+
+
+def _joined(node: Node, feeds: Iterator[Any]) -> Any:
+    return ComplexTensor(next(feeds), next(feeds)) if is_complex(node.meta.get("val")) else next(feeds)
 
 
 def _key(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> Any:

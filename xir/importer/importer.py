@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseResourceAttr,
@@ -38,12 +38,14 @@ from xir.ir.location import name_location
 from .aliasing import (
     Operator,
     functional_form,
+    is_composite,
     mutated_argument,
     needs_functionalization,
     overwritten_placeholders,
 )
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import input_bounds, result_bounds
+from .complex_numbers import ComplexValue, has_rule, is_complex
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
@@ -165,6 +167,12 @@ class _Importer:
                 continue  # baked into the graph by export
             value, order = in_memory(node.meta["val"])
             location = name_location(node.name)
+            if is_complex(value):
+                raise DiagnosticError(
+                    location,
+                    f"input '{node.name}' is complex, which no file can say: take torch.view_as_real(x), and make it "
+                    "complex in the program (torch.view_as_complex)",
+                )
             argument = self.block.insert_arg(import_type(value, location), len(self.block.args))
             argument.location = location
             argument.name_hint = _hint(node.name)
@@ -191,7 +199,13 @@ class _Importer:
                     name_location(spec.arg.name),
                     f"output #{index} is the constant {spec.arg.value!r}: return tensors only",
                 )
-            results.append(self.values[nodes[spec.arg.name]])
+            value = self.values[nodes[spec.arg.name]]
+            if isinstance(value, ComplexValue):
+                raise DiagnosticError(
+                    node_location(nodes[spec.arg.name]),
+                    f"output #{index} is complex, which no file can say: return torch.view_as_real(x)",
+                )
+            results.append(value)
         return results
 
     def _mutable_buffer(self, node: Node, spec: InputSpec) -> SSAValue:
@@ -235,7 +249,11 @@ class _Importer:
         """Whether a node that is imported needs this one."""
         return any(user not in self.static for user in node.users)
 
-    def _constant(self, tensor: torch.Tensor, name: str) -> SSAValue:
+    def _constant(self, tensor: torch.Tensor, name: str) -> Any:
+        """The value of a constant, a `ComplexValue` where it is complex."""
+        if tensor.is_complex():
+            parts = ((part, getattr(tensor.resolve_conj(), part).contiguous()) for part in ("real", "imag"))
+            return ComplexValue(*(self._constant(value, f"{name}.{part}") for part, value in parts))
         return self._add(edge.ConstantOp(self._elements(tensor, name), name_location(name))).results[0]
 
     def _elements(self, tensor: torch.Tensor, name: str) -> DenseResourceAttr:
@@ -340,6 +358,11 @@ class _Importer:
             assert isinstance(source, Node)
             values[node] = values[source]  # values have no identity
             return
+        if is_complex(result) or any(is_complex(operand.meta.get("val")) for operand in node.all_input_nodes):
+            composite = is_composite(target) and not has_rule(target)
+            if not composite or not self._import_decomposed(node, target, location, values):
+                self._import_complex(node, target, location, values)
+            return
         op_class = row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
@@ -364,26 +387,52 @@ class _Importer:
             values[node] = op.results[0]
             op.results[0].name_hint = _hint(node.name)
 
+    def _import_complex(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> None:
+        """Import a call that reads or makes complex numbers."""
+        traced = self.decomposer.complex_graph(target, *call_of(node, target))
+        if traced is None:
+            raise DiagnosticError(
+                location, f"{target} of complex numbers has no form here: compute with torch.view_as_real(x)"
+            )
+        graph, inputs = traced
+        feeds: list[Any] = []
+        for operand in inputs:
+            value = values[operand]
+            feeds += value if isinstance(value, ComplexValue) else [value]
+        parts = iter(self._import_graph(node, graph, feeds, location))
+        result = node.meta["val"]
+        several = isinstance(result, list | tuple)
+        found = [
+            ComplexValue(next(parts), next(parts)) if is_complex(each) else next(parts)
+            for each in (result if several else [result])
+        ]
+        values[node] = found if several else found[0]
+
     def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
         found = self.decomposer.graph(target, *call_of(node, target))
         if found is None:
             return False
         graph, inputs = found
+        values[node] = self._import_graph(node, graph, [values[each] for each in inputs], location)
+        return True
+
+    def _import_graph(self, node: Node, graph: GraphModule, operands: list[Any], location: LocationAttr) -> Any:
+        """Import what a node's operator consists of; the values of its outputs."""
         inner: dict[Node, Any] = {}
-        feeds = iter(inputs)
+        feeds = iter(operands)
         for step in graph.graph.nodes:
             match step.op:
                 case "placeholder":
-                    inner[step] = values[next(feeds)]
+                    inner[step] = next(feeds)
                 case "get_attr":
                     inner[step] = self._constant(getattr(graph, str(step.target)), f"{node.name}.{step.target}")
                 case "output":
-                    values[node] = import_value(step.args[0], inner)
+                    return import_value(step.args[0], inner)
                 case _ if isinstance(step.target, Operator):
                     self._import_operator(step, step.target, step.meta.get("val", ()), location, inner)
                 case _:
                     self._import_python(step, location, inner)
-        return True
+        raise AssertionError("a graph has an output")
 
 
 def _same_type(a: Any, b: Any) -> bool:
