@@ -1,14 +1,23 @@
 """Convolutions. Weights are [out, in / groups, *kernel]; of a transposed one [in, out / groups, *kernel]."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.symbolic_size import floor_div
 
-from .base import EdgeOp, row
+from .accessors import Size
+from .base import row
 from .types import element_of, known, same_dim, shape_of, shape_text, tensor_type
+
+if TYPE_CHECKING:
+    from . import ops
+
+    Convolution = ops.ConvolutionOp | ops.Conv1dOp | ops.Conv2dOp | ops.ConvTranspose1dOp | ops.ConvTranspose2dInputOp
 
 
 def _spread(values: Sequence[object], count: int) -> list[int]:
@@ -17,18 +26,30 @@ def _spread(values: Sequence[object], count: int) -> list[int]:
     return sizes * count if len(sizes) == 1 else sizes
 
 
-def _convolution(op: EdgeOp) -> Sequence[Attribute | None]:
-    input, weight, bias = op.argument("input"), op.argument("weight"), op.argument("bias")
+def _convolution(op: ops.ConvolutionOp) -> Sequence[Attribute | None]:
+    return _convolved(op, op.output_padding if op.transposed else None)
+
+
+def _direct(op: ops.Conv1dOp | ops.Conv2dOp) -> Sequence[Attribute | None]:
+    return _convolved(op, None)
+
+
+def _transposed(op: ops.ConvTranspose1dOp | ops.ConvTranspose2dInputOp) -> Sequence[Attribute | None]:
+    return _convolved(op, op.output_padding)
+
+
+def _convolved(op: Convolution, added: Sequence[Size] | None) -> Sequence[Attribute | None]:
+    """The result's type; `added` is the output padding of a transposed convolution, None of any other."""
+    input, weight, bias = op.input, op.weight, op.bias
     shape, kernel = shape_of(input), shape_of(weight)
     spatial = len(kernel) - 2
     if spatial < 1 or len(shape) not in (spatial + 1, spatial + 2):
         raise VerifyException(f"input {shape_text(shape)} does not fit weight {shape_text(kernel)}")
     batch, (channels, *sizes) = shape[: len(shape) - spatial - 1], shape[len(shape) - spatial - 1 :]
-    names = op.schema.values
-    transposed = op.argument("transposed") if "transposed" in names else "output_padding" in names
-    groups = known(op.argument("groups"))
-    stride, padding, dilation = (_spread(op.argument(name), spatial) for name in ("stride", "padding", "dilation"))
-    output_padding = _spread(op.argument("output_padding"), spatial) if transposed else [0] * spatial
+    transposed = added is not None
+    groups = known(op.groups)
+    stride, padding, dilation = (_spread(values, spatial) for values in (op.stride, op.padding, op.dilation))
+    output_padding = [0] * spatial if added is None else _spread(added, spatial)
     lists = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
     for name, values in lists.items():
         if len(values) != spatial:
@@ -67,13 +88,13 @@ ROWS = [
         "Convolution of any number of spatial dimensions, also transposed.", out="convolution.out",
         infer=_convolution),
     row("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
-        "SymInt[1] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCL.", infer=_convolution),
+        "SymInt[1] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCL.", infer=_direct),
     row("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-        "SymInt[2] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCHW.", infer=_convolution),
+        "SymInt[2] dilation=1, SymInt groups=1) -> Tensor", "Convolution of NCHW.", infer=_direct),
     row("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, "
         "SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor",
-        "Transposed convolution of NCL.", infer=_convolution),
+        "Transposed convolution of NCL.", infer=_transposed),
     row("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
         "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor",
-        "Transposed convolution of NCHW.", infer=_convolution),
+        "Transposed convolution of NCHW.", infer=_transposed),
 ]  # fmt: skip

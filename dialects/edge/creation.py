@@ -7,12 +7,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, floor_div, largest, modulo, smallest
 
+from .accessors import Size
 from .base import EdgeOp, row
 from .types import element_of, known, scalar_type, shape_of, tensor_type, wrap_dim
 
@@ -22,19 +23,16 @@ if TYPE_CHECKING:
     from . import ops
 
 
-def _filled(default: Callable[[EdgeOp], Attribute]) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        return (tensor_type(op.argument("dtype") or default(op), tuple(known(size) for size in op.argument("size"))),)
-
-    return infer
+def _full(op: ops.FullOp) -> Sequence[Attribute]:
+    return (_sized(op.dtype or scalar_type(op.fill_value), op.size),)
 
 
-def _float(op: EdgeOp) -> Attribute:
-    return f32
+def _empty(op: ops.EmptyMemoryFormatOp | ops.RandOp | ops.RandnOp) -> Sequence[Attribute]:
+    return (_sized(op.dtype or f32, op.size),)
 
 
-def _fill_value(op: EdgeOp) -> Attribute:
-    return scalar_type(op.argument("fill_value"))
+def _sized(element: Attribute, size: Sequence[Size]) -> TensorType:
+    return tensor_type(element, tuple(map(known, size)))
 
 
 def _like(op: ops.FullLikeOp) -> Sequence[Attribute]:
@@ -42,19 +40,11 @@ def _like(op: ops.FullLikeOp) -> Sequence[Attribute]:
     return (tensor_type(op.dtype or element_of(value), shape_of(value)),)
 
 
-def _arange(op: EdgeOp) -> Sequence[Attribute]:
-    names = op.schema.values
-    start = op.argument("start") if "start" in names else 0
-    step = op.argument("step") if "step" in names else 1
-    end = op.argument("end")
-    default = i64 if all(scalar_type(n) != f32 for n in (start, end, step)) else f32
-    length = _steps(
-        *(
-            op.size_of(name, n) if isinstance(n, SSAValue) else n
-            for name, n in (("start", start), ("end", end), ("step", step))
-        )
-    )
-    return (tensor_type(op.argument("dtype") or default, (length,)),)
+def _arange(op: ops.ArangeStartStepOp) -> Sequence[Attribute]:
+    numbers: dict[str, object] = {"start": op.start, "end": op.end, "step": op.step}
+    default = i64 if all(scalar_type(number) != f32 for number in numbers.values()) else f32
+    length = _steps(*(op.size_of(name, each) if isinstance(each, SSAValue) else each for name, each in numbers.items()))
+    return (tensor_type(op.dtype or default, (length,)),)
 
 
 def _steps(start: Any, end: Any, step: Any) -> int:
@@ -105,17 +95,17 @@ ROWS = [
     row(f"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
         "start, start + step, ... before end.", out="arange.start_out", infer=_arange),
     row(f"aten::full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor", "One value everywhere.",
-        out="full.out", infer=_filled(_fill_value)),
+        out="full.out", infer=_full),
     row(f"aten::full_like(Tensor self, Scalar fill_value, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         "One value everywhere, in the shape of another tensor.", out="full_like.out", infer=_like),
     row(f"aten::empty.memory_format(SymInt[] size, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
-        "A tensor of unspecified values.", out="empty.out", infer=_filled(_float)),
+        "A tensor of unspecified values.", out="empty.out", infer=_empty),
     row(f"aten::scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor", "A number as tensor without dimensions.",
         out="scalar_tensor.out", infer=_scalar_tensor),
     row(f"aten::rand(SymInt[] size, {_OPTIONS}) -> Tensor", "Random values of [0, 1).", out="rand.out",
-        infer=_filled(_float), pure=False),
+        infer=_empty, pure=False),
     row(f"aten::randn(SymInt[] size, {_OPTIONS}) -> Tensor", "Normally distributed random values.",
-        out="randn.out", infer=_filled(_float), pure=False),
+        out="randn.out", infer=_empty, pure=False),
     row("aten::randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
         "bool? pin_memory=None) -> Tensor", "A random order of 0 to n - 1.", out="randperm.out", infer=_randperm,
         pure=False),

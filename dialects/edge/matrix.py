@@ -9,64 +9,62 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .base import EdgeOp, row
+from .base import row
 from .types import Shape, broadcast, element_of, same_dim, shape_of, shape_text, tensor_type
 
 if TYPE_CHECKING:
     from . import ops
 
 
-def _ranked(op: EdgeOp, name: str, rank: int) -> tuple[SSAValue, Shape]:
-    value = op.argument(name)
-    assert value is not None
-    shape = shape_of(value)
-    if len(shape) != rank:
-        raise VerifyException(f"{name} has rank {len(shape)}, expected {rank}")
-    return value, shape
+def _matrices(rank: int, **values: SSAValue) -> list[Shape]:
+    """The shapes of operands by name, each of this rank."""
+    for name, value in values.items():
+        if len(shape_of(value)) != rank:
+            raise VerifyException(f"{name} has rank {len(shape_of(value))}, expected {rank}")
+    return [shape_of(value) for value in values.values()]
 
 
-def _inner(op: EdgeOp, a: Shape, b: Shape) -> None:
-    """The last dimension of `a` meets the last but one of `b`."""
+def _inner(a: Shape, b: Shape) -> None:
+    """Check that the last dimension of `a` meets the last but one of `b`."""
     if not same_dim(a[-1], b[-2]):
         raise VerifyException(f"cannot multiply {shape_text(a)} by {shape_text(b)}")
 
 
-def _mm(op: EdgeOp) -> Sequence[Attribute]:
-    (value, a), (_, b) = _ranked(op, "self", 2), _ranked(op, "mat2", 2)
-    _inner(op, a, b)
-    return (tensor_type(element_of(value), (a[0], b[1])),)
+def _mm(op: ops.MmOp) -> Sequence[Attribute]:
+    a, b = _matrices(2, self=op.self, mat2=op.mat2)
+    _inner(a, b)
+    return (tensor_type(element_of(op.self), (a[0], b[1])),)
 
 
-def _int_mm(op: EdgeOp) -> Sequence[Attribute]:
-    (_, a), (_, b) = _ranked(op, "self", 2), _ranked(op, "mat2", 2)
-    _inner(op, a, b)
+def _int_mm(op: ops.IntMmOp) -> Sequence[Attribute]:
+    a, b = _matrices(2, self=op.self, mat2=op.mat2)
+    _inner(a, b)
     return (tensor_type(i32, (a[0], b[1])),)
 
 
-def _bmm(op: EdgeOp) -> Sequence[Attribute]:
-    (value, a), (_, b) = _ranked(op, "self", 3), _ranked(op, "mat2", 3)
-    _inner(op, a, b)
+def _bmm(op: ops.BmmOp) -> Sequence[Attribute]:
+    a, b = _matrices(3, self=op.self, mat2=op.mat2)
+    _inner(a, b)
     if not same_dim(a[0], b[0]):
         raise VerifyException(f"batches of {shape_text(a)} and {shape_text(b)} differ")
-    return (tensor_type(element_of(value), (a[0], a[1], b[2])),)
+    return (tensor_type(element_of(op.self), (a[0], a[1], b[2])),)
 
 
-def _added(op: EdgeOp, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]:
-    _inner(op, a, b)
-    added = op.argument("self")
+def _added(added: SSAValue, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]:
+    _inner(a, b)
     if broadcast(shape_of(added), result) != result:
         raise VerifyException(f"self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
     return (tensor_type(element_of(added), result),)
 
 
-def _addmm(op: EdgeOp) -> Sequence[Attribute]:
-    (_, a), (_, b) = _ranked(op, "mat1", 2), _ranked(op, "mat2", 2)
-    return _added(op, a, b, (a[0], b[1]))
+def _addmm(op: ops.AddmmOp) -> Sequence[Attribute]:
+    a, b = _matrices(2, mat1=op.mat1, mat2=op.mat2)
+    return _added(op.self, a, b, (a[0], b[1]))
 
 
-def _baddbmm(op: EdgeOp) -> Sequence[Attribute]:
-    (_, a), (_, b) = _ranked(op, "batch1", 3), _ranked(op, "batch2", 3)
-    return _added(op, a, b, (a[0], a[1], b[2]))
+def _baddbmm(op: ops.BaddbmmOp) -> Sequence[Attribute]:
+    a, b = _matrices(3, batch1=op.batch1, batch2=op.batch2)
+    return _added(op.self, a, b, (a[0], a[1], b[2]))
 
 
 def _matmul(op: ops.MatmulOp) -> Sequence[Attribute]:
@@ -75,7 +73,7 @@ def _matmul(op: ops.MatmulOp) -> Sequence[Attribute]:
     if not a or not b:
         raise VerifyException("operands have at least one dimension")
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
-    _inner(op, left, right)
+    _inner(left, right)
     result = broadcast(left[:-2], right[:-2])
     if len(a) > 1:
         result += (left[-2],)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .base import EdgeOp, row
+from .accessors import Size
+from .base import row
 from .elementwise import same
 from .types import element_of, known, same_dim, shape_of, shape_text, tensor_type
 
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
     from . import ops
 
 
-def _per_channel(op: EdgeOp) -> int:
-    """Check that weight, bias and statistics have one value a channel (dim 1); the channel count."""
-    shape = shape_of(op.argument("input"))
+def _per_channel(input: SSAValue, **parameters: SSAValue | None) -> int:
+    """Check that weight, bias and statistics, by name, have one value a channel (dim 1); the channel count."""
+    shape = shape_of(input)
     if len(shape) < 2:
         raise VerifyException(f"input has shape {shape_text(shape)}, expected at least two dimensions")
-    for name in op.schema.tensors:
-        value = op.argument(name)
-        if name == "input" or value is None:
+    for name, value in parameters.items():
+        if value is None:
             continue
         parameter = shape_of(value)
         if len(parameter) != 1 or not same_dim(parameter[0], shape[1]):
@@ -31,29 +31,34 @@ def _per_channel(op: EdgeOp) -> int:
     return shape[1]
 
 
-def _batch_norm(op: EdgeOp) -> Sequence[Attribute]:
-    _per_channel(op)
-    if op.schema.values.get("training") and op.argument("training"):
+def _batch_channels(op: ops.BatchNormOp | ops.InstanceNormOp | ops.NativeBatchNormLegitNoTrainingOp) -> None:
+    mean, var = op.running_mean, op.running_var
+    _per_channel(op.input, weight=op.weight, bias=op.bias, running_mean=mean, running_var=var)
+
+
+def _batch_norm(op: ops.BatchNormOp) -> Sequence[Attribute]:
+    _batch_channels(op)
+    if op.training:
         raise VerifyException("is for inference: training = false")
     return same(op)
 
 
-def _instance_norm(op: EdgeOp) -> Sequence[Attribute]:
-    _per_channel(op)
+def _instance_norm(op: ops.InstanceNormOp) -> Sequence[Attribute]:
+    _batch_channels(op)
     return same(op)
 
 
 def _legit_batch_norm(op: ops.NativeBatchNormLegitNoTrainingOp) -> Sequence[Attribute]:
     """The saved statistics of training are empty."""
-    _per_channel(op)
+    _batch_channels(op)
     empty = tensor_type(element_of(op.input), (0,))
     return (*same(op), empty, empty)
 
 
-def _normalized_dims(op: EdgeOp) -> int:
-    """Check normalized_shape against the input's last dimensions; their count."""
-    shape = shape_of(op.argument("input"))
-    normalized = tuple(known(size) for size in op.argument("normalized_shape"))
+def _normalized_dims(input: SSAValue, sizes: Sequence[Size], **parameters: SSAValue | None) -> int:
+    """Check normalized_shape and the parameters, by name, against the input's last dimensions; their count."""
+    shape = shape_of(input)
+    normalized = tuple(map(known, sizes))
     if (
         not normalized
         or len(normalized) > len(shape)
@@ -62,8 +67,7 @@ def _normalized_dims(op: EdgeOp) -> int:
         raise VerifyException(
             f"normalized_shape {shape_text(normalized)} are not the last dimensions of {shape_text(shape)}"
         )
-    for name in ("weight", "bias"):
-        value = op.argument(name) if name in op.schema.tensors else None
+    for name, value in parameters.items():
         if value is not None and not (
             len(shape_of(value)) == len(normalized) and all(map(same_dim, shape_of(value), normalized))
         ):
@@ -71,35 +75,39 @@ def _normalized_dims(op: EdgeOp) -> int:
     return len(normalized)
 
 
-def _layer_norm(op: EdgeOp) -> Sequence[Attribute]:
-    _normalized_dims(op)
+def _layer_norm(op: ops.LayerNormOp) -> Sequence[Attribute]:
+    _normalized_dims(op.input, op.normalized_shape, weight=op.weight, bias=op.bias)
+    return same(op)
+
+
+def _rms_norm(op: ops.RmsNormOp) -> Sequence[Attribute]:
+    _normalized_dims(op.input, op.normalized_shape, weight=op.weight)
     return same(op)
 
 
 def _native_layer_norm(op: ops.NativeLayerNormOp) -> Sequence[Attribute]:
     """Also the mean and the reciprocal deviation, of size 1 in the normalised dimensions."""
-    dims = _normalized_dims(op)
+    dims = _normalized_dims(op.input, op.normalized_shape, weight=op.weight, bias=op.bias)
     shape = shape_of(op.input)
     statistics = tensor_type(element_of(op.input), (*shape[: len(shape) - dims], *(1,) * dims))
     return (*same(op), statistics, statistics)
 
 
-def _groups(op: EdgeOp, name: str) -> int:
-    channels, groups = _per_channel(op), op.argument(name)
+def _check_groups(op: ops.GroupNormOp | ops.NativeGroupNormOp, groups: int) -> None:
+    channels = _per_channel(op.input, weight=op.weight, bias=op.bias)
     if groups < 1 or (channels > 0 and channels % groups):
         raise VerifyException(f"{channels} channels do not divide into {groups} groups")
-    return groups
 
 
-def _group_norm(op: EdgeOp) -> Sequence[Attribute]:
-    _groups(op, "num_groups")
+def _group_norm(op: ops.GroupNormOp) -> Sequence[Attribute]:
+    _check_groups(op, op.num_groups)
     return same(op)
 
 
 def _native_group_norm(op: ops.NativeGroupNormOp) -> Sequence[Attribute]:
     """Also mean and reciprocal deviation, [batch, group]."""
-    groups = _groups(op, "group")
-    statistics = tensor_type(element_of(op.input), (shape_of(op.input)[0], groups))
+    _check_groups(op, op.group)
+    statistics = tensor_type(element_of(op.input), (shape_of(op.input)[0], op.group))
     return (*same(op), statistics, statistics)
 
 
@@ -129,5 +137,5 @@ ROWS = [
         "Zero mean and unit variance over each channel of each sample, then weight and bias by channel.",
         infer=_instance_norm),
     row("aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-        "Unit mean square over the last dimensions, then weight.", infer=_layer_norm),
+        "Unit mean square over the last dimensions, then weight.", infer=_rms_norm),
 ]  # fmt: skip

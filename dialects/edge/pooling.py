@@ -13,14 +13,24 @@ from xdsl.utils.exceptions import VerifyException
 from xir.ir.symbolic_size import floor_div
 
 from .accessors import Size
-from .base import EdgeOp, row
+from .base import row
 from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
 
 if TYPE_CHECKING:
     from . import ops
 
+    AveragePool = ops.AvgPool1dOp | ops.AvgPool2dOp | ops.AvgPool3dOp
+    MaximumPool = ops.MaxPool1dOp | ops.MaxPool2dOp | ops.MaxPool2dWithIndicesOp | ops.MaxPool3dWithIndicesOp
+    AdaptivePool = (
+        ops.AdaptiveAvgPool1dOp
+        | ops.AdaptiveAvgPool2dOp
+        | ops.AdaptiveAvgPool3dOp
+        | ops.AdaptiveMaxPool2dOp
+        | ops.InternalAdaptiveAvgPool2dOp
+    )
 
-def _split_space(op: EdgeOp, shape: Shape, spatial: int) -> tuple[Shape, Shape]:
+
+def _split_space(shape: Shape, spatial: int) -> tuple[Shape, Shape]:
     if len(shape) not in (spatial + 1, spatial + 2):
         raise VerifyException(
             f"input has shape {shape_text(shape)}, expected {spatial + 1} or {spatial + 2} dimensions"
@@ -38,36 +48,46 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     return out
 
 
-def _pool(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        value = op.argument("self")
-        lead, space = _split_space(op, shape_of(value), spatial)
-        kernel, padding = op.argument("kernel_size"), op.argument("padding")
-        stride = op.argument("stride") or kernel
-        dilation = op.argument("dilation") if "dilation" in op.schema.values else (1,) * spatial
-        if any(len(sizes) != spatial for sizes in (kernel, stride, padding, dilation)):
-            raise VerifyException(f"kernel_size, stride, padding and dilation have {spatial} values each")
-        if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
-            raise VerifyException("kernel_size, stride and dilation are at least 1, padding at least 0")
-        if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
-            raise VerifyException("padding is at most half the kernel_size")
-        out = tuple(
-            size if size < 0 else pooled_size(size, k, s, p, d, op.argument("ceil_mode"))
-            for size, k, s, p, d in zip(space, kernel, stride, padding, dilation, strict=True)
-        )
-        if any(o < 1 for o, size in zip(out, space, strict=True) if size >= 0):
-            raise VerifyException(f"window {shape_text(kernel)} is larger than the padded input")
-        result = tensor_type(element_of(value), (*lead, *out))
-        return (result, tensor_type(i64, (*lead, *out))) if indices else (result,)
+def _mean(spatial: int) -> Callable[[AveragePool], Sequence[Attribute]]:
+    def infer(op: AveragePool) -> Sequence[Attribute]:
+        return (tensor_type(element_of(op.self), _pooled(op, (1,) * spatial, spatial)),)
 
     return infer
 
 
-def _adaptive(spatial: int, indices: bool = False) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        value = op.argument("self")
-        lead, _ = _split_space(op, shape_of(value), spatial)
-        space = tuple(known(size) for size in op.argument("output_size"))
+def _maximum(spatial: int, indices: bool = False) -> Callable[[MaximumPool], Sequence[Attribute]]:
+    def infer(op: MaximumPool) -> Sequence[Attribute]:
+        shape = _pooled(op, op.dilation, spatial)
+        result = tensor_type(element_of(op.self), shape)
+        return (result, tensor_type(i64, shape)) if indices else (result,)
+
+    return infer
+
+
+def _pooled(op: AveragePool | MaximumPool, dilation: Sequence[int], spatial: int) -> Shape:
+    """The shape of what windows over the last `spatial` dimensions give."""
+    lead, space = _split_space(shape_of(op.self), spatial)
+    kernel, padding, stride = op.kernel_size, op.padding, op.stride or op.kernel_size
+    if any(len(sizes) != spatial for sizes in (kernel, stride, padding, dilation)):
+        raise VerifyException(f"kernel_size, stride, padding and dilation have {spatial} values each")
+    if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
+        raise VerifyException("kernel_size, stride and dilation are at least 1, padding at least 0")
+    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
+        raise VerifyException("padding is at most half the kernel_size")
+    out = tuple(
+        size if size < 0 else pooled_size(size, k, s, p, d, op.ceil_mode)
+        for size, k, s, p, d in zip(space, kernel, stride, padding, dilation, strict=True)
+    )
+    if any(o < 1 for o, size in zip(out, space, strict=True) if size >= 0):
+        raise VerifyException(f"window {shape_text(tuple(kernel))} is larger than the padded input")
+    return (*lead, *out)
+
+
+def _adaptive(spatial: int, indices: bool = False) -> Callable[[AdaptivePool], Sequence[Attribute]]:
+    def infer(op: AdaptivePool) -> Sequence[Attribute]:
+        value = op.self
+        lead, _ = _split_space(shape_of(value), spatial)
+        space = tuple(map(known, op.output_size))
         if len(space) != spatial:
             raise VerifyException(f"output_size has {len(space)} values, expected {spatial}")
         shape = (*lead, *space)
@@ -133,23 +153,23 @@ def _grid_sampler(op: ops.GridSampler2dOp) -> Sequence[Attribute]:
 ROWS = [
     row("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True) -> Tensor", "Mean of windows.", out="avg_pool1d.out",
-        infer=_pool(1)),
+        infer=_mean(1)),
     row("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        "Mean of windows; no stride means the kernel's size.", out="avg_pool2d.out", infer=_pool(2)),
+        "Mean of windows; no stride means the kernel's size.", out="avg_pool2d.out", infer=_mean(2)),
     row("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        "Mean of windows.", out="avg_pool3d.out", infer=_pool(3)),
+        "Mean of windows.", out="avg_pool3d.out", infer=_mean(3)),
     row("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
-        "bool ceil_mode=False) -> Tensor", "Maximum of windows.", infer=_pool(1)),
+        "bool ceil_mode=False) -> Tensor", "Maximum of windows.", infer=_maximum(1)),
     row("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
-        "bool ceil_mode=False) -> Tensor", "Maximum of windows; no stride means the kernel's size.", infer=_pool(2)),
+        "bool ceil_mode=False) -> Tensor", "Maximum of windows; no stride means the kernel's size.", infer=_maximum(2)),
     row("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
         "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", "Maximum of windows, and where it is.",
-        out="max_pool2d_with_indices.out", infer=_pool(2, indices=True)),
+        out="max_pool2d_with_indices.out", infer=_maximum(2, indices=True)),
     row("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
         "int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", "Maximum of windows, and where it is.",
-        out="max_pool3d_with_indices.out", infer=_pool(3, indices=True)),
+        out="max_pool3d_with_indices.out", infer=_maximum(3, indices=True)),
     row("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
         "Mean of as many windows as the output has elements.", out="adaptive_avg_pool1d.out", infer=_adaptive(1)),
     row("aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",

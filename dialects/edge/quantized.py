@@ -2,58 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .base import EdgeOp, row
-from .types import element_of, shape_of, shape_text, tensor_type, wrap_dim
+from .accessors import Size
+from .base import row
+from .types import element_of, known, shape_of, shape_text, tensor_type, wrap_dim
 
 if TYPE_CHECKING:
     from . import ops
 
+    Quantize = (
+        ops.QuantizedDecomposedQuantizePerTensorOp
+        | ops.QuantizedDecomposedQuantizePerTensorTensorOp
+        | ops.QuantizedDecomposedQuantizePerChannelOp
+        | ops.QuantizedDecomposedQuantizePerChannelGroupOp
+        | ops.QuantizedDecomposedQuantizePerTokenOp
+    )
+    Dequantize = (
+        ops.QuantizedDecomposedDequantizePerTensorOp
+        | ops.QuantizedDecomposedDequantizePerTensorTensorOp
+        | ops.QuantizedDecomposedDequantizePerChannelOp
+    )
+    DequantizeTo = ops.QuantizedDecomposedDequantizePerChannelGroupOp | ops.QuantizedDecomposedDequantizePerTokenOp
 
-def _check_channels(op: EdgeOp) -> None:
-    """One scale a channel of `axis`."""
-    shape = shape_of(op.argument("input"))
-    axis = wrap_dim(op.argument("axis"), len(shape))
-    scales = shape_of(op.argument("scales"))
+
+def _check_channels(
+    op: ops.QuantizedDecomposedQuantizePerChannelOp | ops.QuantizedDecomposedDequantizePerChannelOp,
+) -> None:
+    """Check that there is one scale for each channel of `axis`."""
+    shape = shape_of(op.input)
+    axis = wrap_dim(op.axis, len(shape))
+    scales = shape_of(op.scales)
     if not shape:
         raise VerifyException("input is a scalar, which has no channels")
     if scales != (shape[axis],):
         raise VerifyException(f"scales have shape {shape_text(scales)}, expected {shape[axis]}")
 
 
-def _quantize(check: Callable[[EdgeOp], None] | None = None) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        if check is not None:
-            check(op)
-        return (tensor_type(op.argument("dtype"), shape_of(op.argument("input"))),)
-
-    return infer
+def _quantize(op: Quantize) -> Sequence[Attribute]:
+    return (tensor_type(op.dtype, shape_of(op.input)),)
 
 
-def _dequantize(
-    check: Callable[[EdgeOp], None] | None = None, result: str = "out_dtype"
-) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        if check is not None:
-            check(op)
-        value = op.argument("input")
-        if element_of(value) != op.argument("dtype"):
-            raise VerifyException(f"input has element type {element_of(value)}, dtype says {op.argument('dtype')}")
-        return (tensor_type(op.argument(result) or f32, shape_of(value)),)
-
-    return infer
+def _quantize_per_channel(op: ops.QuantizedDecomposedQuantizePerChannelOp) -> Sequence[Attribute]:
+    _check_channels(op)
+    return _quantize(op)
 
 
-def _block_counts(op: EdgeOp) -> list[int]:
-    """How many blocks each dimension of `input` holds, open where the dimension is."""
-    shape, block = shape_of(op.argument("input")), op.argument("block_size")
+def _dequantize(op: Dequantize) -> Sequence[Attribute]:
+    return _dequantized(op.input, op.dtype, op.out_dtype or f32)
+
+
+def _dequantize_per_channel(op: ops.QuantizedDecomposedDequantizePerChannelOp) -> Sequence[Attribute]:
+    _check_channels(op)
+    return _dequantize(op)
+
+
+def _dequantize_to(op: DequantizeTo) -> Sequence[Attribute]:
+    return _dequantized(op.input, op.dtype, op.output_dtype)
+
+
+def _dequantized(value: SSAValue, dtype: Attribute, result: Attribute) -> Sequence[Attribute]:
+    if element_of(value) != dtype:
+        raise VerifyException(f"input has element type {element_of(value)}, dtype says {dtype}")
+    return (tensor_type(result, shape_of(value)),)
+
+
+def _block_counts(value: SSAValue | None, block: Sequence[Size]) -> list[int]:
+    """How many blocks each dimension holds, open where the dimension is."""
+    shape, block = shape_of(value), tuple(map(known, block))
     if len(block) != len(shape):
         raise VerifyException(f"block_size has {len(block)} elements for a tensor of rank {len(shape)}")
     counts: list[int] = []
@@ -75,7 +97,7 @@ def _check_blocks(name: str, shape: tuple[int, ...], blocks: list[int]) -> None:
 
 def _choose(op: ops.TorchaoChooseQparamsAffineOp) -> Sequence[Attribute]:
     """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
-    shape, block, counts = shape_of(op.input), op.block_size, _block_counts(op)
+    shape, block, counts = shape_of(op.input), tuple(map(known, op.block_size)), _block_counts(op.input, op.block_size)
     if not op.keepdim:
         counts = [count for size, each, count in zip(shape, block, counts, strict=True) if each == 1 or each != size]
     scale = op.scale_dtype or element_of(op.input)
@@ -85,17 +107,13 @@ def _choose(op: ops.TorchaoChooseQparamsAffineOp) -> Sequence[Attribute]:
     return tensor_type(scale, tuple(counts)), tensor_type(zero_point, tuple(counts))
 
 
-def _affine(dtype: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
+def _affine(op: ops.TorchaoQuantizeAffineOp | ops.TorchaoDequantizeAffineOp) -> Sequence[Attribute]:
     """torchao's ops: a scale for each block of `block_size`, which has the input's rank."""
-
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        blocks = _block_counts(op)
-        for name in ("scale", "zero_point"):
-            if (value := op.argument(name)) is not None:
-                _check_blocks(name, shape_of(value), blocks)
-        return (tensor_type(op.argument(dtype), shape_of(op.argument("input"))),)
-
-    return infer
+    blocks = _block_counts(op.input, op.block_size)
+    _check_blocks("scale", shape_of(op.scale), blocks)
+    if op.zero_point is not None:
+        _check_blocks("zero_point", shape_of(op.zero_point), blocks)
+    return (tensor_type(op.output_dtype, shape_of(op.input)),)
 
 
 _Q = "quantized_decomposed::"
@@ -104,35 +122,35 @@ _RANGE = "int quant_min, int quant_max, ScalarType dtype"
 ROWS = [
     row(f"{_Q}quantize_per_tensor(Tensor input, float scale, int zero_point, {_RANGE}) -> Tensor",
         "clamp(round(input / scale) + zero_point, quant_min, quant_max).",
-        out=f"{_Q}quantize_per_tensor.out", infer=_quantize()),
+        out=f"{_Q}quantize_per_tensor.out", infer=_quantize),
     row(f"{_Q}quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, {_RANGE}) -> Tensor",
         "quantize_per_tensor, the parameters computed.", out=f"{_Q}quantize_per_tensor.Tensor_out",
-        infer=_quantize()),
+        infer=_quantize),
     row(f"{_Q}dequantize_per_tensor(Tensor input, float scale, int zero_point, {_RANGE}, *, "
         "ScalarType? out_dtype=None) -> Tensor", "(input - zero_point) * scale.",
-        out=f"{_Q}dequantize_per_tensor.out", infer=_dequantize()),
+        out=f"{_Q}dequantize_per_tensor.out", infer=_dequantize),
     row(f"{_Q}dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, {_RANGE}, *, "
         "ScalarType? out_dtype=None) -> Tensor", "dequantize_per_tensor, the parameters computed.",
-        out=f"{_Q}dequantize_per_tensor.Tensor_out", infer=_dequantize()),
+        out=f"{_Q}dequantize_per_tensor.Tensor_out", infer=_dequantize),
     row(f"{_Q}quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, {_RANGE}) -> Tensor",
         "quantize_per_tensor with its own parameters for each channel of axis.",
-        out=f"{_Q}quantize_per_channel.out", infer=_quantize(_check_channels)),
+        out=f"{_Q}quantize_per_channel.out", infer=_quantize_per_channel),
     row(f"{_Q}dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, {_RANGE}, *, "
         "ScalarType? out_dtype=None) -> Tensor", "(input - zero_points) * scales by channel of axis.",
-        out=f"{_Q}dequantize_per_channel.out", infer=_dequantize(_check_channels)),
+        out=f"{_Q}dequantize_per_channel.out", infer=_dequantize_per_channel),
     row(f"{_Q}quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
         "int group_size) -> Tensor", "quantize with parameters [channel, group] along the last dimension.",
-        out=f"{_Q}quantize_per_channel_group.out", infer=_quantize()),
+        out=f"{_Q}quantize_per_channel_group.out", infer=_quantize),
     row(f"{_Q}dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, {_RANGE}, "
         "int group_size, ScalarType output_dtype) -> Tensor",
         "dequantize with parameters [channel, group] along the last dimension.",
-        out=f"{_Q}dequantize_per_channel_group.out", infer=_dequantize(result="output_dtype")),
+        out=f"{_Q}dequantize_per_channel_group.out", infer=_dequantize_to),
     row(f"{_Q}quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}) -> Tensor",
         "quantize with parameters for each vector of the last dimension.", out=f"{_Q}quantize_per_token.out",
-        infer=_quantize()),
+        infer=_quantize),
     row(f"{_Q}dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
         "ScalarType output_dtype) -> Tensor", "dequantize with parameters for each vector of the last dimension.",
-        out=f"{_Q}dequantize_per_token.out", infer=_dequantize(result="output_dtype")),
+        out=f"{_Q}dequantize_per_token.out", infer=_dequantize_to),
     row(f"{_Q}choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) "
         "-> (Tensor, Tensor)", "Scale and zero point for the input's range.", out=f"{_Q}choose_qparams.Tensor_out"),
     row(f"{_Q}choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, "
@@ -148,8 +166,8 @@ ROWS = [
     row("torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
         "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
         "clamp(round(input / scale) + zero_point, quant_min, quant_max), the parameters by block.",
-        infer=_affine("output_dtype")),
+        infer=_affine),
     row("torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
         "ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=6) -> Tensor",
-        "(input - zero_point) * scale, the parameters by block.", infer=_affine("output_dtype")),
+        "(input - zero_point) * scale, the parameters by block.", infer=_affine),
 ]  # fmt: skip

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def reduced_shape(op: EdgeOp, empty_is_all: bool = True) -> Shape:
-    """The shape after a reduction by the arguments `dim` and `keepdim`, where the op has them."""
+    """The shape after a reduction by the arguments `dim` and `keepdim`, where the op has them.
+
+    It serves some twenty rows, which differ in the arguments that they have: it asks for them by name.
+    """
     shape = shape_of(op.argument("self"))
     dim = op.argument("dim") if "dim" in op.schema.values else None
     if dim is None or (dim == () and empty_is_all):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir import shapes
 from xir.ir.symbolic_size import is_dynamic
 
+from .accessors import Size
 from .base import EdgeOp, row
 from .elementwise import same
 from .types import (
@@ -32,6 +33,16 @@ from .types import (
 
 if TYPE_CHECKING:
     from . import ops
+
+    BorderPad = (
+        ops.ReflectionPad1dOp
+        | ops.ReflectionPad2dOp
+        | ops.ReflectionPad3dOp
+        | ops.ReplicationPad1dOp
+        | ops.ReplicationPad2dOp
+        | ops.ReplicationPad3dOp
+    )
+    SplitT = TypeVar("SplitT", ops.SplitTensorOp, ops.SplitWithSizesOp)
 
 
 def _reshaped(op: EdgeOp, shape: Shape) -> Sequence[Attribute]:
@@ -57,10 +68,22 @@ def _view(op: ops.ViewOp | ops.UnsafeViewOp) -> Sequence[Attribute]:
     return _reshaped(op, sizes)
 
 
-def _squeeze(op: EdgeOp) -> Sequence[Attribute]:
-    shape = shape_of(op.argument("self"))
-    dim = op.argument("dim") if "dim" in op.schema.values else tuple(range(len(shape)))
-    dims = wrap_dims((dim,) if isinstance(dim, int) else dim, len(shape))
+def _squeeze(op: ops.SqueezeOp) -> Sequence[Attribute]:
+    return _without(op, range(len(shape_of(op.self))))
+
+
+def _squeeze_dim(op: ops.SqueezeDimOp) -> Sequence[Attribute]:
+    return _without(op, (op.dim,))
+
+
+def _squeeze_dims(op: ops.SqueezeDimsOp) -> Sequence[Attribute]:
+    return _without(op, op.dim)
+
+
+def _without(op: ops.SqueezeOp | ops.SqueezeDimOp | ops.SqueezeDimsOp, given: Sequence[int]) -> Sequence[Attribute]:
+    """The type without those of the given dimensions that have size 1."""
+    shape = shape_of(op.self)
+    dims = wrap_dims(tuple(given), len(shape))
     return _reshaped(op, tuple(size for i, size in enumerate(shape) if size != 1 or i not in dims))
 
 
@@ -152,18 +175,18 @@ def _stack(op: ops.StackOp) -> Sequence[Attribute]:
     return (tensor_type(element, (*shape[:dim], len(values), *shape[dim:])),)
 
 
-def _pieces(op: EdgeOp, sizes: Callable[[EdgeOp, int], Sequence[int] | None]) -> Sequence[Attribute | None]:
-    value = op.argument("self")
+def _pieces(op: SplitT, sizes: Callable[[SplitT, int], Sequence[int] | None]) -> Sequence[Attribute | None]:
+    value = op.self
     shape = shape_of(value)
-    dim = wrap_dim(op.argument("dim"), len(shape))
+    dim = wrap_dim(op.dim, len(shape))
     pieces = sizes(op, shape[dim]) if shape else None
     if pieces is None:
         return (None,) * len(op.results)
     return tuple(tensor_type(element_of(value), replaced(shape, dim, size)) for size in pieces)
 
 
-def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
-    size = known(op.argument("split_size"))
+def _split_sizes(op: ops.SplitTensorOp, total: int) -> Sequence[int] | None:
+    size = known(op.split_size)
     if is_dynamic(total) or is_dynamic(size):
         return None
     if size == 0 and total == 0:
@@ -176,18 +199,18 @@ def _split_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
     return [min(size, total - start) for start in range(0, total, size)]
 
 
-def _given_sizes(op: EdgeOp, total: int) -> Sequence[int] | None:
-    sizes = [known(size) for size in op.argument("split_sizes")]
+def _given_sizes(op: ops.SplitWithSizesOp, total: int) -> Sequence[int] | None:
+    sizes = [known(size) for size in op.split_sizes]
     if total >= 0 and count(sizes) >= 0 and sum(sizes) != total:
         raise VerifyException(f"split_sizes add up to {sum(sizes)}, the dimension has {total}")
     return sizes
 
 
-def _split(op: EdgeOp) -> Sequence[Attribute | None]:
+def _split(op: ops.SplitTensorOp) -> Sequence[Attribute | None]:
     return _pieces(op, _split_sizes)
 
 
-def _split_with_sizes(op: EdgeOp) -> Sequence[Attribute | None]:
+def _split_with_sizes(op: ops.SplitWithSizesOp) -> Sequence[Attribute | None]:
     return _pieces(op, _given_sizes)
 
 
@@ -244,25 +267,29 @@ def _flip(op: ops.FlipOp) -> Sequence[Attribute]:
     return same(op)
 
 
-def _pad(name: str) -> Callable[[EdgeOp], Sequence[Attribute]]:
-    """`name` holds (before, after) pairs, the last dimension's first."""
+def _constant_pad(op: ops.ConstantPadNdOp) -> Sequence[Attribute]:
+    return _padded(op, op.self, "pad", op.pad)
 
-    def infer(op: EdgeOp) -> Sequence[Attribute]:
-        shape, padding = list(shape_of(op.argument("self"))), op.argument(name)
-        if len(padding) % 2 or len(padding) > 2 * len(shape):
-            raise VerifyException(f"{name} has {len(padding)} values for {len(shape)} dimensions")
-        for i in range(len(padding) // 2):
-            before, after = padding[2 * i : 2 * i + 2]
-            dim = len(shape) - 1 - i
-            if shape[dim] < 0 or not isinstance(before, int) or not isinstance(after, int):
-                shape[dim] = DYNAMIC_INDEX
-                continue
-            shape[dim] += before + after
-            if shape[dim] < 0:
-                raise VerifyException(f"{name} cuts off more than dimension {dim} has")
-        return _reshaped(op, tuple(shape))
 
-    return infer
+def _border_pad(op: BorderPad) -> Sequence[Attribute]:
+    return _padded(op, op.self, "padding", op.padding)
+
+
+def _padded(op: EdgeOp, value: SSAValue, name: str, padding: Sequence[Size]) -> Sequence[Attribute]:
+    """The type with (before, after) pairs added, the last dimension's first; the argument's name is for errors."""
+    shape = list(shape_of(value))
+    if len(padding) % 2 or len(padding) > 2 * len(shape):
+        raise VerifyException(f"{name} has {len(padding)} values for {len(shape)} dimensions")
+    for i in range(len(padding) // 2):
+        before, after = padding[2 * i : 2 * i + 2]
+        dim = len(shape) - 1 - i
+        if shape[dim] < 0 or not isinstance(before, int) or not isinstance(after, int):
+            shape[dim] = DYNAMIC_INDEX
+            continue
+        shape[dim] += before + after
+        if shape[dim] < 0:
+            raise VerifyException(f"{name} cuts off more than dimension {dim} has")
+    return _reshaped(op, tuple(shape))
 
 
 def _as_strided(op: ops.AsStridedOp) -> Sequence[Attribute]:
@@ -320,9 +347,9 @@ VIEWS = [
         out="_unsafe_view.out", infer=_view),
     row("aten::squeeze(Tensor self) -> Tensor", "Drops dimensions of size 1.", out="squeeze_copy.out", infer=_squeeze),
     row("aten::squeeze.dim(Tensor self, int dim) -> Tensor", "Drops one dimension, if its size is 1.",
-        out="squeeze_copy.dim_out", infer=_squeeze),
+        out="squeeze_copy.dim_out", infer=_squeeze_dim),
     row("aten::squeeze.dims(Tensor self, int[] dim) -> Tensor", "Drops those of the dimensions whose size is 1.",
-        out="squeeze_copy.dims_out", infer=_squeeze),
+        out="squeeze_copy.dims_out", infer=_squeeze_dims),
     row("aten::unsqueeze(Tensor self, int dim) -> Tensor", "Inserts a dimension of size 1.",
         out="unsqueeze_copy.out", infer=_unsqueeze),
     row("aten::permute(Tensor self, int[] dims) -> Tensor", "Dimension i of the result is dims[i] of the operand.",
@@ -360,10 +387,10 @@ REARRANGEMENTS = [
         out="roll.out", infer=same),
     row("aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
         "Adds a border of one value; negative sizes cut. Pairs (before, after), the last dimension's first.",
-        out="constant_pad_nd.out", infer=_pad("pad")),
+        out="constant_pad_nd.out", infer=_constant_pad),
     *(
         row(f"aten::{kind}_pad{n}d(Tensor self, SymInt[{2 * n}] padding) -> Tensor", doc,
-            out=f"{kind}_pad{n}d.out", infer=_pad("padding"))
+            out=f"{kind}_pad{n}d.out", infer=_border_pad)
         for kind, doc in (("reflection", "Adds a border that mirrors the inside."),
                           ("replication", "Adds a border of copies of the edge."))
         for n in (1, 2, 3)
