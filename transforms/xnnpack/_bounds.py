@@ -12,7 +12,7 @@ from xir.dialects.xnnpack.base import ints, u32s
 
 
 def bound_slices(block: Block, largest: Mapping[SSAValue, TensorType]) -> None:
-    """Let slices up to the end of a dimension take as much as it can have at most; XNNPACK stops at its end."""
+    """Give slices up to the end of a dynamic dimension its largest size; XNNPACK stops at the actual one."""
     for op in block.ops:
         if isinstance(op, StaticSliceOp) and 0 in ints(op.sizes):
             whole = zip(ints(op.sizes), largest.get(op.output, op.output.type).get_shape(), strict=True)

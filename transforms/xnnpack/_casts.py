@@ -12,8 +12,8 @@ from xir.dialects import xnnpack
 def resolve_casts(body: Block) -> None:
     """Give values their quantised types, so that no casts are left in a subgraph's block.
 
-    A cast of an argument becomes the argument's type, one of a constant the constant's; one of a cast is the value
-    before both. Casts to integers that remain are of yielded values, which the subgraph's results are integers of.
+    The cast of an argument or a constant becomes its type, and two casts in a row cancel. What is left are casts of
+    yielded values to integers, and the subgraph's results are these integers.
     """
     casts = [op for op in body.ops if isinstance(op, UnrealizedConversionCastOp)]
     for op in casts:

@@ -34,9 +34,9 @@ def constant_like(
 
 
 def part_of(constant: xnnpack.ConstantOp, index: Sequence[Index], ctx: XirContext) -> xnnpack.ConstantOp:
-    """What `index` takes of each dimension of `constant`, as numpy does, and of its scales: a view where that is one.
+    """`constant[index]`, as numpy indexes each dimension, with its scales; a view where numpy gives one.
 
-    ValueError where neighbours that share a scale are parted.
+    ValueError where elements that share a scale would be separated.
     """
     array = storage_array(constant.elements, ctx, constant)
     element = element_type(constant.output)

@@ -23,7 +23,7 @@ from xir.transforms.xnnpack._stays_float import report_filter
 
 @dataclass
 class FoldRunTimeInput(RewritePattern):
-    """Give a node whose input is quantised at run time the integers of that, and its filter in integers."""
+    """Let a node whose input is quantised at run time read the integers, and give it its filter in integers."""
 
     ctx: XirContext
     reported: set[Operation]
@@ -81,8 +81,8 @@ class FoldFilter(RewritePattern):
 
 
 def as_held(kernel: SSAValue, node: xnnpack.WeightedOp, rewriter: PatternRewriter) -> SSAValue:
-    """A constant filter with the scales that XNNPACK has where the input's are not known: one for each output channel
-    also where one serves all, and those of blocks in bf16."""
+    """A constant filter with the scales that XNNPACK takes where the input's scale is not known: one for each output
+    channel, also of a filter with a single scale; those of blocks in bf16."""
     element, owner = element_type(kernel), kernel.owner
     if not isinstance(element, UniformType) or not isinstance(owner, xnnpack.ConstantOp):
         return kernel
@@ -104,7 +104,7 @@ def as_held(kernel: SSAValue, node: xnnpack.WeightedOp, rewriter: PatternRewrite
 
 
 def quantised_at_run_time(node: xnnpack.WeightedOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """The node's input quantised by rows, if it was quantised at run time, be it before it was moved."""
+    """The node's input quantised by rows, if it was quantised at run time, before or after it was moved."""
     moves: list[Operation] = []
     value = node.input
     while isinstance(move := value.owner, Operation) and (rearranges(move) or pads_with_zeros(move)):
@@ -123,5 +123,5 @@ def quantised_at_run_time(node: xnnpack.WeightedOp, rewriter: PatternRewriter) -
 
 
 def pads_with_zeros(op: Operation) -> bool:
-    """Whether a node adds zeros, which are in the range of any numbers that are quantised at run time."""
+    """Whether a node pads with zeros, which the range of numbers that are quantised at run time always contains."""
     return isinstance(op, xnnpack.StaticConstantPadOp) and op.padding_value.value.data == 0

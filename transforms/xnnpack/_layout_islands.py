@@ -29,7 +29,7 @@ TILE_BYTES = 32
 
 @dataclass(frozen=True)
 class Read:
-    """A value that an op of an island reads, or, with `perm`, that an op outside reads of it."""
+    """A read across the border of an island: by one of its ops, or, in layout `perm`, by an op outside."""
 
     op: Operation
     value: SSAValue
@@ -168,7 +168,7 @@ def demands(value: SSAValue, inside: Container[Operation]) -> list[Layout]:
 
 
 def candidates(island: Island) -> Iterator[Layouts]:
-    """What is written, and the island as a whole in each layout that makes a transpose at its border go away.
+    """The layouts as written, and for each transpose at the border those that remove it.
 
     An op with frame f takes layout f∘q when the first op takes q: the frames were composed from that side.
     """

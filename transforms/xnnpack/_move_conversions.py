@@ -48,7 +48,7 @@ class SinkDequantise(RewritePattern):
 
 @dataclass
 class DequantiseLeftOver(RewritePattern):
-    """Dequantise what no node took as integers: a constant now; numbers quantised at run time never were."""
+    """Remove conversions that no node took: constants are dequantised now, other numbers were never quantised."""
 
     ctx: XirContext
 
@@ -66,7 +66,7 @@ class DequantiseLeftOver(RewritePattern):
 
 
 def pass_on(op: xnnpack.ConvertOp, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Put `value` in the place of a conversion; a copy of it, where that makes it an output of its own."""
+    """Replace a conversion by `value`, or by a copy of it where the subgraph needs an output of its own."""
     if is_output(op.output) and (not isinstance(value.owner, xnnpack.NodeOp) or is_output(value)):
         copy = xnnpack.CopyOp.create(operands=[value], result_types=[op.output.type])
         inherit(copy, op)

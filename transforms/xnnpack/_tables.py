@@ -23,9 +23,9 @@ MAX_NODES = 10
 
 
 def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
-    """The chains of a subgraph, taking each reader of a dequantised value to have a conversion of its own.
+    """The chains of a subgraph, as if each reader of a dequantised value had a conversion of its own.
 
-    That is what `isolate-tables` sees to.
+    `isolate-tables` gives it one.
     """
     found: list[list[xnnpack.NodeOp]] = []
     seen: set[Operation] = set()
@@ -43,7 +43,7 @@ def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
 
 
 def table_through(start: Operation, reader: Operation) -> list[xnnpack.NodeOp]:
-    """The chain of `start` and, as if it were the only one, `reader`; nothing if it is none."""
+    """The chain that goes from `start` to its reader `reader`, as if it had no other; empty if there is none."""
     assert isinstance(start, xnnpack.NodeOp)
     chain, values, node = [start], {*start.operands, *start.results}, reader
     while len(chain) < MAX_NODES and is_unary(node, values):

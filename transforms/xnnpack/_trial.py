@@ -129,7 +129,7 @@ def check_node(op: xnnpack.NodeOp) -> None:
 
 
 def is_between_integers(op: xnnpack.NodeOp) -> bool:
-    """Whether a node reads or writes quantised numbers, or constants dequantised: `fold-qdq` makes another of it."""
+    """Whether a node has quantised operands or results, or reads dequantised constants: `fold-qdq` will replace it."""
     return any(is_quantised(element_type(value)) for value in (*op.operands, *op.results)) or any(
         isinstance(value.owner, xnnpack.ConvertOp) and is_quantised(element_type(value.owner.input))
         for value in op.operands

@@ -1,4 +1,4 @@
-"""Show what was made of the subgraphs to the XNNPACK that is installed."""
+"""Check the finished subgraphs with the XNNPACK that is installed."""
 
 from __future__ import annotations
 

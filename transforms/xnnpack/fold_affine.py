@@ -34,8 +34,8 @@ class FoldAffinePass(XirPass):
 
     Behind a convolution or fully connected node: factors and offsets for all elements or by output channel; the node's
     output bounds are moved along. In front of fully connected nodes: factors and offsets by feature, such as the scale
-    and shift of a layer norm, if nothing else uses them. Weights that are one number over and over, a large splat, stay
-    what they are.
+    and shift of a layer norm, if nothing else uses them. A large splat, weights that are all one
+    number, is not expanded.
 
     Before:
     ```mlir

@@ -33,8 +33,8 @@ from xir.transforms.xnnpack._stays_float import report_floats
 class FoldQdqPass(XirPass):
     """Turn nodes between dequantise and quantise into nodes on integers, where XNNPACK has them.
 
-    Weights and biases become integers, and what no node takes as integers is dequantised now. A remark says of each op
-    that stays in floating point why it does.
+    Weights and biases become integers, and constants that no node takes as integers are dequantised. A remark says
+    of each op that stays in floating point why it does.
 
     Before:
     ```mlir

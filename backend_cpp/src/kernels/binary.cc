@@ -72,7 +72,7 @@ T FlooredRemainder(T a, T b) {
   }
 }
 
-// As Python's: the quotient of what is left without its remainder (c10::div_floor_floating).
+// Python's `//`: the remainder is subtracted before dividing (c10::div_floor_floating).
 struct DivideFloor {
   template <typename T>
   T operator()(T a, T b) const {

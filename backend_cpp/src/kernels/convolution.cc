@@ -15,8 +15,8 @@ struct Axis {
   int64_t in = 0, out = 0, kernel = 0, stride = 1, padding = 0, dilation = 1;
   bool transposed = false;
 
-  // The results [first, last) for which kernel element `k` lies on the operand, and every which of
-  // them: with a stride, a transposed convolution's kernel element meets only some.
+  // The results [first, last) for which kernel element `k` lies on the operand, and the step from
+  // one to the next: with a stride, a transposed convolution's kernel element meets only some.
   struct Range {
     int64_t first = 0, last = 0, step = 1;
     int64_t in_first = 0, in_step = 1;  // where on the operand

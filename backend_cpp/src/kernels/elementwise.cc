@@ -8,8 +8,8 @@ namespace {
 constexpr int64_t kBlock = 512;
 constexpr size_t kWidest = sizeof(int64_t);
 
-// One operand's part of a row: its own memory where that is an array of what is computed in, else a
-// block of converted elements.
+// One operand's part of a row: its own memory where that is contiguous and of the type computed in,
+// else a block of converted elements.
 struct Reader {
   const uint8_t* data = nullptr;
   int64_t size = 0;

@@ -85,7 +85,7 @@ void WrappingTile(int64_t k, const int64_t* a, const int64_t* b, int64_t* c, int
 }
 
 #if defined(__x86_64__)
-// Compiled for more than the build's processor, and run where they may be.
+// Compiled for instructions that the processor may lack, and called where it has them.
 __attribute__((target("avx2,fma"))) void TileAvx2(int64_t k, const float* a, const float* b,
                                                   float* c, int64_t c_stride, int64_t rows,
                                                   int64_t columns) {
@@ -150,7 +150,7 @@ ProductParts ShareProduct(const KernelContext& context, int64_t m, int64_t n, in
   if (most == 1) return best;
   const auto threads = static_cast<int64_t>(context.num_threads());
   const auto rounds = [&](int64_t parts) { return (parts + threads - 1) / threads; };
-  // What the thread with the most to do takes, for each step of k.
+  // The work of the busiest thread, for each step of k.
   double least = products + kPacking * static_cast<double>(packs_a + packs_b);
   const auto consider = [&](bool of_rows, int64_t wanted) {
     const int64_t lines = of_rows ? m : n, width = of_rows ? mr : nr;

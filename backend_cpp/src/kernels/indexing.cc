@@ -338,7 +338,7 @@ Status PlanLookup(const Tensor& self, const Tensors& indices, Lookup* lookup) {
       lookup->rest.Append(self.shape[i], strides[i]);
       continue;
     }
-    // A mask stands for the positions where it holds, whose count no shape says.
+    // A mask stands for the positions where it is true; no shape tells how many.
     if (!IsIndex(*index)) return Unsupported("an index that is no int");
     if (!Broadcast(index->shape, &lookup->shape)) return Mismatch(index->shape, lookup->shape);
     if (given++ == 0) first = i;
@@ -346,7 +346,7 @@ Status PlanLookup(const Tensor& self, const Tensors& indices, Lookup* lookup) {
   }
   if (given == 0) return Invalid("no index is given");
   if (lookup->shape.rank + lookup->rest.shape.rank > kMaxRank) return Unsupported("this rank");
-  // Between others, indices that are not neighbours stand first.
+  // Where indexed dimensions are not adjacent, those of the indices come first.
   lookup->place = last - first + 1 == given ? first : 0;
   return {};
 }

@@ -89,7 +89,7 @@ Status RunProduct(const KernelContext& context, const Product& p, const Tensor& 
   return outs.Commit();
 }
 
-// Packs y for `p` if it is a constant. Who takes no such matrix refuses when it runs.
+// Packs y for `p` if it is a constant. A matrix that does not fit is refused when the kernel runs.
 PreparedState PackY(const Product& p, const Tensor& y) {
   if (!IsConstant(y) || y.dtype == DType::kBool || !IsNumeric(y.dtype))
     return PreparedState(nullptr);

@@ -58,7 +58,7 @@ Status ConstantPad(const Tensor& self, const Ints& pad, const Scalar& value, Ten
   return {};
 }
 
-// Which element of a dimension of `size` lies `at` elements from its first, beyond its ends.
+// The element of a dimension of `size` that stands for position `at`, which lies beyond its ends.
 struct Reflect {
   static int64_t Source(int64_t at, int64_t size) {
     return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;

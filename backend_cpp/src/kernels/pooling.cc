@@ -60,8 +60,8 @@ Shape PooledShape(const Tensor& self, size_t spatial, int64_t rows, int64_t colu
   return shape;
 }
 
-// The largest element of a window, and where it is: at first where the window begins. A NaN is the
-// largest, and the last one counts.
+// The largest element of a window and its position, at first the window's own. A NaN is larger
+// than any number, and the last one counts.
 template <typename T>
 struct Largest {
   explicit Largest(int64_t first) : at(first) {}

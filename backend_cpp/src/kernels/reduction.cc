@@ -299,7 +299,7 @@ Status ProdOfAll(const Tensor& self, Unused, Tensor& out) {
   return ProdOf(self, std::nullopt, false, out);
 }
 
-// Whether any element is not zero, or, `all`, every one.
+// Whether any element is nonzero, or, with `all`, every one.
 template <bool all>
 Status Truth(const Tensor& self, const std::optional<Ints>& dims, bool keep, Tensor& out) {
   XIR_RETURN_IF_ERROR(CheckReduction(self, out));

@@ -146,7 +146,7 @@ Status Repeat(const Tensor& self, const Ints& repeats, Tensor& out) {
   return {};
 }
 
-// The elements start, start + step, … before end, drawn in as Python's slices are.
+// The elements start, start + step, … before end, clipped as Python's slices are.
 struct Range {
   int64_t start, count;
 };

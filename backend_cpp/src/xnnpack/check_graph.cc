@@ -36,13 +36,13 @@ class Zeros {
 };
 
 // A cache that has every packed weight already, so that XNNPACK packs none. The runtime that is
-// created with it must not run: all packed weights are in one place, and are nothing.
+// created with it must not run: all packed weights have one address, and no content.
 class EmptyWeights {
  public:
   EmptyWeights() {
     provider_.context = this;
     provider_.look_up = [](void*, const xnn_weights_cache_look_up_key*) -> size_t { return 0; };
-    // Deconvolution packs before it looks.
+    // A deconvolution packs before it asks the cache.
     provider_.reserve_space = [](void* self, size_t n) -> void* {
       auto& buffer = static_cast<EmptyWeights*>(self)->buffer_;
       if (n > buffer.size) buffer = {AllocateBuffer(n), n};

@@ -23,7 +23,7 @@ namespace {
 
 #if defined(__x86_64__) || defined(__i386__)
 
-// Model and features, of the processor and as far as the system saves their registers.
+// The processor's model, and its features whose registers the operating system saves.
 std::vector<uint32_t> ProcessorWords() {
   std::vector<uint32_t> words;
   const auto append = [&words](uint32_t leaf, uint32_t subleaf) {

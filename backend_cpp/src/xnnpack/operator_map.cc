@@ -171,8 +171,8 @@ void Assign(const Slot& slot, MappedOperator* mapped) {
   mapped->debug_handle = slot.debug_handle;
 }
 
-// Where nodes were sorted anew, only what depends on each other has kept its order. Among the nodes
-// of one kind, if none was dropped, one that is ordered with all others has its place.
+// After a new topological sort only dependent nodes are still in order. A node that is ordered with
+// all others of its kind has its place among them, if none was dropped.
 void MapByDependence(const graph::XNNGraph& graph, const std::vector<Slot>& slots,
                      Span<const std::string> names, std::vector<MappedOperator>* mapped) {
   if (graph.xnodes()->size() > Dependences::kMaxNodes) return;

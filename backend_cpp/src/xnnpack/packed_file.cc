@@ -211,7 +211,7 @@ class NewFile {
   uint64_t size_ = 0;
 };
 
-// Whether `path` is nothing, or begins as these files do.
+// Whether there is no file at `path`, or one that begins as these files do.
 bool MayReplace(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno == ENOENT;
@@ -234,7 +234,7 @@ uint64_t DigestGraph(const GraphView& view) {
 
 Result<PackedFile> ReadPackedFile(const std::string& path,
                                   const std::vector<const GraphView*>& views) {
-  // Wherever a file says that weights begin, XNNPACK reads on for as many bytes as it wants.
+  // XNNPACK reads as many bytes as it expects from wherever the file says that weights begin.
   uint64_t behind = 0;
   for (const GraphView* view : views) behind = std::max(behind, LargestPackedBound(*view));
   XIR_ASSIGN_OR_RETURN(FileBytes mapped, FileBytes::Map(path, behind));

@@ -202,7 +202,7 @@ uint8_t* WeightsProvider::ReservePacked(size_t size) {
 size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data,
                                size_t size) {
   if (packing_ == nullptr) {
-    // A deconvolution packs before it asks.
+    // A deconvolution packs before it asks the cache.
     const PackedWeight* weight = Next(key);
     if (weight != nullptr && weight->size == size) return OffsetOf(weight->data);
     failed_ = true;

@@ -23,7 +23,7 @@ constexpr size_t kExtraBytes = 16;   // XNN_EXTRA_BYTES, which kernels may read 
 constexpr float kLeft[] = {-2.5f, 2.5f};
 constexpr float kRight[] = {1.5f, 0.75f};
 
-// What one output should hold, and does.
+// What an output should hold, and what it does hold.
 struct Expected {
   std::string what;
   uint32_t id;

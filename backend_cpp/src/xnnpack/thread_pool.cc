@@ -39,8 +39,8 @@ struct Work {
   const void* object;
 };
 
-// The pthreadpool library is not instrumented, so ThreadSanitizer cannot see that it orders tasks
-// behind what came before them, and what follows behind the tasks.
+// The pthreadpool library is not instrumented, so ThreadSanitizer cannot see that tasks run after
+// what was done before the call, and before what is done after it.
 void RunPart(void* context, size_t i) {
   XIR_TSAN_ACQUIRE(context);
   const auto& work = *static_cast<const Work*>(context);
