@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, f32, i1
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 
 from xir.dialects import edge
 from xir.dialects.edge.families import CompareTensors, CompareWithNumber
@@ -49,7 +49,8 @@ class FloatMasks:
                 pending += self.sources(value)
         for argument in self.block.args:
             if argument in needed:
-                self.floats[argument] = Builder(self.block, None).converted(argument)
+                # An input has no place in the model: what reads it first has.
+                self.floats[argument] = Builder(self.block, None, first_reader(argument)).converted(argument)
         for op in list(self.block.ops):
             for result in op.results:
                 if result in needed:
@@ -112,6 +113,11 @@ class FloatMasks:
         return build.inverted(chosen) if op.name in NOT else chosen
 
 
+def first_reader(argument: BlockArgument) -> Operation | None:
+    """The first op of a block that reads an argument of it."""
+    return next((op for op in argument.block.ops if argument in op.operands), None)
+
+
 def as_float(value: SSAValue) -> TensorType:
     """The type of a value's fp32 form."""
     return tensor_type(f32, shape_of(value))
@@ -120,10 +126,11 @@ def as_float(value: SSAValue) -> TensorType:
 class Builder:
     """Inserts ops behind another one, in order; None is the start of the block."""
 
-    def __init__(self, block: Block, after: Operation | None):
+    def __init__(self, block: Block, after: Operation | None, located_at: Operation | None = None):
         self.block = block
         self.after = after
-        self.location = None if after is None else after.location
+        located_at = located_at or after
+        self.location = None if located_at is None else located_at.location
 
     def insert(self, op: Operation) -> SSAValue:
         """Add an op; its first result."""

@@ -91,7 +91,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         with step(f"Writing {path}"):
             write(path, executorch.write_to_file)
         if exploration is not None:
-            exploration.write(name, [*edge.remarks, *executorch.remarks])
+            exploration.write(name, [*edge.remarks, *executorch.remarks], quality)
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
         if exploration is not None:

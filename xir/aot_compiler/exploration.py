@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xir.explore import Recorder
     from xir.explore.profile import Profile
     from xir.ir.diagnostics import Diagnostic
+    from xir.quantizer import QuantReport
 
 
 class Exploration:
@@ -31,13 +32,18 @@ class Exploration:
         """What --explore asks for."""
         return None if options.explore is None else Exploration(options.explore, profile)
 
-    def write(self, title: str, remarks: Sequence[Diagnostic]) -> None:
-        """Write the page. UsageError if the profile is of another program; OSError if it cannot be written."""
-        from xir.explore import ProfileError, document, write_page
+    def write(self, title: str, remarks: Sequence[Diagnostic], quality: QuantReport | None = None) -> None:
+        """Write the page, with the errors of layers if they were measured.
 
+        UsageError if the profile is of another program; OSError if it cannot be written.
+        """
+        from xir.explore import ProfileError, document, write_page
+        from xir.explore.errors import errors_of
+
+        errors = None if quality is None else errors_of(quality.json())
         with step(f"Writing {self.path}"):
             try:
-                page = document(self.recorder.stages, remarks, self._profile, title)
+                page = document(self.recorder.stages, remarks, self._profile, title, errors)
             except ProfileError as error:
                 raise UsageError(str(error)) from error
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ page's script (`assets/page.js`) reads what is written here; both change togethe
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,6 +17,8 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import DelegateCallOp
 from xir.dialects.pte.values import ValueOp
 from xir.emitter.debug_info import shown_path
+from xir.explore.difference import difference
+from xir.explore.errors import Errors
 from xir.explore.graph import Key, draw
 from xir.explore.layout import Point
 from xir.explore.profile import Profile, check_profile
@@ -154,10 +155,16 @@ class _Table:
 
 
 def document(
-    stages: Sequence[Stage], remarks: Sequence[Diagnostic] = (), profile: Profile | None = None, title: str = ""
+    stages: Sequence[Stage],
+    remarks: Sequence[Diagnostic] = (),
+    profile: Profile | None = None,
+    title: str = "",
+    errors: Errors | None = None,
 ) -> dict[str, Any]:
     """What a page of these stages shows, as JSON holds it. ProfileError if the profile is of another program."""
-    return _Document().make(stages, remarks, profile, title)
+    made = _Document().make(stages, remarks, profile, title)
+    made["errors"] = {name: [each.own, each.sqnr, each.outputs] for name, each in (errors or {}).items()}
+    return made
 
 
 class _Document:
@@ -258,9 +265,3 @@ class _Document:
                 if entry is not None
             ],
         }
-
-
-def difference(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
-    """Where two texts differ: the lines from `a` to `b` of the first became those from `c` to `d` of the second."""
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    return [list(code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]

@@ -30,6 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge
 from xir.dialects.edge.attributes import int_array
 from xir.dialects.edge.types import tensor_type
+from xir.importer.training import warn_of_training
 from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -98,6 +99,7 @@ def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: st
     static = {} if wrapped else static_values(program)
     if wrapped or needs_functionalization(program.graph, static):
         program, static = functionalize(program), {}
+    warn_of_training(program, ctx.diagnostics)
     return _Importer(program, ctx, static).run(entry)
 
 

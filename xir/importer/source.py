@@ -24,8 +24,11 @@ def _inside_torch(filename: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _source_line(stack_trace: str) -> LocationAttr:
-    """The innermost frame outside torch; the innermost of all where there is no other."""
-    frames = _FRAME.findall(stack_trace)
+    """The innermost frame outside torch; the innermost of all where there is no other.
+
+    Code that torch generates, `<eval_with_key>.5` as inside `torch.cond`, is in no file and does not count.
+    """
+    frames = [frame for frame in _FRAME.findall(stack_trace) if not frame[0].startswith("<")]
     if not frames:
         return UNKNOWN_LOC
     filename, line = next((f for f in reversed(frames) if not _inside_torch(f[0])), frames[-1])

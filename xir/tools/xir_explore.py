@@ -67,6 +67,9 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--profile", metavar="FILE", help="what `xnn_executor_runner --profile-trace FILE` wrote for the program"
     )
     parser.add_argument(
+        "--errors", metavar="FILE", help="what `xir-aot --quant-report-json FILE` wrote: how far layers are from float"
+    )
+    parser.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects"
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
@@ -78,23 +81,27 @@ def _argument_parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> int:
     from xir.emitter.errors import FormatError
-    from xir.explore import ProfileError, Recorder, document, read_profile, write_page
+    from xir.explore import ErrorsError, ProfileError, Recorder, document, read_errors, read_profile, write_page
     from xir.ir.context import XirContext
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, stream_handler
     from xir.ir.passes import PassManager
+    from xir.ir.remarks import RemarkFilter
 
     try:
         profile: Profile | None = None if options.profile is None else read_profile(options.profile)
+        errors = None if options.errors is None else read_errors(options.errors)
         passes = passes_asked_for(options, flags)
     except OSError as error:
-        raise UsageError(f"cannot open '{options.profile}': {error.strerror}") from error
-    except ProfileError as error:
+        raise UsageError(f"cannot open '{error.filename}': {error.strerror}") from error
+    except (ProfileError, ErrorsError) as error:
         raise UsageError(str(error)) from error
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
         return 1
     content = _read(options.input)
     ctx = XirContext(allow_unregistered=options.allow_unregistered_dialect)
+    # What passes did is to be seen; the rest is not.
+    ctx.remark_filter = RemarkFilter.of(missed=".*", failed=".*", analysis=".*")
     recorder = Recorder()
     failed = False
     print_diagnostic = stream_handler(sys.stderr)
@@ -122,7 +129,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
     # A page of passes of which one failed is what one looks at to find out why.
     try:
         with step("Writing the page"):
-            page = document(recorder.stages, recorder.remarks, profile, Path(options.input).name)
+            page = document(recorder.stages, recorder.remarks, profile, Path(options.input).name, errors)
             write_page(options.output, page)
     except ProfileError as error:
         raise UsageError(f"{options.profile}: {error}") from error

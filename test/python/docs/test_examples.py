@@ -6,8 +6,8 @@
 - ```` ```python ````: the page's Python blocks run one after the other in one namespace, in that folder.
 - ```` ```mlir ````: xir-opt reads it and prints it.
 
-Blocks in other languages (`sh`, `text`, …) are for the reader alone, and the generated pages of docs/reference show
-fragments from docstrings, whose whole programs are the lit tests.
+The chapters of docs/tutorial share one folder. Blocks in other languages (`sh`, `text`, …) are for the reader alone,
+and the generated pages of docs/reference show fragments from docstrings, whose whole programs are the lit tests.
 """
 
 import os
@@ -85,16 +85,34 @@ def check(block: Block, folder: Path, namespace: dict[str, object]) -> None:
         run("xir-opt", folder, stdin=block.text)
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def check_pages(together: list[Path], folder: Path) -> None:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for page in together:
+        for block in blocks(page.read_text(encoding="utf-8")):
+            try:
+                check(block, folder, namespace)
+            except Exception as error:
+                place = f"{page.relative_to(ROOT)}:{block.line}"
+                pytest.fail(f"{place}: {type(error).__name__}: {error}", pytrace=False)
+
+
+def is_chapter(page: Path) -> bool:
+    return page.parent.name == "tutorial"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if not is_chapter(page)], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_examples_hold(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(page.read_text(encoding="utf-8")):
-        try:
-            check(block, tmp_path, namespace)
-        except Exception as error:
-            place = f"{page.relative_to(ROOT)}:{block.line}"
-            pytest.fail(f"{place}: {type(error).__name__}: {error}", pytrace=False)
+    check_pages([page], tmp_path)
+
+
+def test_the_tutorial_holds_chapter_by_chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    chapters = [page for page in pages() if is_chapter(page)]
+    assert [page.name[0] for page in chapters] == ["1", "2", "3", "4"]
+    check_pages(chapters, tmp_path)
 
 
 def test_a_wrong_example_is_found(tmp_path: Path) -> None:

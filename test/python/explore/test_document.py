@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xir.emitter import read
 from xir.emitter.debug_locations import locate
 from xir.explore import ProfileError, Recorder, document, read_profile
-from xir.explore.document import Stage, difference, stage_of
+from xir.explore.difference import difference
+from xir.explore.document import Stage, stage_of
 from xir.explore.graph import is_structure
 from xir.explore.snapshot import take
 from xir.ir.context import XirContext
@@ -82,6 +84,44 @@ def test_the_difference_makes_one_text_of_the_other(text: str, other: str) -> No
     for a, b, c, d in reversed(difference(before, after)):
         made[a:b] = after[c:d]
     assert made == after
+
+
+PROGRAM = """
+func.func @f(%x: t) -> t {
+  %0 = edge.dead(%x) : t
+  %1 = edge.abs(%x) : t
+  %2 = edge.neg(%1) : t
+  %3 = edge.add(%1, %2) : t
+  func.return %3 : t
+}
+func.func @g(%x: t) -> t {
+  %0 = edge.abs(%x) : t
+  func.return %0 : t
+}
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize(
+    ("without", "changes", "expected"),
+    [
+        # Without the first op all values have other numbers, and nothing else differs.
+        ([1], {}, [[1, 2, 1, 1]]),
+        # Another op stands for one: what reads it is as it was.
+        ([], {2: "  %1 = edge.exp(%x) : t"}, [[2, 3, 2, 3]]),
+        # A line that reads other values has changed, also where its text only differs by numbers.
+        ([], {4: "  %3 = edge.add(%1, %1) : t"}, [[4, 5, 4, 5]]),
+        ([], {3: "  %2 = edge.neg(%0) : t"}, [[3, 4, 3, 4]]),
+        ([], {8: "  %0 = edge.abs(%y) : t"}, [[8, 9, 8, 9]]),
+        ([], {}, []),
+    ],
+)
+def test_numbers_of_values_make_no_difference(
+    without: list[int], changes: dict[int, str], expected: list[list[int]]
+) -> None:
+    lines = [changes.get(number, line) for number, line in enumerate(PROGRAM) if number not in without]
+    if without:
+        lines = [re.sub(r"%([1-3])", lambda match: f"%{int(match[1]) - 1}", line) for line in lines]
+    assert difference(PROGRAM, lines) == expected
 
 
 # Ops.

@@ -45,7 +45,9 @@ def test_passes_as_flags_and_as_a_pipeline(text: Path, tmp_path: Path) -> None:
     made = content(one)
     assert made["title"] == "in.mlir"
     assert [stage["name"] for stage in made["stages"]][-2:] == ["lower-to-pte", "plan-memory"]
-    assert [remark["severity"] for remark in made["remarks"]] == ["remark"]
+    assert {remark["severity"] for remark in made["remarks"]} == {"remark"}
+    said = [remark["message"].partition(":")[0] for remark in made["remarks"]]
+    assert said == ["partition-xnnpack", "plan-memory"]
 
 
 def test_a_page_asks_for_nothing_and_runs_nothing_of_the_program(tmp_path: Path) -> None:
@@ -131,4 +133,31 @@ def test_xir_aot_writes_the_page_of_its_passes(tmp_path: Path, monkeypatch: pyte
     second = content(Path("page.html"))
     assert second["stages"] == first["stages"]
     assert second["profile"]["executions"] == 2
-    assert aot(["--model", "factory.py:net", "-d", "--profile", str(trace)]) == 1
+    assert aot(["--model", "factory.py:net", "-d", "--profile", str(trace)]) == 0
+
+
+def test_layers_of_a_quantised_program_have_their_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("factory.py").write_text(
+        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
+        "    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()), (torch.rand(2, 4),)\n"
+    )
+    compile = ["--model", "factory.py:net", "-d", "-q", "--explore", "page.html"]
+    assert aot([*compile, "--quant-report-json", "quality.json"]) == 0
+    page = content(Path("page.html"))
+    measured = {layer["layer"]: layer for layer in json.loads(Path("quality.json").read_text("utf-8"))["layers"]}
+    assert page["errors"].keys() == measured.keys() != set()
+    for name, errors in page["errors"].items():
+        assert errors == [measured[name][key] for key in ("own", "sqnr", "outputs")]
+    last = page["stages"][-1]
+    named = {page["places"][place][4] for op in last["ops"] for place in op["places"]}
+    assert page["errors"].keys() <= named, "nodes say which layers they come from"
+    # A file does too, if it was compiled with its debug information.
+    assert main(["net_xnnpack_q8.pte", "--errors", "quality.json", "-o", "file.html"]) == 0
+    assert content(Path("file.html"))["errors"] == page["errors"]
+    capsys.readouterr()
+    assert main(["net_xnnpack_q8.pte", "--errors", "factory.py", "-o", "none.html"]) == 1
+    assert "xir-explore: error: 'factory.py' is no report of a quantised program" in capsys.readouterr().err
+    assert not Path("none.html").exists()

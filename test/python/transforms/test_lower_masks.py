@@ -235,3 +235,15 @@ def test_a_mask_of_floats_stays() -> None:
     program = lowered(model, (IDS, torch.randn(3, 5)))
     assert {"aten::gt.Scalar_out", "aten::where.self_out"} <= set(program.kernel_names)
     check(program, model, IDS, torch.randn(3, 5))
+
+
+def test_the_conversion_of_a_mask_is_placed_where_it_is_read() -> None:
+    class Attention(nn.Module):
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    inputs = (torch.rand(1, 2, 8, 8), torch.rand(8, 8) > 0.5)
+    program = to_edge(torch.export.export(Attention(), inputs)).to_backend(XnnpackPartitioner())
+    (remark,) = program.remarks
+    assert "test_lower_masks.py" in str(remark)
+    assert "edge._to_copy not delegated" in str(remark)

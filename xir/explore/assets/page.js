@@ -401,6 +401,17 @@ function bar(share) {
   return make("div", { class: "bar" }, make("i", { style: `width: ${(100 * share).toFixed(1)}%` }));
 }
 
+/** How far the layers that an op comes from are from the float program. */
+function errorsOf(op) {
+  const names = [...new Set(op.places.map((place) => data.places[place][4]))].filter((name) => data.errors[name]);
+  const decibels = (ratio) => (ratio === null ? "exact" : `${ratio.toFixed(1)} dB`);
+  return names.map((name) => {
+    const [own, sqnr, outputs] = data.errors[name].map(decibels);
+    return make("p", {}, `${name}: ${sqnr} from the float program`,
+      make("span", { class: "faint" }, `, ${own} on exact operands; outputs ${outputs} with its noise alone`));
+  });
+}
+
 function opDetails(stage, index) {
   const op = stage.ops[index];
   const took = timeOf(stage, index);
@@ -421,6 +432,7 @@ function opDetails(stage, index) {
       ...(op.macs ? [make("p", {}, `${count(op.macs)} multiply-adds`)] : []),
       ...(op.bytes ? [make("p", {}, `${count(op.bytes).replace(/[\d.]$/, "$& ")}B in and out`)] : []),
       ...(op.macs && took?.time ? [make("p", {}, `${(op.macs / took.time / 1000).toFixed(1)} G multiply-adds a second`)] : [])) : []),
+    ...section("After quantisation", ...errorsOf(op)),
     ...section("Remarks", ...items(remarks.map((remark) => [make("span", { class: remark.severity }, `${remark.severity}: `), remark.message]))),
     ...section("Results", ...items(op.results.map(([name, type]) => [`${text(name)} `, make("code", { class: "t-type" }, text(type))]))),
     ...section("Operands", ...items(op.operands.map(([owner, name, type]) => [
