@@ -108,13 +108,22 @@ def _definition(name: str) -> ast.ClassDef | None:
     """The source of a pass's class; None where there is none to read."""
     try:
         if name in _FILES:
-            source, wanted = _FILES[name].read_text(encoding="utf-8"), class_name(name)
+            wanted = class_name(name)
+            source = _class_source(_FILES[name].read_text(encoding="utf-8"), wanted)
         else:
             source, wanted = textwrap.dedent(inspect.getsource(PASSES[name]())), PASSES[name]().__name__
     except (OSError, TypeError):
         return None
     found = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == wanted)
     return next(found, None)
+
+
+def _class_source(text: str, name: str) -> str:
+    """The lines of a class: parsing all of each pass would be most of what `--help` takes."""
+    lines = text.splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if line.startswith(f"class {name}(")), len(lines))
+    rest = (i for i in range(start + 1, len(lines)) if not lines[i][0].isspace())
+    return "".join(lines[start : next(rest, len(lines))])
 
 
 def _string(node: ast.stmt | None) -> str:

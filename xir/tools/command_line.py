@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
@@ -32,5 +31,7 @@ class ArgumentParser(argparse.ArgumentParser):
     def _hint(self, argument: str) -> str:
         if not argument.startswith("-"):
             return ""
+        import difflib
+
         close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], [*self.flags()], n=1)
         return f"; did you mean '--{close[0]}'?" if close else ""
