@@ -93,6 +93,14 @@ class Evaluator:
         self._state.update(self._next)
         return results
 
+    def results_of(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
+        """The results of one op on the values of its operands, quantised ones as integers.
+
+        Raises as `run`.
+        """
+        with torch.no_grad():
+            return self._op(op, values)
+
     def _block(self, block: Block, values: dict[SSAValue, Any]) -> list[Any]:
         """Run a block; the values that its terminator names. Values are dropped after their last use in it."""
         dying = last_uses(block)

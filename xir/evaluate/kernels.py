@@ -165,7 +165,7 @@ def watch(function: FuncOp) -> list[Operation]:
             nodes, results = _watch_graph(op)
             ops += nodes
             values += results
-        elif isinstance(op, edge.EdgeOp) and len(op.results) == 1 and _may_leave(op.results[0]):
+        elif isinstance(op, edge.EdgeOp) and len(op.results) == 1 and may_leave(op.results[0]):
             ops.append(op)
             values.append(op.results[0])
     last.operands = [*last.operands, *values]
@@ -183,7 +183,7 @@ def _watch_graph(op: xnnpack.SubgraphOp) -> tuple[list[Operation], list[SSAValue
     nodes = [
         node
         for node in op.body.block.ops
-        if isinstance(node, xnnpack.NodeOp) and len(node.results) == 1 and _may_leave(node.results[0])
+        if isinstance(node, xnnpack.NodeOp) and len(node.results) == 1 and may_leave(node.results[0])
     ]
     added = [node.results[0] for node in nodes if node.results[0] not in yielded]
     made = with_results(op, [*yielded, *added])
@@ -213,7 +213,7 @@ def with_results(op: xnnpack.SubgraphOp, values: Sequence[SSAValue]) -> xnnpack.
     return made
 
 
-def _may_leave(value: SSAValue) -> bool:
+def may_leave(value: SSAValue) -> bool:
     """Whether a value may be an output, for which it must be a tensor of an ordinary type."""
     type = outside_type(value.type)
     return isinstance(type, TensorType) and type.element_type in DTYPES

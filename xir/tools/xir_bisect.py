@@ -41,6 +41,14 @@ def argument_parser() -> argparse.ArgumentParser:
         help="a .npy file for each input, separated by commas, or one .npz or .pt file (default: a model's example "
         "inputs, drawn ones for text)",
     )  # fmt: skip
+    parser.add_argument(
+        "--pte", metavar="FILE",
+        help="a .pte file of the program, xir's or stock ExecuTorch's: find its first node, in delegates too, whose "
+        "value is not the one that eager has",
+    )  # fmt: skip
+    parser.add_argument(
+        "--method", default="forward", metavar="NAME", help="the method of the file that is run (default: forward)"
+    )
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser
 
@@ -69,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _bisect(options: argparse.Namespace) -> int:
+    if options.pte is not None:
+        return _bisect_file(options)
     from xir.evaluate.checker import NumericsChecker, functions_of
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
@@ -109,6 +119,39 @@ def _bisect(options: argparse.Namespace) -> int:
         file.write(text.encode("utf-8"))
     count = size_of(smallest)
     print(f"{options.output}: a test of {count} op{'' if count == 1 else 's'}, which fails as long as the pass does")
+    return 1
+
+
+def _bisect_file(options: argparse.Namespace) -> int:
+    from xir.emitter import read
+    from xir.emitter.container import map_file
+    from xir.emitter.debug_locations import locate
+    from xir.emitter.errors import FormatError
+    from xir.evaluate.inputs import load_inputs
+    from xir.faults.file_bisection import bisect_file, function_of
+    from xir.faults.file_report import told_of_file
+    from xir.ir.context import XirContext
+    from xir.progress import step
+    from xir.runtime import XirRuntimeError
+
+    file_ctx = XirContext()
+    try:
+        file = read(map_file(options.pte), file_ctx)
+    except FormatError as error:
+        raise UsageError(f"{options.pte}: {error}") from error
+    locate(file, file_ctx)
+    module, ctx, inputs = program.load(options)
+    if options.inputs is not None:
+        inputs = load_inputs(options.inputs.split(","), function_of(module, options.method))
+    try:
+        with step("Following the file"):
+            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs)
+    except XirRuntimeError as error:
+        raise UsageError(f"{options.pte} does not run: {error}") from error
+    if found is None:
+        print(f"{options.pte}: no node leaves what eager computes")
+        return 0
+    print(told_of_file(found, options.pte))
     return 1
 
 
