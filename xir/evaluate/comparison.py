@@ -15,9 +15,15 @@ from xir.dialects.xnnpack import DynamicType
 from xir.ir.numerics import Numerics
 
 ROUNDINGS = 64
-"""How many roundings of a program's type its outputs may be away where a pass computes constants anew.
+"""How many roundings of a program's type its outputs may be away where a pass computes constants anew."""
 
-The most that a model of the zoo takes is 30, in fp32 (`fold-batch-norm` of MobileNetV2)."""
+AMPLIFIED = 8
+"""How many times as far as by roundings of all its constants, at random, outputs may be away where that is more.
+
+A network without shortcuts makes much of little: Inception v4 moves its outputs by a thousand roundings."""
+
+MOST_MOVED = 0.1
+"""The most that this may be: what is moved further by roundings shows nothing."""
 
 ROUNDING: dict[type[Attribute], float] = {BFloat16Type: 2.0**-9, Float16Type: 2.0**-12, Float32Type: 2.0**-24}
 """Half the relative distance of neighbours, of each type that constants are computed in."""
@@ -37,11 +43,14 @@ FLIPPED = 1e-2
 KERNELS = 2e-3
 """What kernels in fp32 leave: their functions have 20 bits, and sums of thousands lose some more."""
 
-HALF_KERNELS = 0.1
-"""What kernels in fp16 or bf16 leave."""
+HALF_KERNELS = 2e-2
+"""What kernels in fp16 or bf16 leave without a closer look. Beyond, each op is compared by itself."""
 
-QUANTISED_KERNELS = 0.25
-"""What quantised kernels leave, as the quadratic mean: one step more or less in a layer is many behind it."""
+QUANTISED_KERNELS = 2e-2
+"""The same of quantised kernels, as the quadratic mean: one step more or less in a layer is many behind it."""
+
+REPEATED = 1e-3
+"""How far two runs of the same kernels may be apart, in the order of their additions."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,11 @@ def tolerance(numerics: Numerics, module: ModuleOp) -> float:
     )
     steps = RUN_TIME_RANGES if at_run_time else BIASES if is_quantised else 0.0
     return max(ROUNDINGS * max(coarsest, ROUNDING[Float32Type]), steps)
+
+
+def rounding_of(module: ModuleOp) -> float:
+    """A rounding of the coarsest type of a module's numbers, fp32's at least."""
+    return max((ROUNDING.get(type(each), 0.0) for each in element_types(module)), default=0.0) or ROUNDING[Float32Type]
 
 
 def element_types(module: ModuleOp) -> set[Attribute]:

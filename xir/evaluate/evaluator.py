@@ -32,6 +32,9 @@ from xir.ir.diagnostics import DiagnosticError
 Observer = Callable[[SSAValue, Any], None]
 """Is told each result of an op, in the order of evaluation."""
 
+Correction = Callable[[SSAValue, Any], Any]
+"""Is given each result of an op, and gives another."""
+
 SEED = 0
 """Of ops that draw random numbers."""
 
@@ -61,7 +64,14 @@ class Evaluator:
     """Runs the functions of one module on torch tensors."""
 
     def __init__(
-        self, ctx: XirContext, observe: Observer | None = None, *, rounds: bool = True, checks_types: bool = True
+        self,
+        ctx: XirContext,
+        observe: Observer | None = None,
+        *,
+        rounds: bool = True,
+        checks_types: bool = True,
+        correct: Correction | None = None,
+        jitter: float = 0.0,
     ):
         self.ctx = ctx
         self.rounds = rounds
@@ -69,6 +79,10 @@ class Evaluator:
         self.checks_types = checks_types
         """Whether results must have the shapes that the IR says."""
         self.observe = observe
+        self.correct = correct
+        """What the evaluation goes on with in the place of a result."""
+        self.jitter = jitter
+        """How far constants with fractions are moved at random, relative to their magnitude."""
         self._state: dict[str, Any] = {}
         """What mutable buffers hold in this call, by name."""
         self._next: dict[str, Any] = {}
@@ -110,6 +124,8 @@ class Evaluator:
             for result, value in zip(op.results, self._op(op, values), strict=True):
                 if self.checks_types:
                     check_type(result, value)
+                if self.correct is not None:
+                    value = self.correct(result, value)
                 values[result] = value
                 if self.observe is not None:
                     self.observe(result, value)
@@ -151,6 +167,8 @@ class Evaluator:
             return called(op, arguments(op, values))
         if op.name in CHOOSE_QPARAMS:
             return [widened(value) for value in called(op, arguments(op, {**values, **in_fp32(op, values)}))]
+        if self.jitter:
+            values = {**values, **{each: self._moved(values[each]) for each in op.operands if each in self._static}}
         args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
         if op.name == "edge._softmax" or op.name == "edge._log_softmax":
             args["half_to_float"] = False
@@ -158,7 +176,13 @@ class Evaluator:
         return [widened(value) for value in own or called(op, args)]
 
     def _weight(self, op: xnnpack.ConstantOp) -> Any:
-        return widened(torch.tensor(constant_array(op.elements, self.ctx, op)))
+        return self._moved(widened(torch.tensor(constant_array(op.elements, self.ctx, op))))
+
+    def _moved(self, value: Any) -> Any:
+        """A constant, moved by the jitter."""
+        if not self.jitter or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return value * (1 + self.jitter * (2 * torch.rand(value.shape, dtype=torch.float64) - 1))
 
     def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         operands = [quantised.numbers(values[operand], element_type(operand)) for operand in op.operands]

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, ModuleOp, TensorType, i64
+import torch
+from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, FunctionType, ModuleOp, TensorType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import edge, pte, xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.subgraph import outside_type
-from xir.evaluate.comparison import largest_difference
-from xir.evaluate.evaluator import Evaluator
-from xir.evaluate.trace import CALLS
+from xir.evaluate.comparison import FLIPPED, KERNELS, RUN_TIME_RANGES, largest_difference
+from xir.evaluate.evaluator import Evaluator, widened
+from xir.evaluate.trace import CALLS, updates_of
 from xir.importer.dtypes import DTYPES
 from xir.ir.context import XirContext
 from xir.ir.passes import XirPass
 from xir.transforms.pte.plan_memory import ALIGNMENT, ARENA, BUFFERS, OVER_READ
+
+FLIPPED_STEPS = 0.1
+"""How many integers of a quantised result may be a step away: those next to a tie, and more where kernels look values
+up or compute functions to 8 bits. A zero point that is off by one moves all of them."""
+
+HALF_KERNEL = 2e-2
+"""What one kernel in fp16 or bf16 leaves, of the largest magnitude of its result: sums of thousands in fp16."""
 
 
 def run_program(
@@ -119,38 +130,105 @@ def _named(operands: Sequence[SSAValue]) -> Iterator[SSAValue]:
             yield from value.owner.items
 
 
-def first_wrong_op(
+@dataclass(frozen=True)
+class NodeByNode:
+    """A program whose ops were compared one by one, each on the operands that it had."""
+
+    wrong: Operation | None
+    """The first op whose kernel computes something else than the op means; None if there is none."""
+    outputs: dict[str, list[Any]]
+    """What each method computed."""
+
+
+def node_by_node(
     module: ModuleOp,
     ctx: XirContext,
     lowering: XirPass,
     given: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[Any]]],
-    allowed: float,
-) -> Operation | None:
-    """The first op of a module's functions whose value is another one in the program that `lowering` makes of them.
+) -> NodeByNode | None:
+    """Compare each op of a module's functions with what it computes in the program that `lowering` makes of them.
 
     `given` are the inputs as the functions take them, and as a caller of the program has them. All values are made
-    outputs, those of delegates too. None if that program does not run, or all values are right in it.
+    outputs, those of delegates too, and each op is evaluated on the operands that its kernel had: what is compared are
+    the roundings of one op (`is_close`). None if that program does not run.
     """
     stored, called = given
     watched = module.clone()
     ctx = ctx.clone()
-    ops = {op.sym_name.data: watch(op) for op in watched.body.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    functions = [op for op in watched.body.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    ops = {function.sym_name.data: watch(function) for function in functions}
+    computed: dict[str, list[Any]] = {}
+    wrong: list[Operation] = []
     try:
-        functions = [op for op in watched.body.ops if isinstance(op, FuncOp) and not op.is_declaration]
-        expected = {f.sym_name.data: Evaluator(ctx).run(f, stored[f.sym_name.data]) for f in functions}
         lowered = watched.clone()
         lowering.apply(ctx, lowered)
-        outputs = run_program(lowered, ctx, called, dict.fromkeys(called, ()))
+        updates = {function.sym_name.data: updates_of(function) for function in functions}
+        written = {name: [op.declared.buffer.data for op in each] for name, each in updates.items()}
+        outputs = run_program(lowered, ctx, called, written)
+        for function in functions:
+            name = function.sym_name.data
+            calls = CALLS if written[name] else 1
+            size = len(outputs[name]) // calls
+            count = size - len(ops[name]) - len(written[name])
+            computed[name] = []
+            state: dict[str, Any] = {}
+            for call in range(calls):
+                found = outputs[name][call * size : (call + 1) * size]
+                held = found[count + len(ops[name]) :]
+                computed[name] += [*found[:count], *held]
+                wrong += _wrong_ops(
+                    ctx, function, stored[name], state, dict(zip(ops[name], found[count:], strict=False))
+                )
+                for op, value in zip(updates[name], held, strict=True):
+                    difference = largest_difference([state[op.declared.buffer.data]], [value])
+                    if difference is not None and difference.error > KERNELS:
+                        wrong.append(op)
+                    state[op.declared.buffer.data] = widened(value)
     except Exception:
         # What is wrong may have broken this program as well.
         return None
-    for name, values in expected.items():
-        count = len(values) - len(ops[name])
-        for op, value, output in zip(ops[name], values[count:], outputs[name][count:], strict=True):
-            found = largest_difference([value], [output], mean=allowed >= 0.2)
-            if found is not None and found.error > allowed:
-                return op
-    return None
+    return NodeByNode(wrong[0] if wrong else None, computed)
+
+
+def _wrong_ops(
+    ctx: XirContext, function: FuncOp, inputs: Sequence[Any], state: dict[str, Any], found: Mapping[Operation, Any]
+) -> list[Operation]:
+    """The ops of a function that compute something else than was `found`, each on what its operands were."""
+    wrong: list[Operation] = []
+
+    def correct(value: SSAValue, expected: Any) -> Any:
+        op = value.owner
+        if not isinstance(op, Operation) or op not in found:
+            return expected
+        if not is_close(found[op], expected, value):
+            wrong.append(op)
+        return widened(found[op])
+
+    Evaluator(ctx, correct=correct).run(function, inputs, state)
+    return wrong
+
+
+def is_close(actual: torch.Tensor, expected: torch.Tensor, value: SSAValue) -> bool:
+    """Whether a kernel computed what an op means, on the same operands.
+
+    Integers of a quantised type are at most one step apart, and few of them are: the kernel rounds a product with a
+    scale in fp32. Numbers are apart by the roundings of the kernel's type and the error of its functions, or, where
+    an operand is quantised at run time, by some of its elements being a step away.
+    """
+    assert isinstance(value.owner, Operation)
+    types = [each.type for each in (value, *value.owner.operands)]
+    elements = [type.element_type for type in types if isinstance(type, TensorType)]
+    if isinstance(elements[0], UniformType):
+        steps = (actual.to(torch.int64) - expected.to(torch.int64)).abs()
+        return not steps.numel() or (int(steps.max()) <= 1 and float(steps.double().mean()) <= FLIPPED_STEPS)
+    if any(isinstance(element, DynamicType) for element in elements):
+        allowed = RUN_TIME_RANGES
+    else:
+        allowed = (
+            HALF_KERNEL if any(isinstance(element, Float16Type | BFloat16Type) for element in elements) else KERNELS
+        )
+    found = largest_difference([expected], [actual])
+    return found is None or found.error <= (FLIPPED if found.counted else allowed)
 
 
 def watch(function: FuncOp) -> list[Operation]:
