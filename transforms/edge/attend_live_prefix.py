@@ -15,6 +15,7 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import missed, passed
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.edge._hidden_columns import AND, NOT, OR, Behind, HiddenColumns
 
@@ -114,7 +115,10 @@ class LivePrefix:
             return
         hidden = self.columns.hidden(mask)
         if hidden is None:
+            reason = "its mask is not known to hide the end of the cache"
+            missed(op, "live-prefix", "attention reads the whole window", reason, figures={"Window": window})
             return
+        passed(op, "live-prefix", "attention reads the tokens that are there", figures={"Window": window})
         length = self.length(hidden, op)
         for name, each, dim in (("key", key, -2), ("value", value, -2), ("attn_mask", mask, -1)):
             operand = list(op.schema.tensors).index(name)

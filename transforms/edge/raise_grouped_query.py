@@ -14,6 +14,7 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
 
 HEADS = -3
@@ -64,6 +65,8 @@ class RaiseGroupedQueryPass(XirPass):
                 enable_gqa=True,
                 location=attention.location,
             )
+            groups = shape_of(attention.key)[HEADS] // shape_of(key)[HEADS]
+            passed(attention, "group", "keys and values are not repeated", figures={"Groups": groups})
             block = attention.parent_block()
             assert block is not None
             block.insert_op_before(grouped, attention)
