@@ -35,6 +35,9 @@ constexpr ScalarType kPlainTypes[] = {ScalarType::Float, ScalarType::Float, Scal
                                       ScalarType::Long,  ScalarType::Int,   ScalarType::Half,
                                       ScalarType::Bool,  ScalarType::Double};
 
+// The arena that holds nothing but buffers.
+constexpr uint32_t kBufferArena = 2;
+
 enum class Place { kPlanned, kInput, kConstant, kState };
 
 uint64_t ByteSize(ScalarType type, const Sizes& sizes) {
@@ -199,6 +202,35 @@ class ProgramBuilder {
     return place;
   }
 
+  // A place in the arena of all methods' buffers, behind the others.
+  std::unique_ptr<program::AllocationDetailsT> PlanBuffer(uint64_t size) {
+    auto place = std::make_unique<program::AllocationDetailsT>();
+    place->memory_id = kBufferArena;
+    place->memory_offset_low = static_cast<uint32_t>(buffer_arena_);
+    if (size < kLargest) buffer_arena_ += (size + kAlignment - 1) / kAlignment * kAlignment;
+    return place;
+  }
+
+  // Has a tensor keep what it holds. Half of them lie where methods can share them.
+  void MakeBuffer(program::TensorT* tensor, uint64_t size) {
+    tensor->allocation_info = OneIn(2) ? PlanBuffer(size) : Plan(size);
+    if (OneIn(2)) {
+      if (state_.offsets.empty()) AddData(&state_, 0);
+      tensor->data_buffer_idx = AddData(&state_, size);
+    }
+    tensor->extra_tensor_info = std::make_unique<program::ExtraTensorInfoT>();
+    tensor->extra_tensor_info->fully_qualified_name =
+        Odd() ? "state" : "state_" + std::to_string(buffers_.size());
+    buffers_.push_back(*tensor);
+  }
+
+  // A buffer that this method, or one before it, has already.
+  int32_t AddKnownBuffer() {
+    const int32_t index = AddValue(program::TensorT(buffers_[draws_.Below(buffers_.size())]));
+    tensors_.push_back(index);
+    return index;
+  }
+
   int32_t AddTensor(ScalarType type, const Sizes& sizes, Place place, bool dynamic,
                     const std::vector<uint8_t>& order = {}) {
     program::TensorT tensor;
@@ -214,7 +246,7 @@ class ProgramBuilder {
     if (Odd() && !tensor.dim_order.empty()) tensor.dim_order.back() = 0;
     if (dynamic) tensor.shape_dynamism = program::TensorShapeDynamism::DynamicBound;
     const uint64_t size = ByteSize(type, sizes);
-    if (place == Place::kPlanned || place == Place::kState) tensor.allocation_info = Plan(size);
+    if (place == Place::kPlanned) tensor.allocation_info = Plan(size);
     if (place == Place::kConstant) {
       tensor.data_buffer_idx = AddData(&constants_, size);
       // Runtimes read a bool that is neither 0 nor 1 as they like.
@@ -223,13 +255,7 @@ class ProgramBuilder {
           constants_.bytes.end()[-1 - static_cast<int64_t>(i)] &= 1;
       }
     }
-    if (place == Place::kState) {
-      if (state_.offsets.empty()) AddData(&state_, 0);
-      tensor.data_buffer_idx = AddData(&state_, size);
-      tensor.extra_tensor_info = std::make_unique<program::ExtraTensorInfoT>();
-      tensor.extra_tensor_info->fully_qualified_name =
-          Odd() ? "state" : "state_" + std::to_string(state_.offsets.size());
-    }
+    if (place == Place::kState) MakeBuffer(&tensor, size);
     if (Odd()) tensor.storage_offset = 1;
     if (Odd()) tensor.data_buffer_idx = static_cast<uint32_t>(OddNumber(&draws_));
     const int32_t index = AddValue(std::move(tensor));
@@ -263,6 +289,7 @@ class ProgramBuilder {
   int32_t AnyTensor(bool written) {
     if (!odd_) return written ? PlainResult() : PlainOperand();
     if (!tensors_.empty() && OneIn(written ? 8 : 3)) return tensors_[draws_.Below(tensors_.size())];
+    if (!buffers_.empty() && OneIn(4)) return AddKnownBuffer();
     constexpr Place kPlaces[] = {Place::kInput, Place::kPlanned, Place::kConstant, Place::kState};
     const ScalarType type = OneIn(4) ? draws_.Of(kTypes) : type_;
     const Sizes sizes = OneIn(3) ? AnySizes() : sizes_;
@@ -462,6 +489,9 @@ class ProgramBuilder {
     if (odd_ && OneIn(8)) plan_->inputs.push_back(AddInt());
     if (odd_ && OneIn(8)) plan_->outputs.push_back(AddBool());
     plan_->non_const_buffer_sizes = {0, static_cast<int64_t>(arena_ + kSlack)};
+    if (!buffers_.empty()) {
+      plan_->non_const_buffer_sizes.push_back(static_cast<int64_t>(buffer_arena_ + kSlack));
+    }
     if (Odd()) plan_->non_const_buffer_sizes.push_back(static_cast<int64_t>(OddNumber(&draws_)));
     if (Odd()) plan_->non_const_buffer_sizes[1] = static_cast<int64_t>(draws_.Below(64));
     if (Odd()) plan_->chains.push_back(std::make_unique<program::ChainT>());
@@ -513,6 +543,8 @@ class ProgramBuilder {
   program::ProgramT program_;
   Data constants_;
   Data state_;
+  std::vector<program::TensorT> buffers_;
+  uint64_t buffer_arena_ = 0;
   std::vector<Blob> blobs_;
   std::vector<program::BackendDelegateDataReferenceT*> blob_references_;
   std::vector<Blob> segments_;

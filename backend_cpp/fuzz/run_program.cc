@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ class Session {
     for (uint64_t i = 1 + draws_.Below(3); i > 0; --i) {
       lent_.clear();
       if (!draws_.OneIn(10)) SetInputs();
+      if (draws_.OneIn(3)) UseBuffers();
+      if (draws_.OneIn(6)) BindOutput();
+      if (draws_.OneIn(24)) method_.Cancel();
       const FailingAllocation failing(&draws_);
       if (!(draws_.OneIn(8) ? method_.ExecuteProfiled().ok() : method_.Execute().ok())) continue;
       ++succeeded;
@@ -131,6 +135,56 @@ class Session {
     return memory.data();
   }
 
+  // Reads, writes and resets what the method keeps.
+  void UseBuffers() {
+    State& state = *method_.state();
+    const std::vector<BufferInfo> buffers = state.buffers();
+    for (const BufferInfo& buffer : buffers) {
+      if (buffer.nbytes > kMaxInput) continue;
+      const GuardedMemory held(buffer.nbytes, 0, 1);
+      if (!state.Read(buffer.name, held.data(), buffer.nbytes).ok()) {
+        Die("buffer '" + buffer.name + "' cannot be read");
+      }
+      if (state.Read(buffer.name, held.data(), buffer.nbytes + 1).ok()) {
+        Die("buffer '" + buffer.name + "' was read with another size");
+      }
+      if (draws_.OneIn(2)) Overwrite(buffer, held);
+    }
+    if (draws_.OneIn(3)) state.Reset();
+  }
+
+  // What is written to a buffer is read back, unless another instance runs in between: none does.
+  void Overwrite(const BufferInfo& buffer, const GuardedMemory& memory) {
+    const auto first = static_cast<uint8_t>(draws_.Below(4));
+    for (size_t i = 0; i < buffer.nbytes; ++i) {
+      memory.data()[i] = static_cast<uint8_t>((first + i) % 4);
+      if (buffer.dtype == DType::kBool) memory.data()[i] = i & 1;
+    }
+    State& state = *method_.state();
+    if (!state.Write(buffer.name, memory.data(), buffer.nbytes).ok()) {
+      Die("buffer '" + buffer.name + "' cannot be written");
+    }
+    const GuardedMemory read(buffer.nbytes, 0, 1);
+    const Status status = state.Read(buffer.name, read.data(), buffer.nbytes);
+    if (!status.ok() || std::memcmp(read.data(), memory.data(), buffer.nbytes) != 0) {
+      Die("buffer '" + buffer.name + "' does not hold what was written to it");
+    }
+  }
+
+  // Memory for an output, now and then too little of it, which stays bound.
+  void BindOutput() {
+    const size_t index = draws_.Below(method_.num_outputs() + 1);
+    const auto* tensor =
+        index < method_.num_outputs() ? method_.output(index).get<Tensor>() : nullptr;
+    const size_t element = tensor == nullptr ? 1 : ElementSize(tensor->dtype);
+    size_t size = tensor == nullptr ? 8 : static_cast<size_t>(tensor->bound.numel()) * element;
+    if (draws_.OneIn(4)) size /= 2;
+    if (size > kMaxInput) return;
+    const GuardedMemory& memory = bound_.emplace_back(size, draws_.Of(kSlacks), element);
+    const bool bound = method_.BindOutput(index, memory.data(), size).ok();
+    if (bound && tensor == nullptr) Die("memory was bound to what is no tensor");
+  }
+
   // Reading every byte lets a sanitizer, or a guard, see where the results are.
   void ReadOutputs() {
     unsigned sum = 0;
@@ -150,6 +204,7 @@ class Session {
   Method& method_;
   Draws& draws_;
   std::vector<GuardedMemory> lent_;
+  std::deque<GuardedMemory> bound_;  // to outputs
 };
 
 LoadOptions Options() {
@@ -214,11 +269,18 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   }
   std::shared_ptr<const Program> program = std::move(loaded).value();
   const std::vector<std::string> names = program->method_names();
+  std::shared_ptr<State> shared;
+  if (draws->OneIn(2)) {
+    const FailingAllocation failing(draws);
+    auto state = program->NewState();
+    if (state.ok()) shared = std::move(state).value();
+  }
   std::vector<std::unique_ptr<Method>> methods;
   for (const std::string& name : names) {
     for (uint64_t instances = 1 + draws->Below(2); instances > 0; --instances) {
       const FailingAllocation failing(draws);
-      auto method = program->LoadMethod(name);
+      const bool shares = shared != nullptr && !draws->OneIn(4);
+      auto method = shares ? program->LoadMethod(name, shared) : program->LoadMethod(name);
       if (method.ok()) methods.push_back(std::move(method).value());
     }
   }

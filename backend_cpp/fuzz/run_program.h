@@ -12,8 +12,9 @@ struct Outcome {
 };
 
 // Inputs that are refused and then given again, smaller shapes, executions without inputs,
-// several instances, allocations that fail; lent memory vanishes after each execution. Ends the
-// process where the runtime breaks its word.
+// several instances, of one state or of their own, buffers that are read, written and reset,
+// outputs in lent memory, allocations that fail; inputs' memory vanishes after each execution. Ends
+// the process where the runtime breaks its word.
 Outcome RunProgram(Bytes file, Draws* draws);
 
 // Whether the program's one method takes small numbers for its inputs and succeeds.

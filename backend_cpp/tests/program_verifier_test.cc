@@ -5,6 +5,7 @@
 #include "xir/library.h"
 
 #include "graphs.h"
+#include "runtime/place.h"
 #include "testing.h"
 
 namespace xir::testing {
@@ -468,6 +469,63 @@ XIR_TEST(arguments_of_delegates_hold_their_datatypes) {
   };
   EXPECT_OK(positions(ScalarType::Long));
   EXPECT_ERROR(positions(ScalarType::Float), "but the graph has it as Int32");
+}
+
+// A delegate's argument is at byte 0 of its arena.
+XIR_TEST(results_of_delegates_lie_apart_from_their_arguments) {
+  const auto result_at = [](uint32_t offset) {
+    return LoadForward(EditProgram(ReadGolden("stock_small.pte"), [&](ProgramT* p) {
+      ExecutionPlanT* plan = p->execution_plan[0].get();
+      const auto& call = *plan->chains[0]->instructions[2]->instr_args.AsDelegateCall();
+      TensorAt(plan, call.args[0])->allocation_info->memory_offset_low = 0;
+      TensorAt(plan, call.args[1])->allocation_info->memory_offset_low = offset;
+    }));
+  };
+  EXPECT_ERROR(result_at(0), "of which it writes at least one, have memory in common");
+  EXPECT_ERROR(result_at(48), "of which it writes at least one, have memory in common");
+  EXPECT_OK(result_at(64));
+}
+
+XIR_TEST(delegates_do_not_write_what_they_read) {
+  GraphMaker g;
+  graph::XNNNode1x1T node;
+  node.input_id = g.Input(graph::XNNDatatype::FP32, {2});
+  node.output_id = g.Output(graph::XNNDatatype::FP32, {2});
+  g.Node(graph::XNodeUnion::XNNAbs, node);
+  const Blob program = g.Program();
+  EXPECT_OK(LoadForward(program));
+  EXPECT_ERROR(LoadForward(EditProgram(
+                   program,
+                   [](ProgramT* p) {
+                     ExecutionPlanT* plan = p->execution_plan[0].get();
+                     auto& args =
+                         plan->chains[0]->instructions[0]->instr_args.AsDelegateCall()->args;
+                     TensorAt(plan, args[1])->allocation_info =
+                         std::make_unique<program::AllocationDetailsT>();
+                     TensorAt(plan, args[1])->allocation_info->memory_id = 1;
+                     plan->non_const_buffer_sizes = {0, 64};
+                     args[0] = args[1];
+                   })),
+               "have memory in common");
+}
+
+XIR_TEST(overlaps) {
+  const auto found = [](std::vector<PlacedValue> values) {
+    return FindOverlap(std::move(values)).has_value();
+  };
+  const bool written = true, read = false;
+  EXPECT(found({{{1, 0, 32}, 0, read}, {{1, 16, 48}, 1, written}}));
+  EXPECT(found({{{1, 0, 32}, 0, written}, {{1, 16, 48}, 1, read}}));
+  EXPECT(found({{{1, 16, 20}, 0, written}, {{1, 0, 64}, 1, written}}));
+  EXPECT(found({{{1, 0, 32}, 0, read}, {{1, 0, 32}, 1, written}}));
+  EXPECT(found({{{1, 0, 32}, 0, written}, {{1, 0, 8}, 1, read}}));
+  EXPECT(!found({{{1, 0, 32}, 0, read}, {{1, 16, 48}, 1, read}}));
+  EXPECT(!found({{{1, 0, 32}, 0, read}, {{2, 16, 48}, 1, written}}));
+  EXPECT(!found({{{1, 0, 32}, 0, read}, {{1, 32, 48}, 1, written}}));
+  EXPECT(!found({{{1, 0, 32}, 0, written}, {{1, 16, 16}, 1, read}}));
+  // The one that reaches farthest is not the one before.
+  EXPECT(found({{{1, 0, 64}, 0, read}, {{1, 8, 16}, 1, read}, {{1, 32, 40}, 2, written}}));
+  EXPECT(found({{{1, 0, 64}, 0, written}, {{1, 64, 72}, 1, read}, {{1, 68, 70}, 2, written}}));
 }
 
 }  // namespace xir::testing

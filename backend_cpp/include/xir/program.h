@@ -182,7 +182,7 @@ class Method {
   // the caller. The memory must live until other memory is bound; null unbinds it. An execution
   // whose result does not fit into `nbytes` fails. The operator writes in place, unless the memory
   // ends less than 64 bytes before the end of its page, or the output shares its place in the arena
-  // with another value.
+  // with another value. No input's memory may overlap it.
   virtual Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) = 0;
 
   virtual Status Execute() = 0;

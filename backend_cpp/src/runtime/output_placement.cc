@@ -3,34 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/place.h"
+
 namespace xir {
 namespace {
 
 using flatbuffers::uoffset_t;
-
-// Where a value lies in an arena.
-struct Place {
-  uint32_t arena = 0;
-  uint64_t begin = 0, end = 0;
-
-  bool Overlaps(const Place& other) const {
-    return arena == other.arena && begin < other.end && other.begin < end;
-  }
-};
-
-std::optional<Place> PlaceOf(const MethodPlan& plan, size_t value) {
-  const auto* tensor =
-      plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor();
-  if (tensor == nullptr || tensor->allocation_info() == nullptr) return std::nullopt;
-  uint64_t nbytes = ElementSize(static_cast<DType>(tensor->scalar_type()));
-  for (uoffset_t i = 0; tensor->sizes() != nullptr && i < tensor->sizes()->size(); ++i) {
-    nbytes *= static_cast<uint64_t>(tensor->sizes()->Get(i));
-  }
-  const auto& where = *tensor->allocation_info();
-  const uint64_t begin =
-      static_cast<uint64_t>(where.memory_offset_high()) << 32 | where.memory_offset_low();
-  return Place{where.memory_id(), begin, begin + nbytes};
-}
 
 bool KeepsContent(const MethodPlan& plan, size_t value) {
   return IsBuffer(*plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor());
@@ -64,13 +42,13 @@ std::optional<Access> AccessOf(const MethodPlan::Instruction& instruction) {
 }  // namespace
 
 bool MayMove(const MethodPlan& plan, size_t value) {
-  const std::optional<Place> place = PlaceOf(plan, value);
+  const std::optional<Place> place = PlaceOf(*plan.view->plan, value);
   if (!place.has_value() || KeepsContent(plan, value) || Contains(plan.inputs, value) ||
       std::count(plan.outputs.begin(), plan.outputs.end(), value) != 1) {
     return false;
   }
   for (const size_t output : plan.outputs) {
-    const auto other = output == value ? std::nullopt : PlaceOf(plan, output);
+    const auto other = output == value ? std::nullopt : PlaceOf(*plan.view->plan, output);
     if (other.has_value() && other->Overlaps(*place)) return false;
   }
   bool written = false;
@@ -80,7 +58,7 @@ bool MayMove(const MethodPlan& plan, size_t value) {
     // Whatever shares the bytes may be read up to the instruction that writes the output.
     for (const size_t other : access->all) {
       if (!written || other == value) continue;
-      const auto shared = PlaceOf(plan, other);
+      const auto shared = PlaceOf(*plan.view->plan, other);
       if (shared.has_value() && shared->Overlaps(*place)) return false;
     }
     if (Contains(access->written, value)) {

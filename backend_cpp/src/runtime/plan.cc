@@ -1,11 +1,14 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "kernels/registry.h"
 #include "runtime/loaded_program.h"
+#include "runtime/place.h"
 #include "runtime/state.h"
 
 namespace xir {
@@ -139,7 +142,30 @@ class Binder {
       return std::move(written).status().In("delegate " + std::to_string(call.delegate));
     }
     call.written = Indices(written.value());
+    XIR_RETURN_IF_ERROR(CheckPlaces(call).In("delegate " + std::to_string(call.delegate)));
     return MethodPlan::Instruction(std::move(call));
+  }
+
+  // A delegate reads its arguments for as long as it runs, so that its results have to lie apart
+  // from them and from each other.
+  Status CheckPlaces(const MethodPlan::DelegateCall& call) const {
+    std::vector<size_t> all = call.tensors, written = call.written, read;
+    std::sort(all.begin(), all.end());
+    std::sort(written.begin(), written.end());
+    std::set_difference(all.begin(), all.end(), written.begin(), written.end(),
+                        std::back_inserter(read));
+    std::vector<PlacedValue> placed;
+    const auto add = [&](const std::vector<size_t>& values, bool written) {
+      for (const size_t value : values) {
+        if (const auto place = PlaceOf(plan_, value)) placed.push_back({*place, value, written});
+      }
+    };
+    add(read, false);
+    add(written, true);
+    const auto found = FindOverlap(std::move(placed));
+    if (!found.has_value()) return {};
+    return Fail(Code::kInvalidProgram, "values ", found->first, " and ", found->second,
+                ", of which it writes at least one, have memory in common");
   }
 
   std::vector<Value*> Values(const std::vector<size_t>& indices) {
