@@ -241,11 +241,14 @@ double StatusMegabytes(const std::string& name) {
   return 0;
 }
 
+// What is resident is the process's own, or pages of files: libraries' code and the program.
 void PrintMemory(const Program& program, const MethodMetadata& metadata) {
-  std::printf("memory: %.1f MB packed weights, %.1f MB arenas; resident %.1f MB, at most %.1f MB\n",
-              static_cast<double>(program.packed_bytes()) / 1e6,
-              static_cast<double>(metadata.arena_bytes) / 1e6, StatusMegabytes("VmRSS"),
-              StatusMegabytes("VmHWM"));
+  std::printf(
+      "memory: %.1f MB packed weights, %.1f MB arenas; resident %.1f MB, %.1f MB of them its own, "
+      "at most %.1f MB\n",
+      static_cast<double>(program.packed_bytes()) / 1e6,
+      static_cast<double>(metadata.arena_bytes) / 1e6, StatusMegabytes("VmRSS"),
+      StatusMegabytes("RssAnon"), StatusMegabytes("VmHWM"));
 }
 
 void PrintPackedFile(const PackedFileState& state) {
