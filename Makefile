@@ -130,8 +130,14 @@ FUZZED := $(SANITIZED) -DCMAKE_CXX_COMPILER=clang++ -DXIR_BUILD_RUNNER=ON -DXIR_
 ARM_LIBRARY = XIR_XNNPACK_LIBRARY=$(CURDIR)/build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so
 ARM_RUNNER = env $(ARM_LIBRARY) \
     qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner
-ARM_TESTS = test/python/ops test/python/transforms/test_legalizations.py test/python/properties
-ARM_MODELS = add or linear or mv3 or lstm or emformer or llama2 or mobilebert
+# What a processor's own roundings and kernels show in; ALL=1 takes every test of numbers, and hours.
+ARM_PY = $(BIN)/python -m pytest --on '$(ARM_RUNNER)'
+ARM_NUMBERS = test/python/transforms/test_legalizations.py $(wildcard test/python/properties/test_integer_*.py)
+ARM_MODELS = add or linear or mv3 or lstm or emformer_predict or llama2
+ifdef ALL
+ARM_NUMBERS = test/python/ops test/python/transforms/test_legalizations.py test/python/properties
+ARM_MODELS += or emformer or mobilebert
+endif
 
 .PHONY: test-arm
 test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm processor; installs what that takes; not part of test
@@ -139,9 +145,9 @@ test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm proce
 	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
 	cmake --build build/arm
 	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
-	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' $(ARM_TESTS) $(ARGS)
-	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
-	$(BIN)/python -m pytest --on '$(ARM_RUNNER)' test/python/models/test_zoo_static_int8.py -k 'near and mv3'
+	$(ARM_PY) test/python/models/test_zoo_static_int8.py -k 'near and mv3'
+	$(ARM_PY) test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
+	$(ARM_PY) $(ARM_NUMBERS) $(if $(ALL),,-k 'halves or integer') $(ARGS)
 
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers

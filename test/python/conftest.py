@@ -1,6 +1,7 @@
 """What tests share: `--on COMMAND`, which runs programs on another processor, and the generator of wire facts.
 
-With `--on` a program runs in the native runner that COMMAND starts.
+With `--on` a program runs in the native runner that COMMAND starts. That takes long where COMMAND is an emulator, so
+Hypothesis shows the example that failed as it drew it, without looking for a smaller one.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
 
 from xir.runtime import Runtime
 
 ROOT = Path(__file__).parents[2]
+ELSEWHERE = pytest.StashKey[RunnerElsewhere]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,9 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if command := config.getoption("--on"):
+    command = config.getoption("--on")
+    settings.register_profile("xir", phases=[Phase.generate] if command else [Phase.generate, Phase.shrink])
+    settings.load_profile("xir")
+    if command:
         elsewhere = RunnerElsewhere(shlex.split(command))
+        config.stash[ELSEWHERE] = elsewhere
         Runtime.get = staticmethod(lambda: elsewhere)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if ELSEWHERE not in config.stash:
+        return
+    left = [item for item in items if item.get_closest_marker("torch_kernels") is not None]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if elsewhere := config.stash.get(ELSEWHERE, None):
+        terminalreporter.section("results of the other processor")
+        for line in elsewhere.summary():
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hypothesis import HealthCheck, Phase
+from hypothesis import HealthCheck
 
 FACTOR = int(os.environ.get("XIR_FUZZ", "0"))
 
@@ -13,7 +13,6 @@ DETERMINISTIC: dict[str, Any] = {
     "derandomize": FACTOR == 0,
     "database": None,
     "deadline": None,
-    "phases": (Phase.generate, Phase.shrink),
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 }
 

@@ -260,9 +260,18 @@ def product_of(
     result: Params,
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Expected:
-    """a · b. Source: `xnn_init_qs8_mul_minmax_scalar_params` of `src/microparams-init.c`."""
+    """a · b, rounded to nearest: on x86 the fp32 product and to even, on Arm the exact product and ties up.
+
+    Arm's kernel multiplies integers: it doubles the product with the 24 bits of the factor, drops what is below
+    2^-shift with a shift of at least 1, adds a half and drops the rest, which rounds once. Source:
+    `xnn_init_qs8_mul_minmax_{scalar,rndnu_neon}_params` of `src/microparams-init.c`, `src/qs8-vmul/neon.c.in`.
+    """
     factor = np.float32(pa.scale) * np.float32(pb.scale) / np.float32(result.scale)
-    return exactly(requantise(pa.centred(a) * pb.centred(b), factor, result.zero_point, *limits(result, bounds)))
+    products, low_and_high = pa.centred(a) * pb.centred(b), limits(result, bounds)
+    to_even = requantise(products, factor, result.zero_point, *low_and_high)
+    ties_up = (products.astype(object) * Fraction(float(factor)) + Fraction(1, 2)) // 1 + result.zero_point
+    ties_up = np.clip(ties_up, *low_and_high).astype(np.int64)
+    return Expected(np.minimum(to_even, ties_up), np.maximum(to_even, ties_up))
 
 
 def mean(x: NDArray[np.int8], source: Params, axes: tuple[int, ...], result: Params) -> Expected:
