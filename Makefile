@@ -95,7 +95,7 @@ fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make
 
 .PHONY: op-database
 op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; ten minutes on two cores
-	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md
+	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md --anew $(OPS)
 
 .PHONY: fuzz-loader
 fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels for TIME (300) seconds; needs clang

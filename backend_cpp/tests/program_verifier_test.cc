@@ -492,21 +492,21 @@ XIR_TEST(delegates_do_not_write_what_they_read) {
   node.input_id = g.Input(graph::XNNDatatype::FP32, {2});
   node.output_id = g.Output(graph::XNNDatatype::FP32, {2});
   g.Node(graph::XNodeUnion::XNNAbs, node);
-  const Blob program = g.Program();
-  EXPECT_OK(LoadForward(program));
-  EXPECT_ERROR(LoadForward(EditProgram(
-                   program,
-                   [](ProgramT* p) {
-                     ExecutionPlanT* plan = p->execution_plan[0].get();
-                     auto& args =
-                         plan->chains[0]->instructions[0]->instr_args.AsDelegateCall()->args;
-                     TensorAt(plan, args[1])->allocation_info =
-                         std::make_unique<program::AllocationDetailsT>();
-                     TensorAt(plan, args[1])->allocation_info->memory_id = 1;
-                     plan->non_const_buffer_sizes = {0, 64};
-                     args[0] = args[1];
-                   })),
-               "have memory in common");
+  const Blob file = g.Program();
+  EXPECT_OK(LoadForward(file));
+  const auto program = program::UnPackProgram(file.data());
+  ExecutionPlanT* plan = program->execution_plan[0].get();
+  auto& args = plan->chains[0]->instructions[0]->instr_args.AsDelegateCall()->args;
+  auto place = std::make_unique<program::AllocationDetailsT>();
+  place->memory_id = 1;
+  TensorAt(plan, static_cast<size_t>(args[1]))->allocation_info = std::move(place);
+  plan->non_const_buffer_sizes = {0, 64};
+  args[0] = args[1];
+  flatbuffers::FlatBufferBuilder builder;
+  program::FinishProgramBuffer(builder, program::CreateProgram(builder, program.get()));
+  EXPECT_ERROR(
+      LoadForward(Blob(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize())),
+      "have memory in common");
 }
 
 XIR_TEST(overlaps) {

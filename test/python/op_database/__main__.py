@@ -45,12 +45,15 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build/op-database", help="of outcomes (%(default)s)")
     parser.add_argument("--first", type=int, default=ALL, metavar="N", help="run N samples of an operator at most")
     parser.add_argument("--again", default="", metavar="A,B", help="run samples with these outcomes once more")
+    parser.add_argument("--anew", nargs="*", default=[], metavar="NAME", help="run these operators once more")
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds for a sample (%(default)s)")
     parser.add_argument("--page", type=Path, help="write the page of the outcomes here")
     options = parser.parse_args()
     names = options.operators or list(operators())
-    if unknown := [name for name in names if name not in operators()]:
+    if unknown := [name for name in (*names, *options.anew) if name not in operators()]:
         parser.error(f"the database has no operator '{unknown[0]}' in fp32")
+    for name in options.anew:
+        path_of(options.folder, name).unlink(missing_ok=True)
     forget(names, options.folder, {Kind(kind) for kind in options.again.split(",") if kind})
     for _ in counted("operators", Run(names, options.folder, options.jobs, options.first, options.timeout)):
         pass
