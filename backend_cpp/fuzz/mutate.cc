@@ -211,8 +211,10 @@ bool MutateSomeGraph(ProgramFile* file, Node* program, Draws* draws) {
   std::vector<Blob*> blobs;
   for (Blob& segment : file->segments) blobs.push_back(&segment);
   if (const Field* inlined = FieldOf(program, "backend_delegate_data"); inlined->node != nullptr) {
-    for (const Node* item : inlined->node->items) {
-      if (item->fields[0].node != nullptr) blobs.push_back(&item->fields[0].node->bytes);
+    for (Node* item : inlined->node->items) {
+      // A table of another type may stand in the list.
+      const Field* data = item->kind == Node::Kind::kTable ? FieldOf(item, "data") : nullptr;
+      if (data != nullptr && data->node != nullptr) blobs.push_back(&data->node->bytes);
     }
   }
   if (blobs.empty()) return false;

@@ -90,6 +90,37 @@ XIR_TEST(data_that_is_missing_or_there_twice) {
   }
 }
 
+XIR_TEST(buffers_begin_with_what_a_data_file_has) {
+  const Blob program = EditProgram(ReadGolden("stock_state.pte"), [](program::ProgramT* p) {
+    for (const auto& value : p->execution_plan[0]->values) {
+      program::TensorT* tensor = value->val.AsTensor();
+      if (tensor == nullptr || tensor->extra_tensor_info == nullptr) continue;
+      tensor->extra_tensor_info->location = program::TensorDataLocation::External;
+      tensor->extra_tensor_info->fully_qualified_name = "count";
+    }
+  });
+  const Blob file = EditData(ReadGolden("stock_external_portable.ptd"), [](data::FlatTensorT* d) {
+    d->named_data.resize(1);
+    d->named_data[0]->key = "count";
+    d->named_data[0]->tensor_layout.reset();
+    d->segments[d->named_data[0]->segment_index]->size = 12;
+  });
+  auto method = LoadWith(Source::Copied(program), {Source::Copied(file)});
+  EXPECT_OK(method.ok() ? Status() : std::move(method).status());
+  if (!method.ok()) return;
+  State& state = *method.value()->state();
+  EXPECT(state.buffers().size() == 1 && state.buffers()[0].name == "count");
+  float before[3], after[3], zeros[3] = {};
+  EXPECT_OK(state.Read("count", before, sizeof(before)));
+  EXPECT(before[0] != 5);
+  const Shape& shape = method.value()->input(0).get<Tensor>()->shape;
+  EXPECT_OK(method.value()->SetInput(0, zeros, sizeof(zeros), shape));
+  EXPECT_OK(method.value()->Execute());
+  EXPECT_OK(state.Read("count", after, sizeof(after)));
+  for (int i = 0; i < 3; ++i) EXPECT(after[i] == before[i] + 1);
+  EXPECT_ERROR(LoadWith(Source::Copied(program), {}), "is in no .ptd file that was given");
+}
+
 XIR_TEST(data_files_are_verified) {
   const std::string name = "stock_external_portable";
   const Blob file = ReadGolden(name + ".ptd");

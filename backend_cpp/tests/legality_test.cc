@@ -436,6 +436,16 @@ XIR_TEST(runtimes_that_are_refused_free_their_tables_once) {
   EXPECT_ERROR(Run(g), "create a runtime");
 }
 
+XIR_TEST(plain_integers_are_not_quantised) {
+  GraphMaker g;
+  graph::XNNNode1x1T copy;
+  copy.input_id = g.Input(Type::Int32, {3});
+  copy.output_id = g.Output(Type::Int32, {3});
+  g.Node(XNodeUnion::XNNCopy, copy);
+  g.QuantiseByTensor(copy.input_id, 0.5f, 0);
+  EXPECT_ERROR(LoadForward(g.Program()), "its datatype is not quantised by tensor");
+}
+
 XIR_TEST(copies_are_read_at_both_operands) {
   GraphMaker g;
   graph::XNNNode1x1T copy;

@@ -1,7 +1,9 @@
 // Mutable buffers: what instances keep, share and reset.
 
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "golden.h"
@@ -107,6 +109,42 @@ XIR_TEST(methods_share_a_state) {
   EXPECT_ERROR(Open(Sharing())->LoadMethod("forward", state.value()),
                "the state is not this program's");
   EXPECT_ERROR(program->LoadMethod("forward", nullptr), "the state is not this program's");
+}
+
+// Each thread loads methods and unloads them while others run, read and write.
+XIR_TEST(threads_share_a_state) {
+  constexpr int kThreads = 4, kLoads = 5, kRuns = 20;
+  const auto program = Open(Sharing());
+  auto made = program->NewState();
+  EXPECT_OK(made.ok() ? Status() : std::move(made).status());
+  const std::shared_ptr<State> state = std::move(made).value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Floats zeros(3), read(3);
+      for (int i = 0; i < kLoads; ++i) {
+        auto method = program->LoadMethod(t % 2 == 0 ? "forward" : "second", state);
+        if (!method.ok()) {
+          ++wrong;
+          continue;
+        }
+        Method& counter = *method.value();
+        for (int run = 0; run < kRuns; ++run) {
+          const Shape& shape = counter.input(0).get<Tensor>()->shape;
+          if (!counter.SetInput(0, zeros.data(), 12, shape).ok() || !counter.Execute().ok() ||
+              !state->Read("count", read.data(), 12).ok() || read != Floats(3, read[0])) {
+            ++wrong;
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT(wrong == 0);
+  Floats read(3);
+  EXPECT_OK(state->Read("count", read.data(), 12));
+  EXPECT(read == Floats(3, 5 + kThreads * kLoads * kRuns));
 }
 
 XIR_TEST(methods_that_cannot_share_a_state) {

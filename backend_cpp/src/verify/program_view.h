@@ -56,15 +56,15 @@ inline bool HasContent(const program::Tensor& tensor) {
   return tensor.data_buffer_idx() != 0 || IsExternal(tensor);
 }
 
-// The name of a mutable buffer, empty for another tensor: data of the program's own has none.
+// The name of a tensor in an arena, if it has one: it is a mutable buffer, then.
 inline std::string_view BufferName(const program::Tensor& tensor) {
-  if (tensor.extra_tensor_info() == nullptr || IsExternal(tensor)) return {};
+  if (tensor.extra_tensor_info() == nullptr) return {};
   return View(tensor.extra_tensor_info()->fully_qualified_name());
 }
 
-// Whether a tensor keeps what it holds from one execution to the next.
+// Whether a tensor in an arena keeps what it holds from one execution to the next.
 inline bool IsBuffer(const program::Tensor& tensor) {
-  return tensor.allocation_info() != nullptr && (HasContent(tensor) || !BufferName(tensor).empty());
+  return HasContent(tensor) || !BufferName(tensor).empty();
 }
 
 // What a tensor of a verified program holds at first: a constant, or what the arena's part begins
