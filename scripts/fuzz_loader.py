@@ -37,9 +37,13 @@ def main() -> int:
         f"-artifact_prefix={artifacts}/", str(corpus),
     ]  # fmt: skip
     executed = ""
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()) as fuzzer:
+    with (
+        (WORK / "log").open("w", encoding="utf-8") as log,
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=_environment()) as fuzzer,
+    ):
         assert fuzzer.stderr is not None
         for line in fuzzer.stderr:
+            log.write(line)
             if re.match(r"#\d+: cov:", line):
                 executed = line.strip()
                 if sys.stderr.isatty():
@@ -50,6 +54,7 @@ def main() -> int:
         sys.stdout.write(f"found: {path.relative_to(ROOT)}\n")
     if found:
         sys.stdout.write(f"run one again: {FUZZER.relative_to(ROOT)} FILE\n")
+        sys.stdout.write(f"what they did: {(WORK / 'log').relative_to(ROOT)}\n")
     return int(bool(found) or not executed)
 
 

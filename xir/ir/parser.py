@@ -131,6 +131,7 @@ class XirParser(Parser):
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", input))]
         self._first_use: dict[str, Span] = {}
         self._definitions: dict[str, Span] = {}
+        self._named_blocks: dict[Block, Span] = {}
         self._op_types: list[type[Operation]] = []
         self._types: dict[str, TypeAttribute] = {}
         self._dictionaries: dict[str, dict[str, Attribute]] = {}
@@ -360,6 +361,14 @@ class XirParser(Parser):
     def _parse_block(self) -> Block:
         if self._current_token.kind is not MLIRTokenKind.CARET_IDENT:
             self.raise_error("expected an operation, a block, or '}' at the end of the region")
+        name, span = self._current_token.text[1:], self._current_token.span
+        block, declared = self.blocks.get(name, (None, None))
+        if block is not None and declared is None:
+            # The base class does not note where a block is declared that a successor has named before.
+            if (first := self._named_blocks.get(block)) is not None:
+                message = f"re-declaration of block '{name}'"
+                raise MultipleSpansParseError(span, message, "originally declared here:", [(first, None)])
+            self._named_blocks[block] = span
         return super()._parse_block()
 
     def _parse_optional_block_arg_list(self, block: Block) -> Block | None:

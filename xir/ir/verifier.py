@@ -55,6 +55,8 @@ def _verify_terminators(op: Operation) -> None:
 def _verify_symbols(op: Operation) -> None:
     if not op.has_trait(SymbolTable, value_if_unregistered=False):
         return
+    if len(op.regions[0].blocks) != 1:
+        raise DiagnosticError(op, f"'{op_name(op)}' op is a symbol table, whose region must have exactly one block")
     seen: dict[str, Operation] = {}
     for each in op.regions[0].block.ops:
         name = each.get_attr_or_prop("sym_name")

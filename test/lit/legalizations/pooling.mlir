@@ -64,6 +64,16 @@ func.func @divisor(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
 
 // -----
 
+// A result that does not say its sizes, of an image that does.
+// CHECK-LABEL: func.func @open_result(
+// CHECK:         edge.avg_pool2d(%x) {{.*}}xir.reason = "how far its last window reaches depends on a dynamic dimension"
+func.func @open_result(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x?x?xf32> {
+  %0 = edge.avg_pool2d(%x) {kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, ceil_mode = true, divisor_override = 2 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x?x?xf32>
+  func.return %0 : tensor<1x1x?x?xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @adaptive(
 // CHECK:         xnnpack.global_average_pooling2d %{{.*}} {keep_dims}
 func.func @adaptive(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32> {

@@ -341,7 +341,7 @@ def check(case: Case) -> bool:
     except Exception as error:
         raise Failure(_where(error)) from error
     if ended.exit_code == 1:
-        if re.search(r"(?m)^(?:\S+:\d+:\d+: |xir-opt: |loc\(unknown\): )?error: .", ended.stderr) is None:
+        if re.search(r"(?m)^(?:\S+:\d+:\d+: |xir-opt: |loc\([^)]*\): )?error: .", ended.stderr) is None:
             raise Failure(f"exit code 1 without a diagnostic: {ended.stderr!r}")
         return False
     if ended.exit_code != 0:

@@ -64,7 +64,7 @@ class Pooling:
         """
 
         def after(axis: int) -> int:
-            if isinstance(self.size[axis], SymbolicSize):
+            if isinstance(self.size[axis], SymbolicSize) or isinstance(self.result[axis], SymbolicSize):
                 if self.ceil_mode:
                     raise DYNAMIC_LAST_WINDOW()
                 return self.padding[axis]

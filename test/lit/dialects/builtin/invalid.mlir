@@ -146,6 +146,17 @@ func.func @one_branch_only() {
 
 // -----
 
+func.func @block_that_is_declared_twice() {
+  "test.br"() [^a] : () -> ()
+// expected-note @+1 {{it is here}}
+^a:
+// expected-error @+1 {{re-declaration of block 'a'}}
+^a:
+  func.return
+}
+
+// -----
+
 // expected-error @+1 {{'func.func' op has an empty block, which needs a terminator}}
 "func.func"() <{sym_name = "f", function_type = () -> ()}> ({
 ^bb0:

@@ -295,3 +295,13 @@ pte.program {
     pte.signature inputs () outputs ()
   }
 }
+
+// -----
+
+// expected-error @+1 {{'pte.program' op is a symbol table, whose region must have exactly one block}}
+pte.program {
+  pte.execution_plan @forward {
+    pte.signature inputs () outputs ()
+  }
+^bb1:
+}
