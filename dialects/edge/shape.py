@@ -267,6 +267,19 @@ def _flip(op: ops.FlipOp) -> Sequence[Attribute]:
     return same(op)
 
 
+def _roll(op: ops.RollOp) -> Sequence[Attribute]:
+    rank = len(shape_of(op.self))
+    dims = [wrap_dim(dim, rank) for dim in op.dims]
+    if len(op.shifts) != (len(dims) or 1):
+        raise VerifyException(f"{len(op.shifts)} shifts for {len(dims)} dimensions")
+    return same(op)
+
+
+def _scattered(op: ops.SelectScatterOp | ops.SliceScatterOp) -> Sequence[Attribute]:
+    wrap_dim(op.dim, len(shape_of(op.self)))
+    return same(op)
+
+
 def _constant_pad(op: ops.ConstantPadNdOp) -> Sequence[Attribute]:
     return _padded(op, op.self, "pad", op.pad)
 
@@ -384,7 +397,7 @@ REARRANGEMENTS = [
         out="stack.out", infer=_stack),
     row("aten::flip(Tensor self, int[] dims) -> Tensor", "Reverses dimensions.", out="flip.out", infer=_flip),
     row("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", "Rotates along dimensions.",
-        out="roll.out", infer=same),
+        out="roll.out", infer=_roll),
     row("aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
         "Adds a border of one value; negative sizes cut. Pairs (before, after), the last dimension's first.",
         out="constant_pad_nd.out", infer=_constant_pad),
@@ -396,10 +409,10 @@ REARRANGEMENTS = [
         for n in (1, 2, 3)
     ),
     row("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
-        "self with self[index] of one dimension replaced.", out="select_scatter.out", infer=same),
+        "self with self[index] of one dimension replaced.", out="select_scatter.out", infer=_scattered),
     row("aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
         "SymInt step=1) -> Tensor", "self with self[start:end:step] of one dimension replaced.",
-        out="slice_scatter.out", infer=same),
+        out="slice_scatter.out", infer=_scattered),
     row("aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", "Zero above the diagonal.", out="tril.out",
         infer=_triangle),
     row("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", "Zero below the diagonal.", out="triu.out",

@@ -33,6 +33,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.delegate import InfersShapes
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
 from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
@@ -178,6 +179,9 @@ class NodeOp(InfersShapes, ABC):
         types = self.element_types()
         if any(map(is_quantised, types)):
             self.verify_quantised()
+            for result in self.results:
+                if isinstance(element := element_type(result), UniformType):
+                    element.verify_shape(shape_of(result))
         else:
             self.verify_elements(types)
         self.verify_node()

@@ -166,5 +166,7 @@ class ConstantOp(IRDLOperation):
             raise VerifyException("value and result must have one shape")
         if not output.has_static_shape():
             raise VerifyException("a constant has a static shape")
-        if not isinstance(output.element_type, UniformType) and stored.element_type != output.element_type:
+        if isinstance(output.element_type, UniformType):
+            output.element_type.verify_shape(output.get_shape())
+        elif stored.element_type != output.element_type:
             raise VerifyException(f"elements of type {output.element_type} cannot be stored as {stored.element_type}")

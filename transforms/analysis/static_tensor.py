@@ -203,7 +203,8 @@ def spread(element: UniformType, shape: Sequence[int]) -> tuple[np.ndarray, np.n
     for axis, size in enumerate(shape):
         scales = np.repeat(scales, blocks.get(axis, size), axis)
         zero_points = np.repeat(zero_points, blocks.get(axis, size), axis)
-    return scales, zero_points
+    inside = tuple(map(slice, shape))  # the last block of a dimension may be cut
+    return scales[inside], zero_points[inside]
 
 
 def is_static(value: SSAValue) -> bool:

@@ -433,3 +433,19 @@ func.func @zero_points_of_other_blocks(%x: tensor<2x4xf32>, %scale: tensor<2x2xf
     : (tensor<2x4xf32>, tensor<2x2xf32>, tensor<2x4xi32>) -> tensor<2x4xi8>
   func.return %0 : tensor<2x4xi8>
 }
+
+// -----
+
+func.func @shifts_without_dimensions(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-error @+1 {{'edge.roll' op 1 shifts for 2 dimensions}}
+  %0 = edge.roll(%x) {shifts = array<i64: 1>, dims = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @scattered_outside(%x: tensor<2x3xf32>, %y: tensor<2xf32>) -> tensor<2x3xf32> {
+  // expected-error @+1 {{'edge.select_scatter' op dim 2 is out of range for a tensor of rank 2}}
+  %0 = edge.select_scatter(%x, %y) {dim = 2 : i64, index = 1 : i64} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

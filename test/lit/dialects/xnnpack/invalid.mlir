@@ -1027,3 +1027,11 @@ func.func @invalid(%a: tensor<2x3xf32>) {
   %0 = xnnpack.unary bitwise_not %a : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+
+func.func @blocks_of_another_size() {
+  // expected-error @+1 {{scales of shape [1, 1] where the blocks of the tensor make [1, 4]}}
+  %0 = xnnpack.constant dense<1> : tensor<1x127xi8> -> tensor<1x127x!quant.uniform<i8:f32:{0:1, 1:32}, {{0.5}}>>
+  func.return
+}

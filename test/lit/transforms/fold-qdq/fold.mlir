@@ -263,3 +263,19 @@ func.func @by_block(%x: tensor<1x32xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>) 
   }
   func.return %z#0, %z#1 : tensor<1x1xf32>, tensor<1x1xf32>
 }
+
+// -----
+
+// The last block of a dimension may be smaller than the others.
+// CHECK-LABEL: func.func @cut_block(
+// CHECK:         xnnpack.constant dense<{{\[\[}}5.000000e-01, 1.000000e+00, 6.000000e+00]]> : tensor<1x3xf32>
+func.func @cut_block(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {
+  %z = xnnpack.subgraph(%x) : (tensor<1x3xf32>) -> tensor<1x3xf32> {
+  ^bb0(%a: tensor<1x3xf32>):
+    %w = xnnpack.constant dense<[[1, 2, 3]]> : tensor<1x3xi8> -> tensor<1x3x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5, 2.0}}>>
+    %0 = xnnpack.convert %w : tensor<1x3x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5, 2.0}}>> -> tensor<1x3xf32>
+    %1 = xnnpack.binary maximum %a, %0 : tensor<1x3xf32>, tensor<1x3xf32> -> tensor<1x3xf32>
+    xnnpack.yield %1 : tensor<1x3xf32>
+  }
+  func.return %z : tensor<1x3xf32>
+}
