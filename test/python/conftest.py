@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if ELSEWHERE not in config.stash:
         return
-    left = [item for item in items if item.get_closest_marker("torch_kernels") is not None]
+    left = [item for item in items if item.get_closest_marker("here") is not None]
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=left)
 

@@ -19,7 +19,7 @@ IMAGE = r(2, 4, 9, 10)
             "it convolves 3 dimensions",
             nn.ConvTranspose3d(2, 3, 2).eval(),
             (r(1, 2, 4, 5, 6),),
-            marks=pytest.mark.torch_kernels,
+            marks=pytest.mark.here,
         ),
         ("its indices are used", lambda x: torch.max(x, dim=2, keepdim=True), (IMAGE,)),
         ("its indices are used", nn.MaxPool2d(3, return_indices=True), (IMAGE,)),

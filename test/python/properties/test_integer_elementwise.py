@@ -178,6 +178,7 @@ def test_table(name: str) -> None:
     holds()
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_one_operator(name: str) -> None:
     """Also where another chain dequantises the same number."""
