@@ -8,6 +8,7 @@ kept sorted and without zeros: sizes that are the same polynomial are equal, and
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -261,22 +262,42 @@ def upper_bound(size: int, limits: Mapping[int, int]) -> int | None:
     """The largest value that a size can have; None if it has no limit.
 
     `limits` are the upper bounds of sizes, symbols among them; no variable is negative.
+
+    What is subtracted may be 0, but for quotients of a term that is there at least as often: p·x − q·(x // d) with
+    p ≥ q does not fall when x grows, so that it is largest where x is.
     """
     if not isinstance(size, SymbolicSize):
         return size
     if size in limits:
         return limits[size]
     total = 0
+    largest_of: dict[Monomial, int] = {}
+    left: dict[Monomial, int] = {}
     for monomial, factor in size.terms:
         if factor < 0 and monomial:
             continue
-        for variable in monomial:
-            bound = variable_bound(variable, limits)
-            if bound is None:
-                return None
-            factor *= bound
-        total += factor
+        bounds = [variable_bound(variable, limits) for variable in monomial]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
+            return None
+        left[monomial], largest_of[monomial] = factor, math.prod(known)
+        total += factor * largest_of[monomial]
+    for monomial, factor in size.terms:
+        found = quotient_by_number(monomial) if factor < 0 else None
+        if found is not None and left.get(found[0], 0) >= -factor:
+            left[found[0]] += factor
+            total += factor * (largest_of[found[0]] // found[1])
     return total
+
+
+def quotient_by_number(monomial: Monomial) -> tuple[Monomial, int] | None:
+    """The x and d of a monomial that is x // d, x a monomial itself and d a positive number."""
+    if len(monomial) != 1 or not isinstance(quotient := monomial[0], Call) or quotient.function != "floordiv":
+        return None
+    dividend = terms_of(quotient.a)
+    if isinstance(quotient.b, SymbolicSize) or quotient.b < 1 or len(dividend) != 1 or dividend[0][1] != 1:
+        return None
+    return dividend[0][0], quotient.b
 
 
 def lower_bound(size: int, limits: Mapping[int, int]) -> int:

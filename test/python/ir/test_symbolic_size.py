@@ -142,6 +142,22 @@ def test_upper_bounds() -> None:
         assert bound is not None
         assert bound >= reached
     assert upper_bound(2 * N + T, limits) == 27
+
+
+def test_upper_bounds_of_what_quotients_leave() -> None:
+    limits: dict[int, int] = {N: 11, T: 7}
+    half, third = floor_div(N, 2), floor_div(N, 3)
+    for size in (N - half, 2 * N - half - third, 3 * N - 2 * third + T, N * T - floor_div(N * T, 4)):
+        assert upper_bound(size, limits) == max(at(size, n=n, t=t) for n, t in product(range(12), range(8)))
+    # More quotients than there are of the dividend: the size may fall while it grows.
+    for size in (N - 2 * half, N - half - third, N - floor_div(T, 2), N - floor_div(N, T + 1)):
+        bound = upper_bound(size, limits)
+        assert bound is not None
+        assert bound >= max(at(size, n=n, t=t) for n, t in product(range(12), range(8)))
+
+
+def test_upper_bounds_of_unknown_symbols() -> None:
+    limits: dict[int, int] = {N: 10, T: 7}
     assert upper_bound(symbol("u") + N, limits) is None
 
 
