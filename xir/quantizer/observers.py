@@ -142,21 +142,31 @@ CANDIDATES = tuple(1.0 - 0.025 * step for step in range(17))
 """4-bit scales that are tried, relative to the one that covers the largest weight."""
 
 
-def best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The scales [n] of the least squared error for weights [n, size], symmetric; 1 for a group of zeros.
+BLOCK = 1 << 16
+"""Weights that scales are tried on at a time: as many as stay in a processor's cache from one step to the next."""
 
-    They are numbers that `dtype` has.
+
+def best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """The scales [n] of the least squared error for weights [n, size] of any float type, symmetric.
+
+    They are numbers that `dtype` has, given as fp32; 1 for a group of zeros.
     """
-    largest = groups.abs().amax(dim=1)
-    covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
-    best = covering
-    least = torch.full_like(covering, torch.inf)
-    for factor in CANDIDATES:
-        scales = (covering * factor).to(dtype).to(covering.dtype)
-        rounded = (groups / scales[:, None]).round().clamp(quant_min, quant_max) * scales[:, None]
-        error = (rounded - groups).square().sum(dim=1)
-        best, least = torch.where(error < least, scales, best), torch.minimum(error, least)
-    return best
+    count, size = groups.shape
+    scales = torch.empty(count)
+    rows = max(BLOCK // max(size, 1), 1)
+    scratch = torch.empty(rows, size)
+    for begin in range(0, count, rows):
+        block = groups[begin : begin + rows].float()
+        largest = block.abs().amax(dim=1)
+        covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
+        tried = torch.stack([(covering * factor).to(dtype).float() for factor in CANDIDATES], dim=1)
+        errors = torch.empty_like(tried)
+        rounded = scratch[: len(block)]
+        for index, scale in enumerate(tried.split(1, dim=1)):
+            torch.div(block, scale, out=rounded).round_().clamp_(quant_min, quant_max).mul_(scale)
+            torch.sum(rounded.sub_(block).square_(), dim=1, out=errors[:, index])
+        scales[begin : begin + rows] = tried.gather(1, errors.argmin(dim=1, keepdim=True))[:, 0]
+    return scales
 
 
 class FinePerChannelRange(PerChannelMinMaxObserver):

@@ -24,7 +24,7 @@ class Checkpoint:
     """A model with its weights."""
 
     model: nn.Module
-    """transformers' model for causal language modelling, in fp32."""
+    """transformers' model for causal language modelling. Weights are mapped, in the type that the files have."""
     config: Any
     """Its configuration, of the text model."""
     max_positions: int | None
@@ -52,16 +52,10 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
             text = config.get_text_config(decoder=True)
             # Capped scores have no form in scaled_dot_product_attention; transformers' own attention has them.
             attention = "eager" if getattr(text, "attn_logit_softcapping", None) is not None else "sdpa"
-            model, found = transformers.AutoModelForCausalLM.from_pretrained(
-                path,
-                config=config,
-                dtype="float32",
-                attn_implementation=attention,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                output_loading_info=True,
-            )
+            model, found = _model(path, config, attention, "auto")
+            if any(buffer.is_floating_point() and buffer.itemsize < 4 for buffer in model.buffers()):
+                # What the model computes beforehand is to be as exact as what the program computes.
+                model, found = _model(path, config, attention, "float32")
         except Exception as error:  # transformers raises what it comes across
             raise LlmError(f"{path}: {_first_line(error)}") from error
     if missing := sorted(found["missing_keys"]):
@@ -71,6 +65,20 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
     bos: Any = generation.bos_token_id if generation.bos_token_id is not None else text.bos_token_id
     eos_ids = () if eos is None else tuple(eos) if isinstance(eos, list | tuple) else (int(eos),)
     return Checkpoint(model.eval(), text, getattr(text, "max_position_embeddings", None), bos, eos_ids)
+
+
+def _model(path: Path, config: Any, attention: str, dtype: str) -> tuple[Any, dict[str, Any]]:
+    """The model, and what became of the weights; with the dtype `auto` they are mapped."""
+    return import_transformers().AutoModelForCausalLM.from_pretrained(
+        path,
+        config=config,
+        dtype=dtype,
+        attn_implementation=attention,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
 
 
 def import_transformers() -> Any:

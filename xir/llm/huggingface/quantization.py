@@ -13,7 +13,7 @@ from torch.nn import functional
 
 import xir.quantizer  # pyright: ignore[reportUnusedImport]  # noqa: F401  # registers torch.ops.quantized_decomposed
 from xir.llm.errors import LlmError
-from xir.quantizer.observers import group_scales
+from xir.quantizer.observers import BLOCK, group_scales
 
 _quantized = torch.ops.quantized_decomposed
 
@@ -23,9 +23,11 @@ def quantize(model: nn.Module, mode: Literal["none", "int8", "int4"], group_size
 
     `int8`: linear layers in int8 from −127 to 127, a scale for each output channel. `int4`: in 4 bits, a scale for each
     `group_size` inputs of a channel. Embeddings, and the output layer where it shares their weights, are int8 in both.
+    Weights may be of any float type, and what is not replaced becomes fp32.
     LlmError for a layer whose inputs are no multiple of the group size.
     """
     if mode == "none":
+        model.float()
         return
     layers = [
         (parent, name, f"{path}.{name}".lstrip("."), child)
@@ -42,6 +44,9 @@ def quantize(model: nn.Module, mode: Literal["none", "int8", "int4"], group_size
         if isinstance(child, nn.Linear):
             weight = tables.get(child.weight) or _linear_weight(child, path, mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point():
+            tensor.data = tensor.data.float()
 
 
 def _linear_weight(layer: nn.Linear, path: str, mode: str, group_size: int) -> Int8Weight | Int4Weight:
@@ -50,6 +55,24 @@ def _linear_weight(layer: nn.Linear, path: str, mode: str, group_size: int) -> I
     if layer.in_features % group_size:
         raise LlmError(f"'{path}' has {layer.in_features} inputs, no multiple of the group size {group_size}")
     return Int4Weight(layer.weight, group_size)
+
+
+def _blocks(weight: Tensor) -> tuple[Tensor, ...]:
+    """A weight [channels, inputs] in parts of whole channels, so that what is computed of it takes little memory."""
+    return weight.detach().split(max(BLOCK // weight.shape[1], 1))
+
+
+def _rounded(weight: Tensor, scales: Tensor, least: int, largest: int) -> Tensor:
+    """The integers (int8) from `least` to `largest` of a weight [channels, inputs] with scales [channels, groups]."""
+    integers = torch.empty(weight.shape, dtype=torch.int8)
+    begin = 0
+    for block in _blocks(weight):
+        end = begin + len(block)
+        groups = block.float().reshape(len(block), scales.shape[1], -1)
+        rounded = (groups / scales[begin:end, :, None]).round_()
+        integers[begin:end] = rounded.clamp_(least, largest).reshape(block.shape)
+        begin = end
+    return integers
 
 
 class Int8Weight(nn.Module):
@@ -61,10 +84,9 @@ class Int8Weight(nn.Module):
 
     def __init__(self, weight: Tensor):
         super().__init__()
-        values = weight.detach().float()
-        largest = values.abs().amax(dim=1)
-        scales = torch.where(largest > 0, largest / 127, torch.ones_like(largest))
-        self.register_buffer("integers", (values / scales[:, None]).round().clamp(-127, 127).to(torch.int8))
+        scales = torch.cat([block.abs().amax(dim=1).float() / 127 for block in _blocks(weight)])
+        scales[scales == 0] = 1
+        self.register_buffer("integers", _rounded(weight, scales[:, None], -127, 127))
         self.register_buffer("scales", scales)
         self.register_buffer("zero_points", torch.zeros_like(scales, dtype=torch.int64))
 
@@ -83,11 +105,10 @@ class Int4Weight(nn.Module):
 
     def __init__(self, weight: Tensor, group_size: int):
         super().__init__()
-        values = weight.detach().float()
-        scales = group_scales(values, group_size, -8, 7)
+        scales = group_scales(weight.detach(), group_size, -8, 7)
+        integers = _rounded(weight, scales, -8, 7)
         zero_points = torch.zeros_like(scales, dtype=torch.int32)
         self._span = (-8, 7, torch.int8, group_size)
-        integers = _quantized.quantize_per_channel_group(values, scales, zero_points, *self._span)
         self.register_buffer("integers", integers)
         self.register_buffer("scales", scales)
         self.register_buffer("zero_points", zero_points)

@@ -1,0 +1,117 @@
+"""Language models with weights of 8 and 4 bits: the numbers of their quantised graphs, stored once."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from llm.tiny_models import write_family
+from torch import Tensor, nn
+
+from xir.llm import ExportOptions, export
+from xir.llm.huggingface.cached_decoder import CachedDecoder
+from xir.llm.huggingface.quantization import Int4Weight, Int8Weight, QuantizedEmbedding, quantize
+from xir.runtime import Runtime
+
+TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
+PROMPT, WINDOW = 7, 16
+
+
+@dataclass
+class Case:
+    path: Path
+    model: Any
+    """The float model."""
+    graph: nn.Module
+    """The same with quantised weights, in PyTorch."""
+
+
+@pytest.fixture(scope="module", params=[("Llama", "int8"), ("Llama", "int4"), ("Qwen3", "int4")], ids="-".join)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """The output layer of the Llama has the embedding's weights, that of the Qwen3 its own."""
+    family, mode = request.param
+    folder = tmp_path_factory.mktemp("model")
+    model = write_family(family, folder)
+    export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW))
+    quantised = deepcopy(model)
+    quantize(quantised, mode, 32)
+    return Case(folder / "model.pte", model, CachedDecoder(quantised, model.config, WINDOW).eval())
+
+
+def file_logits(path: Path) -> Tensor:
+    """The logits behind the prompt and behind each token after it."""
+    program = Runtime.get().load_program(path, threads=1)
+    state = program.new_state()
+    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
+    found = prefill.execute([torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT)])
+    for position in range(PROMPT, len(TOKENS)):
+        found += decode.execute([torch.tensor([[TOKENS[position]]]), torch.tensor([position])])
+    return torch.cat(found)[:, 0]
+
+
+def noise(found: Tensor, expected: Tensor) -> float:
+    """The error's share of the signal's power."""
+    return float((found - expected).square().sum() / expected.square().sum())
+
+
+def test_the_file_computes_its_quantised_graph(case: Case) -> None:
+    """Rounding the other way now and then is far less than what quantising does."""
+    found = file_logits(case.path)
+    with torch.no_grad():
+        exact = case.model(torch.tensor([TOKENS])).logits[0, PROMPT - 1 :]
+        case.graph(torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT))
+        rows = [case.graph(torch.tensor([TOKENS[: position + 1]]), torch.arange(position + 1))[:, 0]
+                for position in range(PROMPT - 1, len(TOKENS))]  # fmt: skip
+    graph = torch.cat(rows)
+    print(noise(found, graph), noise(graph, exact))
+    assert noise(found, graph) < noise(graph, exact) / 16
+
+
+def test_stock_computes_the_same(case: Case) -> None:
+    stock: Any = _load_for_executorch(str(case.path))
+    found: list[Tensor] = []
+    for position, token in enumerate(TOKENS):
+        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
+        found.append(row[:, 0].clone())
+    torch.testing.assert_close(torch.cat(found[PROMPT - 1 :]), file_logits(case.path), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_are_stored_once(case: Case) -> None:
+    """In 4 bits where they have those; the embedding's integers also where they are the output layer's."""
+    content = case.path.read_bytes()
+    for module in case.graph.modules():
+        if isinstance(module, QuantizedEmbedding):
+            assert content.count(module.quantized.integers.numpy().tobytes()) == 1
+        elif isinstance(module, Int4Weight):
+            halves = (module.integers + 8).to(torch.uint8)
+            assert content.count((halves[:, ::2] | halves[:, 1::2] << 4).numpy().tobytes()) == 1
+            assert content.count(module.integers.numpy().tobytes()) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("mode", "bits"), [("int8", 8), ("int4", 4)])
+def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtype: torch.dtype) -> None:
+    """Also where a weight is larger than what is computed at a time, of channels of zeros, and of another type."""
+    torch.manual_seed(0)
+    weight = torch.randn(700, 128).to(dtype)
+    weight[3] = 0
+    if mode == "int8":
+        found = Int8Weight(weight)
+        scales = found.scales[:, None].expand(-1, 128)
+        torch.testing.assert_close(
+            scales[:, 0][weight.abs().amax(1) > 0] * 127, weight[[*range(3), *range(4, 700)]].abs().amax(1).float()
+        )
+    else:
+        found = Int4Weight(weight, 64)
+        scales = found.scales.repeat_interleave(64, 1)
+    least = -127 if mode == "int8" else -8
+    assert int(found.integers.min()) >= least
+    assert int(found.integers.max()) <= 2 ** (bits - 1) - 1
+    wanted = (weight.float() / scales).round().clamp(least, 2 ** (bits - 1) - 1)
+    torch.testing.assert_close(found.integers.float(), wanted, rtol=0, atol=0)
+    torch.testing.assert_close(found(), wanted * scales)
