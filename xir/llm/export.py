@@ -80,6 +80,7 @@ def export(
 def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[ExecutorchProgram, Metadata]:
     """The program of a model's folder, and what it says of it. Errors are those of `export`."""
     from xir.api import XnnpackPartitioner, to_edge
+    from xir.evaluate.evaluator import one_thread
     from xir.llm.huggingface.cached_decoder import CachedDecoder
     from xir.llm.huggingface.checkpoint import load_checkpoint
     from xir.llm.huggingface.quantization import quantize
@@ -88,7 +89,7 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
         checkpoint = load_checkpoint(folder)
     window = options.window(checkpoint.max_positions)
     chunk = options.chunk(window)
-    with step("Quantising"):
+    with step("Quantising"), one_thread():
         quantize(checkpoint.model, options.quantize, options.group_size)
     with step("Exporting"):
         programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window), chunk)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from xir.evaluate.evaluator import one_thread
 from xir.llm.errors import LlmError, required
 from xir.llm.huggingface.checkpoint import import_transformers, quiet
 
@@ -68,22 +69,20 @@ def write_model(folder: Path) -> None:
         model = transformers.LlamaForCausalLM(config)
         chat = f"{BEGIN}<|user|>{QUESTION}<|assistant|>{ANSWER}"
         texts = [[*tokenizer.encode(TEXT).ids, eos], [*tokenizer.encode(chat, add_special_tokens=False).ids, eos]]
-        _teach(model, texts)
+        with one_thread():
+            _teach(model, texts)
         model.save_pretrained(folder)
 
 
 def _teach(model: Any, texts: Sequence[Sequence[int]]) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=STEPS)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sharing such small products takes longer than computing them
     for _ in range(STEPS):
         losses = [model(input_ids=tokens, labels=tokens).loss for tokens in map(_batch, texts)]
         optimizer.zero_grad()
         torch.stack(losses).sum().backward()
         optimizer.step()
         schedule.step()
-    torch.set_num_threads(threads)
 
 
 def _batch(tokens: Sequence[int]) -> torch.Tensor:

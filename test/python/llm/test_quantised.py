@@ -25,10 +25,8 @@ PROMPT, WINDOW = 7, 16
 @dataclass
 class Case:
     path: Path
-    model: Any
-    """The float model."""
     graph: nn.Module
-    """The same with quantised weights, in PyTorch."""
+    """The model with quantised weights, in PyTorch."""
 
 
 @pytest.fixture(scope="module", params=[("Llama", "int8"), ("Llama", "int4"), ("Qwen3", "int4")], ids="-".join)
@@ -40,7 +38,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW))
     quantised = deepcopy(model)
     quantize(quantised, mode, 32)
-    return Case(folder / "model.pte", model, CachedDecoder(quantised, model.config, WINDOW).eval())
+    return Case(folder / "model.pte", CachedDecoder(quantised, model.config, WINDOW).eval())
 
 
 def file_logits(path: Path) -> Tensor:
@@ -59,17 +57,32 @@ def noise(found: Tensor, expected: Tensor) -> float:
     return float((found - expected).square().sum() / expected.square().sum())
 
 
-def test_the_file_computes_its_quantised_graph(case: Case) -> None:
-    """Rounding the other way now and then is far less than what quantising does."""
-    found = file_logits(case.path)
+def graph_logits(graph: nn.Module) -> Tensor:
+    """The same of the graph in PyTorch."""
     with torch.no_grad():
-        exact = case.model(torch.tensor([TOKENS])).logits[0, PROMPT - 1 :]
-        case.graph(torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT))
-        rows = [case.graph(torch.tensor([TOKENS[: position + 1]]), torch.arange(position + 1))[:, 0]
-                for position in range(PROMPT - 1, len(TOKENS))]  # fmt: skip
-    graph = torch.cat(rows)
-    print(noise(found, graph), noise(graph, exact))
-    assert noise(found, graph) < noise(graph, exact) / 16
+        rows = [graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(PROMPT, len(TOKENS) + 1)]
+    return torch.cat(rows)
+
+
+def nudged(graph: nn.Module, seed: int) -> nn.Module:
+    """The graph with its norms' weights moved by no more than fp32 rounds."""
+    other = deepcopy(graph)
+    torch.manual_seed(seed)
+    for name, weight in other.named_parameters():
+        if "norm" in name:
+            weight.data.mul_(1 + 1e-7 * torch.randn_like(weight))
+    return other
+
+
+def test_the_file_computes_its_quantised_graph(case: Case) -> None:
+    """As nearly as the graph computes itself.
+
+    Where rounding moves a number to the next integer, scales of later rows change, and with them more integers.
+    """
+    graph = graph_logits(case.graph)
+    own = max(noise(graph_logits(nudged(case.graph, seed)), graph) for seed in range(3))
+    assert noise(file_logits(case.path), graph) < 2 * own
+    assert own < 2e-3
 
 
 def test_stock_computes_the_same(case: Case) -> None:
