@@ -75,7 +75,7 @@ class _Writer:
     offsets point forward, so what a table points at is written before the table. A *place* is a distance from the end.
 
     The library's builder for Python writes number by number, which takes almost twice as long.
-    Errors get their path on the way up, so that none is put together for what is well.
+    Errors get their path on the way up, so that no path is built where nothing fails.
     """
 
     def __init__(self, schema: Schema):

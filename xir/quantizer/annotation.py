@@ -26,7 +26,7 @@ _FACTORS = frozenset({"edge.mul.Scalar", "edge.div.Scalar"})
 
 
 def annotate_dynamic(node: Node, config: QuantConfig, operators: Operators, parameters: Parameters) -> bool:
-    """Annotate a product with weights whose activation is quantised as it comes. False if XNNPACK has none like it."""
+    """Annotate a product with weights whose activation is quantised at run time. False if XNNPACK has no such node."""
     value, weight = operators.weighted_arguments(node)
     if value is None or weight is None or not parameters.is_static(weight) or not is_float_tensor(value.meta["val"]):
         return False
@@ -55,7 +55,7 @@ def check_finite(node: Node, operand: Node, parameters: Parameters) -> None:
 
 
 def _is_dense_convolution(node: Node, weight: Node) -> bool:
-    """Whether XNNPACK convolves dynamically quantised activations so: neither depthwise nor in one dimension."""
+    """Whether XNNPACK has the convolution on dynamically quantised activations: none depthwise or in one dimension."""
     arguments = arguments_of(node)
     transposed = "transpose" in str(node.target) or bool(arguments.get("transposed"))
     shape = weight.meta["val"].shape

@@ -74,7 +74,7 @@ class PerChannelRange(PerChannelMinMaxObserver):
 
 
 class TokenRange(ObserverBase):
-    """Activations that are quantised as they come, each vector of the last dimension by its own range."""
+    """Activations that are quantised at run time, each vector of the last dimension by its own range."""
 
     def __init__(self, dtype: torch.dtype, quant_min: int, quant_max: int, **_: Any):
         super().__init__(dtype, is_dynamic=True)
@@ -133,7 +133,7 @@ class TokenFakeQuantize(FakeQuantizeBase):
 
 
 def _take_origin(node: Node, user: Node) -> None:
-    """Conversions come from where their user does."""
+    """Conversions get the origin of their user."""
     if "stack_trace" in user.meta:
         node.meta["stack_trace"] = user.meta["stack_trace"]
 

@@ -48,7 +48,7 @@ def activation_spec(config: QuantConfig, *, symmetric: bool = False) -> Quantiza
 
 
 def scaled_spec(source: tuple[Node, Node], factor: float) -> DerivedQuantizationSpec:
-    """The parameters of `source` times a positive number, which multiply it without an error."""
+    """The parameters of `source` times a positive number: multiplying by it is then exact."""
 
     def scale(observers: list[Any]) -> tuple[Tensor, Tensor]:
         scales, zero_points = observers[0].calculate_qparams()

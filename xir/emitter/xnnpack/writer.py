@@ -57,7 +57,7 @@ class UnweightedGraph:
     constant_bytes: int
     """How many zeros the largest constant takes."""
     named_data: dict[str, Data]
-    """Quantisation scales, which are what they are."""
+    """Quantisation scales, with their own bytes."""
 
 
 def write_blob(
