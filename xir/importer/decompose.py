@@ -61,7 +61,7 @@ def functionalize(program: ExportedProgram) -> ExportedProgram:
     """
     table = torch.export.default_decompositions()
     for op in list(table):
-        if row_of(op) is not None:
+        if row_of(op) is not None or op in OWN:
             del table[op]
     try:
         return program.run_decompositions(table)
@@ -103,6 +103,11 @@ class Decomposer:
         else:
             graph = self._graphs[key] = _trace(target, leaves, spec, inputs)
         return None if graph is None else (graph, inputs)
+
+    def traced(self, call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
+        """A graph of what a function computes of the values of nodes. None if it does not trace."""
+        graph = _traced(call, inputs)
+        return None if graph is None or _has_mutation(graph) else graph
 
     def complex_graph(
         self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]

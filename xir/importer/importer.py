@@ -47,6 +47,7 @@ from .aliasing import (
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
+from .control_flow import straight_code
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
@@ -198,7 +199,7 @@ class _Importer:
                 if spec.arg.value is None:
                     continue
                 raise DiagnosticError(
-                    name_location(spec.arg.name),
+                    name_location(f"output #{index}"),
                     f"output #{index} is the constant {spec.arg.value!r}: return tensors only",
                 )
             value = self.values[nodes[spec.arg.name]]
@@ -289,6 +290,8 @@ class _Importer:
             case "call_function":
                 if isinstance(node.target, Operator):
                     self._import_call(node)
+                elif isinstance(node.target, torch._ops.HigherOrderOperator):
+                    self._import_control_flow(node)
                 else:
                     self._import_python(node, node_location(node), self.values)
             case _:
@@ -314,6 +317,16 @@ class _Importer:
         op_class = edge.op(f"executorch_prim.{name}.Scalar")
         op = self._add(op_class.build_from({"a": a, "b": b}, [import_type(node.meta["val"], location)], location))
         values[node] = op.results[0]
+
+    def _import_control_flow(self, node: Node) -> None:
+        """Import a loop or a choice as straight code."""
+        call, inputs = straight_code(node, self.program.graph_module)
+        graph = self.decomposer.traced(call, inputs)
+        if graph is None:
+            name = getattr(node.target, "__name__", node.target)
+            raise DiagnosticError(node_location(node), f"torch cannot trace the body of '{name}'")
+        operands = [self.values[each] for each in inputs]
+        self.values[node] = self._import_graph(node, graph, operands, node_location(node))
 
     def _import_call(self, node: Node) -> None:
         target = node.target
@@ -365,7 +378,7 @@ class _Importer:
             if not composite or not self._import_decomposed(node, target, location, values):
                 self._import_complex(node, target, location, values)
             return
-        op_class = row_of(target)
+        op_class = None if _takes_statistics(node, target) else row_of(target)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
         types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
@@ -435,6 +448,13 @@ class _Importer:
                 case _:
                     self._import_python(step, location, inner)
         raise AssertionError("a graph has an output")
+
+
+def _takes_statistics(node: Node, target: Operator) -> bool:
+    """Whether a norm computes mean and variance of what it is given, as of weights; its edge op has them given."""
+    if target is not torch.ops.aten.batch_norm.default:
+        return False
+    return bool(by_name(target, *call_of(node, target))["training"])
 
 
 def _same_type(a: Any, b: Any) -> bool:

@@ -3,12 +3,17 @@
 Each is what ATen's documentation says of the operator, written in operators that the edge dialect has rows for.
 """
 
+# pyright: reportPrivateUsage=false
+# torch's way out of tracing begins with an underscore.
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .aliasing import Operator
+from .dtypes import is_open
 
 aten = torch.ops.aten
 
@@ -190,6 +195,24 @@ def batch_norm_with_statistics(
     return result, *saved, *updated
 
 
+@decomposes(aten.native_batch_norm.default)
+def batch_norm(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The same where nobody asks for the running ones, as norms of weights and such that do not track any."""
+    channels = input.shape[1]
+    mean = input.new_zeros(channels) if running_mean is None else running_mean
+    variance = input.new_ones(channels) if running_var is None else running_var
+    return batch_norm_with_statistics(input, weight, bias, mean, variance, training, momentum, eps)[:3]
+
+
 @decomposes(aten.pad.default)
 def pad(self: torch.Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> torch.Tensor:
     """A border of any kind; ATen writes a circular one part by part, in place."""
@@ -235,6 +258,100 @@ def upsample_linear1d(
     """Images of height 1."""
     image = aten.upsample_bilinear2d(self.unsqueeze(2), [1, *output_size], align_corners, None, scales)
     return image.squeeze(2)
+
+
+Resize = Callable[..., torch.Tensor]
+
+
+def _resized_axis(resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None) -> torch.Tensor:
+    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear."""
+    with _disable_current_modes():
+        matrix = resize(torch.eye(size)[None, None], [wanted, size], align_corners, scale, None)[0, 0].numpy()
+    return torch.from_numpy(matrix)
+
+
+def _by_matrices(
+    resize: Resize,
+    self: torch.Tensor,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales: Sequence[float | None],
+) -> torch.Tensor:
+    """Each axis by a product with a matrix of its weights; as it is where sizes are open."""
+    height, width = self.shape[-2:]
+    if any(map(is_open, (height, width, *output_size))):
+        return resize(self, output_size, align_corners, *scales)
+    down, across = (
+        _resized_axis(resize, size, wanted, align_corners, scale).to(self.dtype)
+        for size, wanted, scale in zip((height, width), output_size, scales, strict=True)
+    )
+    result = aten.linear(self, across)
+    return aten.linear(result.transpose(-1, -2), down).transpose(-1, -2)
+
+
+def _decompose_resizing(resize: Any) -> None:
+    """A resizing operator, and its form that takes a factor in place of a size."""
+
+    def by_size(
+        self: torch.Tensor,
+        output_size: Sequence[int],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> torch.Tensor:
+        return _by_matrices(resize.default, self, output_size, align_corners, (scales_h, scales_w))
+
+    def by_factor(
+        input: torch.Tensor,
+        output_size: Sequence[int] | None,
+        align_corners: bool,
+        scale_factors: Sequence[float] | None,
+    ) -> torch.Tensor:
+        if output_size is None:
+            assert scale_factors is not None
+            pairs = zip(input.shape[-2:], scale_factors, strict=True)
+            return by_size(input, [int(size * factor) for size, factor in pairs], align_corners, *scale_factors)
+        return by_size(input, output_size, align_corners)
+
+    OWN[resize.default] = by_size
+    OWN[resize.vec] = by_factor
+
+
+for _resize in (aten.upsample_bicubic2d, aten._upsample_bicubic2d_aa, aten._upsample_bilinear2d_aa):
+    _decompose_resizing(_resize)
+
+
+@decomposes(aten.conv_transpose3d.input)
+def conv_transpose3d(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Sequence[int] = (1,),
+    padding: Sequence[int] = (0,),
+    output_padding: Sequence[int] = (0,),
+    groups: int = 1,
+    dilation: Sequence[int] = (1,),
+) -> torch.Tensor:
+    """A convolution with the mirrored kernel, of the input with zeros between its elements and around them."""
+    if input.dim() == 4:
+        rest = (weight, bias, stride, padding, output_padding, groups, dilation)
+        return conv_transpose3d(input.unsqueeze(0), *rest).squeeze(0)
+    steps, borders, extras, distances = (
+        list(numbers) * 3 if len(numbers) == 1 else list(numbers)
+        for numbers in (stride, padding, output_padding, dilation)
+    )
+    spread, border = input, list[int]()
+    for i, (step, edge, extra, distance) in enumerate(zip(steps, borders, extras, distances, strict=True)):
+        if step > 1:
+            zeros = torch.zeros_like(spread).unsqueeze(3 + i)
+            size = spread.shape[2 + i]
+            spread = torch.cat((spread.unsqueeze(3 + i), *[zeros] * (step - 1)), 3 + i).flatten(2 + i, 3 + i)
+            spread = spread.narrow(2 + i, 0, (size - 1) * step + 1)
+        reach = distance * (weight.shape[2 + i] - 1) - edge
+        border = [reach, reach + extra, *border]
+    spread = aten.constant_pad_nd(spread, border)
+    mirrored = weight.flip([2, 3, 4]).unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    return conv3d(spread, mirrored, bias, (1,), (0,), distances, groups)
 
 
 @decomposes(aten.conv3d.default)

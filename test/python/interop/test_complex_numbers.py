@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
-from torch import Tensor, nn
+from reference.both_runtimes import Program, check, delegates, lower
+from torch import Tensor
 from torch.export import Dim
 
-from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
-from xir.dialects.delegate import GraphOp
+from xir.api import to_edge
 from xir.ir.diagnostics import DiagnosticError
-from xir.runtime import Runtime
-
-
-class Program(nn.Module):
-    """A function of tensors, and the constants that it takes behind them."""
-
-    def __init__(self, function: Callable[..., Tensor], *constants: Tensor) -> None:
-        super().__init__()
-        self.function, self.count = function, len(constants)
-        for index, value in enumerate(constants):
-            self.register_buffer(f"constant{index}", value)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.function(x, *(getattr(self, f"constant{index}") for index in range(self.count)))
-
-
-def lower(model: nn.Module, x: Tensor, dynamic_shapes: Any = None) -> EdgeProgram:
-    program = torch.export.export(model, (x,), dynamic_shapes=dynamic_shapes)
-    return to_edge(program).to_backend(XnnpackPartitioner())
-
-
-def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Tensor], outside: Sequence[str] = ()) -> None:
-    """Right in both runtimes, in delegates but for kernels of the names `outside`."""
-    edges = [op.name for op in lowered.module.walk() if op.name.startswith("edge.")]
-    assert [name for name in edges if name != "edge.constant"] == list(outside)
-    assert any(isinstance(op, GraphOp) for op in lowered.module.walk())
-    buffer = lowered.to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
-    for x in inputs:
-        expected = model(x)
-        for actual in (torch.as_tensor(method.execute([x])[0]), stock.forward([x])[0]):
-            # Sums of hundreds of products, in another order than PyTorch's.
-            torch.testing.assert_close(actual, expected, rtol=1e-5, atol=5e-6 * float(expected.abs().max()))
 
 
 def rotary(x: Tensor, angles: Tensor) -> Tensor:
@@ -118,7 +83,7 @@ def test_one_delegate(name: str) -> None:
     model, x = Program(function, *constants).eval(), torch.randn(shape)
     lowered = lower(model, x)
     check(model, lowered, [x, torch.randn(shape)])
-    assert sum(isinstance(op, GraphOp) for op in lowered.module.walk()) == 1
+    assert delegates(lowered) == 1
 
 
 def test_any_batch() -> None:

@@ -1,0 +1,79 @@
+"""Operators that neither XNNPACK nor ExecuTorch's kernels have, in terms of others: one delegate in both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from reference.both_runtimes import Program, check, delegates, lower
+from torch import Tensor, nn
+from torch.nn import functional
+
+CONSTANT = torch.linspace(-1, 1, 3 * 11 * 9).view(1, 3, 11, 9).sin()
+
+
+class WrittenView(nn.Module):
+    """One write into a view, which has torch's functionalisation trace the whole program again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.pool = nn.Conv3d(3, 4, 3, padding=1), nn.MaxPool3d(2)
+        self.up, self.norm = nn.ConvTranspose3d(4, 2, 2, 2), nn.LayerNorm(8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        y = self.convolution(x).clone()
+        y[:, 0].add_(1)
+        return self.norm(y), self.pool(y), self.up(y)
+
+
+def normalised_weight(x: Tensor, weight: Tensor, gain: Tensor) -> Tensor:
+    """As convolutions of NFNets standardise their weights."""
+    rows = functional.batch_norm(
+        weight.reshape(1, 8, -1), None, None, weight=gain, training=True, momentum=0.0, eps=1e-6
+    )
+    return functional.conv2d(x, rows.reshape(weight.shape))
+
+
+def resized(mode: str, antialias: bool, **size: Any) -> Callable[..., Tensor]:
+    def resize(x: Tensor, *constants: Tensor) -> Tensor:
+        """Of a learned embedding, as vision transformers do, or of the image."""
+        image = constants[0] if constants else x
+        found = functional.interpolate(image, mode=mode, antialias=antialias, align_corners=False, **size)
+        return x + found if constants else found
+
+    return resize
+
+
+CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "written_view": (WrittenView(), (1, 3, 4, 8, 8)),
+    "norm_of_weights": (Program(normalised_weight, torch.randn(8, 3, 3, 3), torch.rand(8) + 0.5), (1, 3, 8, 8)),
+    "norm_without_statistics": (
+        nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)),
+        (2, 3, 8, 8),
+    ),
+    "bicubic_constant": (Program(resized("bicubic", False, size=(6, 7)), CONSTANT), (1, 3, 6, 7)),
+    "bicubic_antialiased_constant": (
+        Program(resized("bicubic", True, scale_factor=(6.1 / 11, 7.1 / 9)), CONSTANT),
+        (1, 3, 6, 7),
+    ),
+    "bicubic_image": (Program(resized("bicubic", False, size=(6, 17))), (2, 3, 7, 9)),
+    "bicubic_by_factor": (Program(resized("bicubic", False, scale_factor=(1.7, 0.6))), (1, 3, 7, 9)),
+    "bilinear_antialiased_image": (Program(resized("bilinear", True, size=(4, 17))), (2, 3, 7, 9)),
+    "transposed_3d": (nn.ConvTranspose3d(3, 4, 2, 2), (1, 3, 4, 3, 2)),
+    "transposed_3d_in_groups": (
+        nn.ConvTranspose3d(4, 6, (3, 2, 3), (2, 3, 1), (1, 0, 2), (1, 2, 0), groups=2, dilation=(1, 2, 1)),
+        (2, 4, 4, 3, 4),
+    ),
+    "transposed_3d_cut": (nn.ConvTranspose3d(2, 3, 2, 2, padding=2), (2, 4, 4, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_delegate(name: str) -> None:
+    torch.manual_seed(1)
+    model, shape = CASES[name]
+    lowered = lower(model, torch.randn(shape))
+    check(model, lowered, [torch.randn(shape) for _ in range(2)])
+    assert delegates(lowered) == 1

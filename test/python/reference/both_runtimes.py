@@ -1,0 +1,56 @@
+"""Lowering a function of one tensor, and holding the file to eager in xir's runtime and in stock ExecuTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
+from xir.dialects.delegate import GraphOp
+from xir.runtime import Runtime
+
+
+class Program(nn.Module):
+    """A function of tensors, and the constants that it takes behind them."""
+
+    def __init__(self, function: Callable[..., Any], *constants: Tensor) -> None:
+        super().__init__()
+        self.function, self.count = function, len(constants)
+        for index, value in enumerate(constants):
+            self.register_buffer(f"constant{index}", value)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x, *(getattr(self, f"constant{index}") for index in range(self.count)))
+
+
+def lower(model: nn.Module, x: Tensor, dynamic_shapes: Any = None) -> EdgeProgram:
+    with torch.no_grad():
+        program = torch.export.export(model.eval(), (x,), dynamic_shapes=dynamic_shapes)
+    return to_edge(program).to_backend(XnnpackPartitioner())
+
+
+def delegates(lowered: EdgeProgram) -> int:
+    """How many delegates a program has."""
+    return sum(isinstance(op, GraphOp) for op in lowered.module.walk())
+
+
+def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Tensor], outside: Sequence[str] = ()) -> None:
+    """Right in both runtimes, in delegates but for kernels of the names `outside`."""
+    edges = [op.name for op in lowered.module.walk() if op.name.startswith("edge.")]
+    assert [name for name in edges if name != "edge.constant"] == list(outside)
+    assert delegates(lowered) > 0
+    buffer = lowered.to_executorch().buffer
+    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    for x in inputs:
+        with torch.no_grad():
+            expected = tree_leaves(model(x))
+        for results in (method.execute([x]), stock.forward([x])):
+            for actual, wanted in zip(map(torch.as_tensor, results), expected, strict=True):
+                # Sums of hundreds of products, in another order than PyTorch's.
+                largest = float(wanted.detach().abs().max())
+                torch.testing.assert_close(actual, wanted.detach(), rtol=1e-5, atol=5e-6 * largest)
