@@ -77,7 +77,11 @@ def counted(x: Tensor) -> Tensor:
             None,
             r"aten.index.Tensor in a branch of 'cond' has no form here: both branches are computed",
         ),
-        (lambda x: torch_map(lambda row: row + 1, x.expand(9000, 8, 4)), None, "of 9000 steps would be .* operators"),
+        (
+            lambda x: torch_map(lambda row, one: row + one, x.expand(9000, 8, 4), x),
+            None,
+            "of 9000 steps would be .* operators",
+        ),
     ],
     ids=["while", "open", "index", "long"],
 )
