@@ -78,7 +78,7 @@ def counted(x: Tensor) -> Tensor:
             r"aten.index.Tensor in a branch of 'cond' has no form here: both branches are computed",
         ),
         (
-            lambda x: torch_map(lambda row, one: row + one, x.expand(9000, 8, 4), x),
+            lambda x: torch_map(lambda row, one: row + one, x.expand(9000, 8, 4), x.clone()),
             None,
             "of 9000 steps would be .* operators",
         ),
