@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -41,6 +41,8 @@ def _index(op: ops.IndexTensorOp) -> Sequence[Attribute | None]:
         raise VerifyException(f"has {len(indices)} indices for {len(shape)} dimensions")
     places = [i for i, index in enumerate(indices) if index is not None]
     given = [index for index in indices if index is not None]
+    if floats := [element_of(index) for index in given if not isinstance(element_of(index), IntegerType)]:
+        raise VerifyException(f"indices have elements of type {floats[0]}, expected integers or booleans")
     if not given or any(element_of(index) in (i1, ui8) for index in given):
         return (None,)  # a mask: as many elements as it has ones
     looked_up = broadcast(*map(shape_of, given))

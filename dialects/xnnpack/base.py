@@ -292,7 +292,12 @@ def matching_signature(
 
 
 def u32s(values: Sequence[int]) -> DenseArrayBase:
-    """`values` as the i32 array attribute that this dialect uses for shapes, permutations and windows."""
+    """`values` as the i32 array attribute that this dialect uses for shapes, permutations and windows.
+
+    VerifyException for a number of more than 32 bits, which a node's file cannot hold.
+    """
+    if large := [value for value in values if value >= 1 << 32]:
+        raise VerifyException(f"XNNPACK's nodes hold numbers of 32 bits, and {large[0]} takes more")
     return _u32s(tuple(values))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -95,8 +96,9 @@ def parse_module(
         raise DiagnosticError(file_location(name, line_offset + 1), "the text is nested too deeply") from error
     except (DiagnosticError, MemoryError):
         raise
-    except (VerifyException, ValueError, OverflowError, NotImplementedError) as error:
-        # Constructors of attributes and ops verify what they are given; xDSL's parser leaves out some of the language.
+    except (VerifyException, ValueError, OverflowError, NotImplementedError, struct.error) as error:
+        # Constructors of attributes and ops verify what they are given, and pack numbers into bytes; xDSL's parser
+        # leaves out some of the language.
         raise DiagnosticError(_reached(parser, name, line_offset), _one_line(str(error))) from error
     except Exception as error:
         raise InternalError("the parser", _reached(parser, name, line_offset), error) from error

@@ -381,3 +381,12 @@ func.func @native_group_norm(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0, %1, %2 = edge.native_group_norm(%x, none, none) {N = 1 : i64, C = 2 : i64, HxW = 16 : i64, group = 1 : i64, eps = 1.000000e-05 : f64} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
   func.return %0 : tensor<1x2x4x4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @more_than_32_bits(
+// CHECK:         edge.max(%x) {xir.reason = "XNNPACK's nodes hold numbers of 32 bits, and 6442450941 takes more"}
+func.func @more_than_32_bits(%x: tensor<2147483647x3xf32>) -> tensor<f32> {
+  %0 = edge.max(%x) : (tensor<2147483647x3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}

@@ -449,3 +449,11 @@ func.func @scattered_outside(%x: tensor<2x3xf32>, %y: tensor<2xf32>) -> tensor<2
   %0 = edge.select_scatter(%x, %y) {dim = 2 : i64, index = 1 : i64} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// -----
+
+func.func @indices_in_floating_point(%x: tensor<4xf32>, %i: tensor<2xf16>) -> tensor<2xf32> {
+  // expected-error @+1 {{'edge.index.Tensor' op indices have elements of type f16, expected integers or booleans}}
+  %0 = edge.index.Tensor(%x, [%i]) : (tensor<4xf32>, tensor<2xf16>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}

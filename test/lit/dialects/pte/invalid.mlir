@@ -305,3 +305,12 @@ pte.program {
   }
 ^bb1:
 }
+
+// -----
+
+pte.program {
+  // expected-error @+1 {{argument out of range}}
+  pte.execution_plan @forward arenas [18446744073709551616, 64] {
+    pte.signature inputs () outputs ()
+  }
+}
