@@ -16,8 +16,7 @@ from .types import element_of, known, same_dim, shape_of, shape_text, tensor_typ
 
 if TYPE_CHECKING:
     from . import ops
-
-    Convolution = ops.ConvolutionOp | ops.Conv1dOp | ops.Conv2dOp | ops.ConvTranspose1dOp | ops.ConvTranspose2dInputOp
+    from .families import Convolution
 
 
 def _spread(values: Sequence[object], count: int) -> list[int]:

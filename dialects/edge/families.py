@@ -42,6 +42,9 @@ ChooseQparams = (
 """Ops that compute a scale and a zero point for the range of a tensor, or for each row of it."""
 
 
+Reordering = ops.UnsqueezeOp | ops.PermuteOp | ops.TransposeIntOp | ops.CloneOp
+"""Ops whose result has the operand's dimensions in some order, and perhaps a new one of size 1."""
+
 CompareTensors = ops.EqTensorOp | ops.NeTensorOp | ops.LtTensorOp | ops.LeTensorOp | ops.GtTensorOp | ops.GeTensorOp
 
 CompareWithNumber = ops.EqScalarOp | ops.NeScalarOp | ops.LtScalarOp | ops.LeScalarOp | ops.GtScalarOp | ops.GeScalarOp

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 
 from xir.dialects import edge
-from xir.dialects.edge.families import CompareTensors
+from xir.dialects.edge.families import CompareTensors, Reordering
 from xir.dialects.edge.types import Shape, shape_of, wrap_dim
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
@@ -192,7 +192,7 @@ class LivePrefix:
 
 def is_stored(value: SSAValue, dim: int) -> bool:
     """Whether a value is a cache whose dimension `dim` is that of a buffer, or of an argument of the function."""
-    while isinstance(op := value.owner, edge.UnsqueezeOp | edge.PermuteOp | edge.TransposeIntOp | edge.CloneOp):
+    while isinstance(op := value.owner, Reordering):
         source = source_dim(op, dim)
         if source is None:
             return False
@@ -200,7 +200,7 @@ def is_stored(value: SSAValue, dim: int) -> bool:
     return isinstance(value, BlockArgument) or isinstance(op, Stored)
 
 
-def source_dim(op: edge.UnsqueezeOp | edge.PermuteOp | edge.TransposeIntOp | edge.CloneOp, dim: int) -> int | None:
+def source_dim(op: Reordering, dim: int) -> int | None:
     """The operand's dimension that is the result's `dim`; None if it is a new one."""
     rank = len(shape_of(op.results[0]))
     match op:
