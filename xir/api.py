@@ -43,13 +43,17 @@ Constant = int | float | str | Sequence[int | float | str]
 
 
 def to_edge(
-    programs: Exported | Mapping[str, Exported], *, constant_methods: Mapping[str, Constant] | None = None
+    programs: Exported | Mapping[str, Exported],
+    *,
+    constant_methods: Mapping[str, Constant] | None = None,
+    max_size: int | None = None,
 ) -> EdgeProgram:
     """Import an exported program, or the `.pt2` file of one, into the edge dialect as the method `forward`.
 
     With a mapping from names to programs, each becomes the method of its name. They share weights of equal content, and
     mutable buffers of one name, which have to begin alike. `constant_methods` are methods that answer what is known
-    now, such as `get_max_seq_len`: a number, a text, or a list of them.
+    now, such as `get_max_seq_len`: a number, a text, or a list of them. `max_size` is the largest that open dimensions
+    become which were exported without a bound (`Dim.AUTO`, `Dim("n")`); memory is planned for it.
 
     DiagnosticError, with the line of the model's Python, for what a compiled program cannot do. TypeError or ValueError
     for what are no programs, names or values.
@@ -62,25 +66,27 @@ def to_edge(
     constants = {name: constant_values(name, value) for name, value in (constant_methods or {}).items()}
     if not named:
         raise ValueError("to_edge takes one program at least")
+    if max_size is not None and max_size < 1:
+        raise ValueError(f"max_size is a number from 1 on, not {max_size}")
     if taken := named.keys() & constants.keys():
         raise ValueError(f"there are two methods '{min(taken)}'")
     functions: list[Operation] = []
     for name, program in named.items():
-        module = _imported(program, name, ctx)
+        module = _imported(program, name, ctx, max_size)
         for function in list(module.body.ops):
             function.detach()
             functions.append(function)
     return EdgeProgram(ModuleOp(functions), ctx, constant_methods=constants)
 
 
-def _imported(program: Exported, name: str, ctx: XirContext) -> ModuleOp:
+def _imported(program: Exported, name: str, ctx: XirContext, max_size: int | None) -> ModuleOp:
     """A module of one function."""
     from xir.importer import import_exported_program, load_pt2
 
     if isinstance(program, str | os.PathLike):
-        return import_exported_program(load_pt2(program), ctx, name)
+        return import_exported_program(load_pt2(program), ctx, name, max_size)
     if hasattr(program, "graph_signature"):
-        return import_exported_program(program, ctx, name)
+        return import_exported_program(program, ctx, name, max_size)
     raise TypeError(
         f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
         "export the model first, torch.export.export(model, inputs)"

@@ -18,6 +18,21 @@ Ranges = Mapping[Any, ValueRanges[Any]]
 """Symbol of a size -> the values it may have, as an exported program has them."""
 
 
+def bounded(ranges: Ranges, max_size: int | None) -> Ranges:
+    """The ranges with `max_size` as upper bound of the sizes that have none."""
+    if max_size is None:
+        return ranges
+    return {
+        symbol: each if _is_size(each.upper) else ValueRanges(min(each.lower, max_size), max_size)
+        for symbol, each in ranges.items()
+    }
+
+
+def _is_size(bound: Any) -> bool:
+    """Whether an upper bound is one that a tensor can have."""
+    return bool(bound.is_Integer) and int(bound) < 2**31
+
+
 def input_bounds(name: str, value: Any, ranges: Ranges, location: LocationAttr) -> DictionaryAttr:
     """For an input with open dimensions `xir.max_shape`, the largest shape, and what the dimensions are called.
 
@@ -30,7 +45,8 @@ def input_bounds(name: str, value: Any, ranges: Ranges, location: LocationAttr) 
         if (bound := largest(size, ranges)) is None:
             raise DiagnosticError(
                 location,
-                f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...)",
+                f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...) or "
+                "xir.to_edge(..., max_size=...)",
             )
         shape.append(bound)
     return DictionaryAttr({MAX_SHAPE: int_array(tuple(shape)), DIM_NAMES: dim_names(value)})
@@ -58,7 +74,7 @@ def largest(size: int | torch.SymInt, ranges: Ranges) -> int | None:
     if isinstance(size, int):
         return size
     upper = bound_sympy(size.node.expr, dict(ranges)).upper
-    return int(upper) if upper.is_Integer and int(upper) < 2**31 else None
+    return int(upper) if _is_size(upper) else None
 
 
 def dim_names(value: Any) -> ArrayAttr[StringAttr]:

@@ -45,7 +45,7 @@ from .aliasing import (
     overwritten_placeholders,
 )
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
-from .bounds import input_bounds, result_bounds
+from .bounds import bounded, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
 from .control_flow import straight_code
 from .decompose import Decomposer, can_decompose, functionalize, row_of
@@ -86,10 +86,14 @@ _ASSERTIONS = frozenset(
 """What a program asserts of its operands, which a compiled one takes for granted."""
 
 
-def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: str = "forward") -> ModuleOp:
+def import_exported_program(
+    program: ExportedProgram, ctx: XirContext, entry: str = "forward", max_size: int | None = None
+) -> ModuleOp:
     """Import a program as `func.func @entry`, its weights into the context's blob store without copying them.
 
     Numbers among the program's inputs are constants of it, as `torch.export` makes them, and no inputs.
+
+    `max_size` bounds the open sizes that the program has no bound for.
 
     Buffers that the program writes to are `edge.mutable_buffer`s, which begin as the program has them.
 
@@ -101,7 +105,7 @@ def import_exported_program(program: ExportedProgram, ctx: XirContext, entry: st
     if wrapped or needs_functionalization(program.graph, static):
         program, static = functionalize(program), {}
     warn_of_training(program, ctx.diagnostics)
-    return _Importer(program, ctx, static).run(entry)
+    return _Importer(program, ctx, static, max_size).run(entry)
 
 
 def _has_higher_order(graph: Graph) -> bool:
@@ -109,8 +113,12 @@ def _has_higher_order(graph: Graph) -> bool:
 
 
 class _Importer:
-    def __init__(self, program: ExportedProgram, ctx: XirContext, static: Mapping[Node, Any]):
+    def __init__(
+        self, program: ExportedProgram, ctx: XirContext, static: Mapping[Node, Any], max_size: int | None = None
+    ):
         self.program = program
+        self.ranges = bounded(program.range_constraints, max_size)
+        """The values that open sizes may have."""
         self.static = static
         """The nodes whose values are known."""
         self.ctx = ctx
@@ -179,7 +187,7 @@ class _Importer:
             argument = self.block.insert_arg(import_type(value, location), len(self.block.args))
             argument.location = location
             argument.name_hint = _hint(node.name)
-            bounds = input_bounds(node.name, value, self.program.range_constraints, location)
+            bounds = input_bounds(node.name, value, self.ranges, location)
             layout = {} if order is None else {DIM_ORDER: int_array(order)}
             attributes.append(DictionaryAttr({**bounds.data, **layout}))
             self.values[node] = argument if order is None else self._in_order(argument, order, location)
@@ -394,7 +402,7 @@ class _Importer:
             raise DiagnosticError(location, f"{target}: {e}") from None
         if op.row.infer is None:
             results = result if isinstance(result, list | tuple) else (result,)
-            op.attributes |= result_bounds(results, self.program.range_constraints)
+            op.attributes |= result_bounds(results, self.ranges)
         self._add(op)
         if isinstance(result, list | tuple):
             values[node] = list(op.results)

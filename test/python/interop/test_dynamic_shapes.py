@@ -14,6 +14,7 @@ from torch.export import Dim
 
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
+from xir.ir.diagnostics import DiagnosticError
 from xir.models import load_model
 from xir.runtime import Runtime, XirRuntimeError
 from xir.transforms.delegate._marks import computes_sizes
@@ -219,3 +220,22 @@ def test_beyond_the_bound() -> None:
         method.execute([torch.randn(3, 16, 16)])
     (after,) = method.execute(list(images(2, 0)))
     assert after.shape == (2, 5)
+
+
+@pytest.mark.parametrize("dim", [Dim.AUTO, Dim("rows")], ids=["auto", "named"])
+def test_sizes_without_a_bound_get_one(dim: Any) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()
+    program = torch.export.export(model, (torch.randn(2, 4),), dynamic_shapes=({0: dim},))
+    with pytest.raises(DiagnosticError, match=r"dimension 0 of input 'input' has no upper bound: give one, .*max_size"):
+        to_edge(program)
+    buffer = to_edge(program, max_size=7).to_backend(XnnpackPartitioner()).to_executorch().buffer
+    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    for rows in (7, 2, 5):
+        x = torch.randn(rows, 4)
+        for actual in (method.execute([x])[0], stock.forward([x])[0]):
+            torch.testing.assert_close(torch.as_tensor(actual), model(x).detach())
+    with pytest.raises(XirRuntimeError):
+        method.execute([torch.randn(8, 4)])
+    with pytest.raises(ValueError, match="max_size is a number from 1 on, not 0"):
+        to_edge(program, max_size=0)
