@@ -100,7 +100,8 @@ namespace kernels {
 
 // The tensors among `results`, which may be lists of tensors. No result may also be an operand:
 // kernels resize their results while they read their operands. ExecuTorch may repeat the results
-// after the last argument (`repeated`): a single one as it is, several as a list.
+// after the last argument (`repeated`): a single one as it is, several as a list. What an operator
+// changes in place stands before its results, and need not be repeated.
 Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,
                                            KernelArgs repeated);
 

@@ -13,6 +13,7 @@ constexpr KernelTable TableOf(const TypedKernel (&rows)[N]) {
   return KernelTable(rows, N);
 }
 
+KernelTable AttentionKernels();
 KernelTable UnaryKernels();
 KernelTable BinaryKernels();
 KernelTable ReductionKernels();

@@ -63,7 +63,10 @@ Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs resu
   }
   const bool numbers = repeated.size() == results.size() &&
                        std::equal(results.begin(), results.end(), repeated.begin());
-  if (repeated.empty() || numbers || TensorsAmong(repeated) == written) return written;
+  const std::vector<Value*> returned = TensorsAmong(repeated);
+  const bool are_last = returned.size() <= written.size() && !returned.empty() &&
+                        std::equal(returned.rbegin(), returned.rend(), written.rbegin());
+  if (repeated.empty() || numbers || are_last) return written;
   return Fail(Code::kInvalidProgram, "what follows its arguments does not repeat its results");
 }
 

@@ -20,7 +20,7 @@ const Registry& AllKernels() {
              kernels::GridSamplingKernels,  kernels::ShapeKernels,       kernels::JoiningKernels,
              kernels::PaddingKernels,       kernels::IndexingKernels,    kernels::CreationKernels,
              kernels::RandomKernels,        kernels::ConversionKernels,  kernels::QuantizedKernels,
-             kernels::SymbolKernels,
+             kernels::SymbolKernels,        kernels::AttentionKernels,
          }) {
       for (const TypedKernel& kernel : table()) all->emplace(kernel.name, &kernel);
     }

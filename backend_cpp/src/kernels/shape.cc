@@ -443,6 +443,8 @@ constexpr TypedKernel kRows[] = {
     MakeKernel<Unfold>("aten::unfold_copy.out"),
     MakeKernel<Unsqueeze>("aten::unsqueeze_copy.out"),
     MakeKernel<ViewCopy>("aten::view_copy.out"),
+    // A view without a copy: ExecuTorch plans its result where the operand is.
+    MakeKernel<ViewCopy>("executorch_prim::et_view.default"),
 };
 
 }  // namespace

@@ -1,0 +1,73 @@
+"""transformers' own exports of decoders with a static cache: eager's logits, step by step, also in stock ExecuTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor
+from torch.export import Dim
+
+from xir.api import XnnpackPartitioner, to_edge
+from xir.models.vision import torchvision_models
+from xir.runtime import Runtime
+
+WINDOW, VOCABULARY = 40, 100
+
+
+def decoder() -> Any:
+    """Llama with grouped heads, small and at random."""
+    torchvision_models()  # which transformers finds, and takes for one that works
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            num_hidden_layers=2,
+            hidden_size=64,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            intermediate_size=96,
+            vocab_size=VOCABULARY,
+            max_position_embeddings=WINDOW,
+        )
+    ).eval()
+    model.generation_config = GenerationConfig(
+        use_cache=True, cache_implementation="static", cache_config={"batch_size": 1, "max_cache_len": WINDOW}
+    )
+    return model
+
+
+def call(first: int, count: int) -> tuple[Tensor, Tensor]:
+    return torch.randint(0, VOCABULARY, (1, count)), torch.arange(first, first + count)
+
+
+@pytest.mark.filterwarnings("ignore:While compiling, we found certain side effects", "ignore:`isinstance")
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_decoders_with_a_static_cache(dynamic: bool) -> None:
+    """`TorchExportableModuleForDecoderOnlyLM`, for texts of any length or a token at a time."""
+    model = decoder()
+    from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
+
+    tokens, positions = call(0, 3 if dynamic else 1)
+    length = Dim("length", max=WINDOW - 1)
+    shapes = {"input_ids": {1: length}, "cache_position": {0: length}} if dynamic else None
+    with torch.no_grad():
+        exportable = TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=WINDOW)
+        exported = exportable.export(input_ids=tokens, cache_position=positions, dynamic_shapes=shapes)
+        eager = exported.module()
+    program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
+    assert "aten::_local_scalar_dense" in program.kernel_names  # the number of live positions
+    file = program.buffer
+    method, stock = Runtime.get().load_program(file, threads=1).load_method(), _load_for_executorch_from_buffer(file)
+    assert method.metadata.num_delegates == 3
+    first = 0
+    for count in (9, 1, 1, 20, 1, 8) if dynamic else (1,) * 12:
+        inputs = call(first, count)
+        first += count
+        with torch.no_grad():
+            expected = eager(input_ids=inputs[0], cache_position=inputs[1])
+        torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(stock.forward(inputs)[0], expected, rtol=1e-4, atol=1e-5)
