@@ -8,6 +8,7 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL ?= mv2
+COUNT ?= 1000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Stamps live inside the environment: without it there is nothing that they could still be true of.
@@ -32,6 +33,10 @@ bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch
 .PHONY: verify-zoo
 verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: do the numbers stay?
 	$(BIN)/python -m bench.verify
+
+.PHONY: verify-random
+verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8 and with open sizes: do the numbers stay?
+	XIR_FUZZ=$$((($(COUNT) + 23) / 24)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
 
 .PHONY: planted
 planted: build ## Plant miscompiles in the passes, one after the other, and count those that --verify-numerics finds
