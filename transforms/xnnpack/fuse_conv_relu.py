@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.interfaces import rearranges
@@ -18,6 +20,7 @@ from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.remarks import RemarkKind, missed, wanted
 from xir.ir.rewriting import rewrite_patterns
+from xir.ir.tensor_types import element_type, shape_of
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
@@ -33,7 +36,7 @@ class FuseClamp(RewritePattern):
             return
         low = max(producer.bounds[0], op.bounds[0])
         high = min(producer.bounds[1], op.bounds[1])
-        if not low < high:
+        if not low < high or not takes_type(producer, op):
             return
         for name in ("output_min", "output_max"):
             producer.properties.pop(name, None)
@@ -53,11 +56,40 @@ def bounded_producer(value: SSAValue) -> xnnpack.BoundedOp | None:
     return None
 
 
+def takes_type(producer: xnnpack.BoundedOp, clamp: xnnpack.ClampOp) -> bool:
+    """Give the node, and what moves its result, the scale of the clamp's result; False if XNNPACK has no such node."""
+    element = element_type(clamp.output)
+    if element_type(clamp.input) == element:
+        return True
+    owners = [producer_of(clamp.input)]
+    while owners[-1] is not producer:
+        owners.append(producer_of(owners[-1].operands[0]))
+    before = [owner.results[0].type for owner in owners]
+    for owner in owners:
+        result = owner.results[0]
+        Rewriter.replace_value_with_new_type(result, TensorType(element, shape_of(result)))
+    try:
+        for owner in owners:
+            owner.verify_()
+    except VerifyException:
+        for owner, type in zip(owners, before, strict=True):
+            Rewriter.replace_value_with_new_type(owner.results[0], type)
+        return False
+    return True
+
+
+def producer_of(value: SSAValue) -> Operation:
+    """The op that makes a value which is no argument."""
+    assert isinstance(value.owner, Operation)
+    return value.owner
+
+
 @dataclass(frozen=True)
 class FuseConvReluPass(XirPass):
     """Fuse relu, relu6, hardtanh and clamp into the node before them, as its `output_min` and `output_max`.
 
-    Any node with output bounds takes them: convolutions, fully connected, arithmetic, pooling, and another clamp.
+    Any node with output bounds takes them: convolutions, fully connected, arithmetic, pooling, and another clamp. A
+    quantised node takes the scale of the clamp's result as well, which resolves what is left between the bounds.
 
     Before:
     ```mlir
@@ -96,4 +128,6 @@ def why_not(clamp: xnnpack.ClampOp) -> str:
         return f"{owner.name} has no output bounds"
     if is_shared:
         return f"the result of {owner.name} is used without the bounds as well"
-    return "both bounds leave no number between them"
+    if not max(owner.bounds[0], clamp.bounds[0]) < min(owner.bounds[1], clamp.bounds[1]):
+        return "both bounds leave no number between them"
+    return f"XNNPACK has no {owner.name} with a result of type {element_type(clamp.output)}"

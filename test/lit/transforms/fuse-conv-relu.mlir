@@ -197,3 +197,22 @@ func.func @touching(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// The scale of the clamp's result is the one that readers expect, and the finer one.
+
+// CHECK-LABEL: func.func @other_scale(
+// CHECK:         xnnpack.conv2d {{.*}}output_min = 0.000000e+00{{.*}}-> tensor<1x4x8x8x!quant.uniform<i8:f32, 1.250000e-02:-128>>
+// CHECK-NEXT:    xnnpack.yield
+func.func @other_scale(%x: tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
+  ^bb0(%i: tensor<1x4x8x3x!quant.uniform<i8:f32, 0.028:14>>):
+    %w = xnnpack.constant dense<1> : tensor<8x1x1x3xi8> -> tensor<8x1x1x3x!quant.uniform<i8:f32, 0.5>>
+    %0 = xnnpack.conv2d %i, %w
+           : (tensor<1x4x8x3x!quant.uniform<i8:f32, 0.028:14>>, tensor<8x1x1x3x!quant.uniform<i8:f32, 0.5>>)
+           -> tensor<1x4x8x8x!quant.uniform<i8:f32, 0.028:14>>
+    %1 = xnnpack.clamp %0 {output_min = 0.0 : f32}
+           : tensor<1x4x8x8x!quant.uniform<i8:f32, 0.028:14>> -> tensor<1x4x8x8x!quant.uniform<i8:f32, 0.0125:-128>>
+    xnnpack.yield %1 : tensor<1x4x8x8x!quant.uniform<i8:f32, 0.0125:-128>>
+  }
+  func.return %y : tensor<1x4x8x8xi8>
+}
