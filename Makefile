@@ -39,7 +39,7 @@ verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, i
 	XIR_FUZZ=$$((($(COUNT) + 23) / 24)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
 
 .PHONY: planted
-planted: build ## Plant miscompiles in the passes, one after the other, and count those that --verify-numerics finds
+planted: build ## Plant miscompiles in the passes, one after the other, and see which xir-bisect finds, names and reduces
 	$(BIN)/python -m bench.planted
 
 .PHONY: tables

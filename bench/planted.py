@@ -1,32 +1,48 @@
-"""`python -m bench.planted`: plants miscompiles in the passes, one after the other, and tells which the check finds.
+"""`python -m bench.planted`: plants miscompiles in the passes, one after the other, and tells which `xir-bisect` finds.
 
-Each fault runs in a process of its own, with its file changed in memory, over a few small programs that all passes have
-something to do in. It is found if `--verify-numerics` or the verifier stops at the pass that it was planted in.
+Each fault runs in a process of its own, with its file changed in memory, on the program of `bench/planted_programs.py`
+that it names. It is found if the pass and the op are named, by the op's source line, and the test that is written is of
+few ops, fails with the fault, and passes without it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
+import re
+import resource
 import sys
-import time
 import tomllib
+import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+
+from bench.planted_programs import LIT_TESTS, PROGRAMS, write_programs
 
 ROOT = Path(__file__).parents[1]
+
+FEWEST_FOUND = 0.95
+"""The part of the faults that is to be found."""
+
+MOST_SECONDS = 60.0
+"""Of processor time for one fault, from a file of text to its test."""
+
+MOST_OPS = 10
+"""Of a test."""
 
 
 @dataclass(frozen=True)
@@ -40,93 +56,43 @@ class PlantedFault:
     """What stands there."""
     after: str
     """What stands there instead."""
+    program: str
+    """The program in which it shows."""
+    at: tuple[str, ...]
+    """What one of the source lines says that may be named."""
+    pipeline: str = "delegate,emit"
 
 
-FAULTS = [
-    PlantedFault(**row)
-    for row in tomllib.loads(Path(__file__).with_name("planted_faults.toml").read_text(encoding="utf-8"))["fault"]
-]
+@dataclass(frozen=True)
+class Outcome:
+    """What `xir-bisect` makes of a fault."""
+
+    culprit: str = ""
+    """The pass that it names; empty if it names none."""
+    line: str = ""
+    """The source line that it names."""
+    told: str = ""
+    ops: int = 0
+    """Of the test."""
+    seconds: float = 0.0
+    """Of processor time."""
+    fails: bool = False
+    """Whether the test fails with the fault."""
+    passes: bool = False
+    """Whether the test passes without it."""
 
 
-class Network(nn.Module):
-    """Convolutions of all kinds with batch norms and bounds, a residual sum, pools, and a classifier."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU6())
-        self.deep = nn.Sequential(
-            nn.Conv2d(8, 8, (3, 5), padding=(1, 2), groups=8, bias=False), nn.BatchNorm2d(8), nn.Hardtanh(-0.5, 0.75),
-            nn.Conv2d(8, 8, (1, 3), padding=(0, 1)), nn.BatchNorm2d(8),
-        )  # fmt: skip
-        self.up = nn.ConvTranspose2d(8, 6, (2, 3), stride=2, groups=2)
-        self.pool = nn.MaxPool2d(3, stride=2, padding=1, dilation=1, ceil_mode=True)
-        self.head = nn.Linear(6, 5)
-        for each in self.modules():
-            if isinstance(each, nn.BatchNorm2d):
-                assert each.running_var is not None
-                assert each.running_mean is not None
-                each.weight.data.uniform_(0.5, 1.5)
-                each.bias.data.uniform_(-0.5, 0.5)
-                each.running_var.uniform_(0.02, 1.02)
-                each.running_mean.uniform_(-0.5, 0.5)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.stem(x)
-        shared = self.deep(x)
-        x = torch.cat([x + shared, torch.sigmoid(shared).clamp(0.3, 0.6)], 1)[:, 4:12]
-        x = self.pool(self.up(x))
-        x = nn.functional.max_pool2d(x, (3, 2), stride=1, dilation=2)
-        # A sum of scaled and shifted channels, and of a constant that is computed.
-        x = x * 1.5 - 0.25
-        weights = torch.arange(6.0).reshape(1, 6, 1, 1) / 3 + 1
-        x = x * weights
-        return self.head(x.mean((2, 3))), shared.relu()
-
-
-class Attention(nn.Module):
-    """A block of a transformer: one projection for all, a product with a transposed matrix, a slice of one token."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm, self.project, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
-        self.norm.weight.data.uniform_(0.5, 2)
-        self.norm.bias.data.uniform_(-1, 1)
-        self.mix = nn.Parameter(torch.randn(16, 16))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        q, k, v = self.project(self.norm(x)).reshape(-1, 6, 3, 4, 4).permute(2, 0, 3, 1, 4)
-        weights = torch.softmax(q @ k.transpose(-1, -2) * 0.5, -1)
-        y = self.out((weights @ v).transpose(1, 2).reshape(-1, 6, 16)) + x
-        same, again = torch.exp(y * 0.1), torch.exp(y * 0.1)
-        return torch.addmm(self.mix[0], y[:, 1], self.mix), (same * again)[:, 2:5]
-
-
-def write_programs(folder: Path) -> None:
-    """Write the programs as text, and their inputs beside them."""
-    from xir import quantize, to_edge
-    from xir.ir.printer import PrintOptions, module_to_text
-
-    torch.manual_seed(0)
-    image, tokens = (torch.randn(1, 3, 18, 16),), (torch.randn(1, 6, 16),)
-    network, attention = Network().eval(), Attention().eval()
-    exported = [
-        ("network", torch.export.export(network, image), image),
-        ("attention", torch.export.export(attention, tokens), tokens),
-    ]
-    exported.append(("network_in_int8", quantize(exported[0][1], image), image))
-    for name, program, inputs in exported:
-        edge = to_edge(program)
-        text = module_to_text(edge.module, edge.ctx, PrintOptions(resources=True))
-        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
-        torch.save(list(inputs), folder / f"{name}.pt")
+def planted_faults() -> list[PlantedFault]:
+    """The faults of `planted_faults.toml`."""
+    text = Path(__file__).with_name("planted_faults.toml").read_text(encoding="utf-8")
+    return [PlantedFault(**row | {"at": tuple(row["at"])}) for row in tomllib.loads(text)["fault"]]
 
 
 class Planter(importlib.abc.MetaPathFinder):
-    """Loads one file with a fault in it."""
+    """Loads one file with a fault in it. ValueError if the file does not say what is to be changed."""
 
     def __init__(self, fault: PlantedFault):
-        relative = Path(fault.file).with_suffix("")
-        self.name = ".".join(("xir", *relative.parts))
+        self.name = ".".join(("xir", *Path(fault.file).with_suffix("").parts)).replace("xir.xir.", "xir.")
         source = (ROOT / fault.file).read_text(encoding="utf-8")
         if fault.before not in source:
             raise ValueError(f"{fault.file} does not say: {fault.before}")
@@ -149,78 +115,164 @@ class _Changed(importlib.machinery.SourceFileLoader):
         return compile(self.source, self.path, "exec")
 
 
-def outcome(fault: PlantedFault, folder: Path) -> dict[str, str]:
-    """What becomes of the programs with a fault planted: the pass that is accused, by which check, in which program."""
-    try:
-        sys.meta_path.insert(0, Planter(fault))
-    except ValueError as error:
-        return {"result": "stale", "message": str(error)}
-    from xir.api import EdgeProgram, XnnpackPartitioner
-    from xir.evaluate import MiscompileError, NumericsChecker
-    from xir.ir.context import XirContext
-    from xir.ir.diagnostics import DiagnosticError
-    from xir.ir.internal_errors import InternalError
-    from xir.ir.parser import parse_module
+def in_process(work: Any) -> tuple[Any, float]:
+    """What a function of no arguments returns in a process of its own, as JSON, and its seconds of processor time.
 
-    for path in sorted(folder.glob("*.mlir")):
-        name, ctx = path.stem, XirContext()
-        edge = EdgeProgram(parse_module(ctx, path.read_text(encoding="utf-8"), path.name), ctx)
-        checker = NumericsChecker(torch.load(path.with_suffix(".pt")))
+    The process begins without any module of xir. None if it ends before.
+    """
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        torch.set_num_threads(1)
         try:
-            edge.to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
-        except MiscompileError as error:
-            right = error.culprit.name == fault.culprit
-            return {"result": "found" if right else "elsewhere", "message": str(error.diagnostic.message), "in": name}
-        except (DiagnosticError, InternalError) as error:
-            return {"result": "refused", "message": str(error).splitlines()[0], "in": name}
-        except Exception as error:
-            return {"result": "crashed", "message": f"{type(error).__name__}: {error}", "in": name}
-    return {"result": "missed", "message": ""}
+            result = json.dumps(work())
+        except BaseException:
+            result = json.dumps({"told": traceback.format_exc()[-1500:]})
+        os.write(writer, result.encode()[:60000])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        told = stream.read()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    os.waitpid(child, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (json.loads(told) if told else None), seconds
 
 
-def outcomes(faults: Sequence[PlantedFault], folder: Path) -> Iterator[tuple[PlantedFault, dict[str, str], float]]:
-    """Each fault's, with the seconds that it took; every one in a process that has not loaded xir yet."""
-    for fault in faults:
-        start = time.time()
-        reader, writer = os.pipe()
-        if (child := os.fork()) == 0:
-            torch.set_num_threads(1)
-            os.write(writer, json.dumps(outcome(fault, folder)).encode()[:4000])
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader, "rb") as stream:
-            told = stream.read()
-        os.waitpid(child, 0)
-        yield (
-            fault,
-            json.loads(told) if told else {"result": "crashed", "message": "the process ended"},
-            time.time() - start,
-        )
+def preload() -> None:
+    """Import what xir imports, but nothing of xir, so that no process has to."""
+    names, _ = in_process(modules_besides_xir)
+    for name in names or ():
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def modules_besides_xir() -> list[str]:
+    """The modules that are loaded once xir-bisect has run."""
+    from xir.tools.xir_bisect import main
+
+    with TemporaryDirectory() as folder:
+        program = Path(folder) / "program.mlir"
+        program.write_text("func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> { func.return %x : tensor<2xf32> }")
+        with contextlib.redirect_stdout(io.StringIO()):
+            main([str(program)])
+    return [name for name in sys.modules if name.partition(".")[0] not in ("xir", "__main__", "bench")]
+
+
+def bisected(fault: PlantedFault, programs: Path, test: Path) -> dict[str, Any]:
+    """What `xir-bisect` prints, and whether its test fails, with the fault planted."""
+    sys.meta_path.insert(0, Planter(fault))
+    from xir.tools.xir_bisect import main
+
+    printed = io.StringIO()
+    program = programs / f"{fault.program}.mlir"
+    arguments = [str(program), fault.pipeline, "-o", str(test)]
+    if (inputs := program.with_suffix(".pt")).exists():
+        arguments += ["--inputs", str(inputs)]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        main(arguments)
+    return {"told": printed.getvalue(), "fails": test.exists() and not passes(test)}
+
+
+def passes(test: Path) -> bool:
+    """Whether the RUN line of a test succeeds."""
+    from xir.tools.xir_opt import main
+
+    run = test.read_text(encoding="utf-8").partition("\n")[0]
+    found = re.fullmatch(r"// RUN: xir-opt (--pass-pipeline)='(.*?)'( --verify-numerics\S*)? %s \| filecheck %s", run)
+    assert found is not None, run
+    arguments = [f"--pass-pipeline={found[2]}", *(found[3] or "").split(), str(test), "-o", os.devnull]
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        return main(arguments) == 0
+
+
+def outcome(told: Mapping[str, Any], seconds: float) -> Outcome:
+    """What the lines say that `xir-bisect` printed."""
+    text: str = told.get("told", "")
+    named = re.search(r"^pass: ([\w-]+)", text, re.MULTILINE)
+    rewrite = re.search(r"^  \S.* at '\S+', (.*?):(\d+)(?::\d+)?$", text, re.MULTILINE)
+    error = re.search(r"^(.*?):(\d+)(?::\d+)?: error: ", text, re.MULTILINE)
+    ops = re.search(r": a test of (\d+) ops?,", text)
+    return Outcome(
+        culprit=named[1] if named else "",
+        line=next((source_line(each[1], int(each[2])) for each in (rewrite, error) if each), ""),
+        told=text,
+        ops=int(ops[1]) if ops else 0,
+        seconds=seconds,
+        fails=bool(told.get("fails")),
+    )
+
+
+def source_line(path: str, number: int) -> str:
+    """A line of a file, where there is one."""
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()[number - 1].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+def outcomes(faults: Sequence[PlantedFault], programs: Path, folder: Path) -> Iterator[tuple[PlantedFault, Outcome]]:
+    """Each fault's; tests are written to a folder."""
+    for number, fault in enumerate(faults):
+        test = folder / f"test_{number}.mlir"
+        told, seconds = in_process(lambda fault=fault, test=test: bisected(fault, programs, test))
+        found = outcome(told or {"told": "the process ended"}, seconds)
+        if found.fails:
+            clean, _ = in_process(lambda test=test: passes(test))
+            found = replace(found, passes=clean is True)
+        yield fault, found
+
+
+def shortcomings(fault: PlantedFault, found: Outcome) -> list[str]:
+    """What is not as it should be, in words."""
+    problems = {
+        f"the pass is named as '{found.culprit}'" if found.culprit else "it is not found": found.culprit
+        != fault.culprit,
+        f"the line is named as '{found.line}'": not any(each in found.line for each in fault.at),
+        f"it takes {found.seconds:.0f} s": found.seconds > MOST_SECONDS,
+        f"the test has {found.ops} ops": not 0 < found.ops <= MOST_OPS,
+        "the test does not fail with the fault": not found.fails,
+        "the test does not pass without the fault": found.fails and not found.passes,
+    }
+    return [problem for problem, holds in problems.items() if holds]
 
 
 def main() -> int:
     """Plant, look, and count."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="faults of this pass")
+    parser.add_argument(
+        "--only", default="", help="faults of the passes whose names say one of these, separated by commas"
+    )
+    parser.add_argument("--programs", metavar="FOLDER", help="write the programs there, or take those that are there")
+    parser.add_argument("--told", action="store_true", help="print what xir-bisect says of what is not found")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    counts: dict[str, int] = {}
-    chosen = [each for each in FAULTS if options.only in each.culprit]
+    chosen = [each for each in planted_faults() if any(part in each.culprit for part in options.only.split(","))]
+    unknown = {each.program for each in chosen} - {*PROGRAMS, *LIT_TESTS}
+    assert not unknown, unknown
+    preload()
+    found_count = 0
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if (writer := os.fork()) == 0:
-            write_programs(folder)
-            os._exit(0)
-        os.waitpid(writer, 0)
-        for fault, found, seconds in outcomes(chosen, folder):
-            counts[found["result"]] = counts.get(found["result"], 0) + 1
-            what = f"{fault.before.strip()} -> {fault.after.strip()}"
-            print(f"{found['result']:9} {seconds:5.1f} s  {fault.culprit:22} {what[:90]}", flush=True)
-            if found["result"] != "found":
-                print(f"          {found['message'][:150]}", flush=True)
-    print(", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
-    return 0 if set(counts) == {"found"} else 1
+        programs = Path(options.programs or scratch)
+        if not any(programs.glob("*.mlir")):
+            in_process(lambda: write_programs(programs))
+        print(f"{'pass':22}  {'CPU s':>5}  {'ops':>3}  {'line named':58}  fault")
+        for fault, found in outcomes(chosen, programs, folder):
+            problems = shortcomings(fault, found)
+            found_count += not problems
+            what = f"{fault.before.strip()} -> {fault.after.strip()}".replace("\n", " ")
+            print(
+                f"{fault.culprit:22}  {found.seconds:5.1f}  {found.ops:3}  {found.line[:58]:58}  {what[:100]}",
+                flush=True,
+            )
+            for problem in problems:
+                print(f"    NOT FOUND: {problem}", flush=True)
+            if problems and options.told:
+                print(found.told, flush=True)
+    print(f"{found_count} of {len(chosen)} found")
+    return 0 if found_count >= FEWEST_FOUND * len(chosen) else 1
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def reduced(
     best, before = module.clone(), (0, 0)
     while before != (now := (size_of(best), volume(best))):
         before = now
-        for step in (_shorter, _without_ops, _with_random_constants, _smaller_shapes):
+        for step in (_shorter, _with_earlier_results, _without_ops, _with_random_constants, _smaller_shapes):
             best = step(best, ctx, interesting, progress)
     return best
 
@@ -186,6 +186,76 @@ def _end_at(module: ModuleOp, number: int, place: int) -> bool:
             each.detach()
             each.erase(safe_erase=False)
     return True
+
+
+def _with_earlier_results(
+    module: ModuleOp, ctx: XirContext, interesting: Interesting, progress: Callable[[int], None]
+) -> ModuleOp:
+    """Return what an op reads in the place of what it computes, for what shows in several results together."""
+    number = 0
+    while number < len(_outputs(module)):
+        smaller = _tried(module, interesting, lambda copy, n=number: _return_operands(copy, n))
+        if smaller is not None and size_of(smaller) < size_of(module):
+            progress(size_of(smaller))
+            module = smaller
+        else:
+            number += 1
+    return module
+
+
+def _outputs(module: ModuleOp) -> list[tuple[ReturnOp | xnnpack.YieldOp, SSAValue]]:
+    """What functions and graphs return."""
+    ends = [op for op in module.walk() if isinstance(op, ReturnOp | xnnpack.YieldOp)]
+    return [(end, value) for end in ends for value in end.operands]
+
+
+def _return_operands(module: ModuleOp, number: int) -> bool:
+    """Replace one output by the operands of the op that it comes from, as far as ops compute them."""
+    end, value = _outputs(module)[number]
+    owner = value.owner
+    if not isinstance(owner, edge.EdgeOp | xnnpack.NodeOp):
+        return False
+    rest = [other for other in end.operands if other is not value]
+    operands = [other for other in owner.operands if isinstance(other.owner, edge.EdgeOp | xnnpack.NodeOp)]
+    values = list(dict.fromkeys([*rest, *operands]))
+    if not values:
+        return False
+    if isinstance(end, xnnpack.YieldOp):
+        _yield(end, rest, values)
+    else:
+        end.operands = values
+    return True
+
+
+def _yield(end: xnnpack.YieldOp, kept: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+    """Let a graph yield other values, those that are kept first. Of what is gone the function returns what is new."""
+    graph = end.parent_op()
+    assert isinstance(graph, xnnpack.SubgraphOp)
+    results = dict(zip(end.operands, graph.results, strict=True))
+    gone = [result for value, result in results.items() if value not in kept]
+    for result in gone:
+        for use in list(result.uses):
+            if isinstance(use.operation, ReturnOp):
+                use.operation.operands = [other for other in use.operation.operands if other is not result]
+    old = [results[value] for value in kept]
+    end.operands = list(values)
+    made = xnnpack.SubgraphOp.create(
+        operands=list(graph.operands),
+        result_types=[outside_type(value.type) for value in values],
+        properties=dict(graph.properties),
+        regions=[graph.detach_region(0)],
+    )
+    made.location = graph.location
+    block = graph.parent
+    assert block is not None
+    block.insert_op_before(made, graph)
+    for before, after in zip(old, made.results, strict=False):
+        before.replace_all_uses_with(after)
+    last = block.last_op
+    assert isinstance(last, ReturnOp)
+    last.operands = [*last.operands, *made.results[len(old) :]]
+    graph.detach()
+    graph.erase()
 
 
 def _erase_behind(op: Operation) -> None:

@@ -1,0 +1,373 @@
+"""The programs that miscompiles are planted for: small ones, in which all passes have something to do.
+
+Statements of `forward` are one op or layer each, so that a source line says which is wrong. Sizes differ, and batches
+are of two, so that swapped dimensions show; weights are random, and none is 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the name everybody knows it by)
+from torch import Tensor, nn
+
+ROOT = Path(__file__).parents[1]
+
+
+def randomised(module: nn.Module) -> nn.Module:
+    """The module for inference, norms with statistics and factors as trained ones have."""
+    for each in module.modules():
+        if isinstance(each, nn.BatchNorm2d | nn.LayerNorm):
+            each.weight.data.uniform_(0.5, 1.5)
+            each.bias.data.uniform_(-0.5, 0.5)
+        if isinstance(each, nn.BatchNorm2d):
+            assert each.running_var is not None
+            assert each.running_mean is not None
+            each.running_var.uniform_(0.02, 1.02)
+            each.running_mean.uniform_(-0.5, 0.5)
+    return module.eval()
+
+
+class Convolutions(nn.Module):
+    """Convolutions of all kinds with batch norms and bounds, a residual sum, pools, and a classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU6())
+        self.deep = nn.Sequential(
+            nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False), nn.BatchNorm2d(8), nn.Hardtanh(-0.5, 0.75)
+        )
+        self.flat = nn.Sequential(nn.Conv2d(8, 8, (1, 3), padding=(0, 1)), nn.BatchNorm2d(8))
+        self.up = nn.ConvTranspose2d(8, 6, 2, stride=2, groups=2)
+        self.up_norm = nn.BatchNorm2d(6)
+        self.head = nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.stem(x)
+        deep = self.deep(x)
+        flat = self.flat(deep)
+        x = x + flat
+        tail = torch.sigmoid(flat)
+        x = torch.cat([x, tail], 1)
+        x = x[:, 4:12]
+        x = self.up(x)
+        x = self.up_norm(x)
+        x = F.max_pool2d(x, 3, stride=2, padding=(1, 0), ceil_mode=True)
+        x = F.avg_pool2d(x, 2, stride=1)
+        x = x.mean((2, 3))
+        return self.head(x), deep.relu()
+
+
+class Affine(nn.Module):
+    """Factors and offsets next to linear layers and convolutions."""
+
+    factor: Tensor
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.first, self.second = nn.Conv2d(3, 4, 3), nn.Linear(6, 5), nn.Linear(5, 3)
+        self.register_buffer("factor", torch.rand(4, 1, 1) + 0.5)
+        self.register_buffer("scale", torch.rand(6) + 0.5)
+        self.register_buffer("shift", torch.randn(6))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.conv(x)
+        y = y * 1.5
+        y = y - 0.75
+        z = x[:, 0]
+        z = z * self.scale
+        z = z + self.shift
+        z = self.first(z)
+        z = torch.clamp(z, -0.25, 0.5)
+        z = z * -2.5
+        z = self.second(z)
+        return y, z - 0.25
+
+
+class Moves(nn.Module):
+    """Dimensions in orders that do not commute, between convolutions and products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.mix = nn.Conv2d(4, 6, 1), nn.Linear(5, 5)
+        self.row = nn.Parameter(torch.randn(6, 1, 5))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x = self.conv(x)
+        x = x + self.row
+        x = torch.cat([x, torch.tanh(x)], 1)
+        x = x[:, 2:9]
+        y = x.permute(1, 0, 2, 3)
+        y = y.permute(0, 3, 1, 2)
+        y = torch.sigmoid(y)
+        z = x.permute(0, 2, 1, 3)
+        z = z.permute(2, 3, 0, 1)
+        z = torch.abs(z)
+        w = x.transpose(0, 2)
+        w = w.clamp(min=-0.5)
+        w = self.mix(w)
+        return y, z, F.pad(w, (1, 2, 0, 1), value=0.5)
+
+
+class Slices(nn.Module):
+    """Slices of what is computed for no other use, and of what others use as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row = nn.Parameter(torch.randn(1, 6, 1, 5))
+        self.mix = nn.Linear(5, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        a = torch.sigmoid(x)
+        b = x * self.row
+        c = self.mix(x)
+        return a[:, 1:3] + a[:, 3:5], b[:, 2:5], c[:, :, 1]
+
+
+class Attention(nn.Module):
+    """A block of a transformer: one projection for all, a product with a transposed matrix, a slice of one token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.project, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+        self.mix = nn.Parameter(torch.randn(16, 16))
+        self.bias = nn.Parameter(torch.randn(16))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = self.norm(x)
+        y = self.project(y)
+        q, k, v = y.reshape(-1, 6, 3, 4, 4).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-1, -2)
+        scores = scores * 0.5
+        scores = torch.softmax(scores, -1)
+        y = scores @ v
+        y = y.transpose(1, 2).reshape(-1, 6, 16)
+        y = self.out(y)
+        y = y + x
+        same, again = torch.exp(y * 0.1), torch.exp(y * 0.1)
+        less, more = y - same, same - y
+        token = torch.addmm(self.bias, y[:, 1], self.mix, beta=0.5, alpha=2.0)
+        return token, (same * again)[:, 2:5], less * F.leaky_relu(more, 0.2)
+
+
+class Masks(nn.Module):
+    """Look-ups of positions and kinds, and masks by comparisons, as encoders of text have them."""
+
+    order: Tensor
+    kind: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(20, 8), nn.Embedding(12, 8)
+        self.kinds = nn.Embedding(3, 8)
+        self.register_buffer("order", torch.arange(2, 10).unsqueeze(0))
+        self.register_buffer("kind", torch.full((1, 6), 2))
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x = self.words(tokens)
+        order = self.order[:, :6].expand(2, 6)
+        x = x + self.places(order)
+        x = x + self.kinds(self.kind.expand(2, 6))
+        seen = mask != 0
+        scores = x @ x.transpose(-1, -2)
+        scores = torch.where(seen[:, None, :], scores, -1000.0)
+        late = torch.logical_and(seen, mask < 3)
+        late = late.to(torch.float32)
+        some = torch.logical_or(mask == 1, mask > 3)
+        some = some.to(torch.float32)
+        return torch.softmax(scores, -1), late * 0.75, some * 2.0
+
+
+class Twins(nn.Module):
+    """Two results of one shape, and what attention with fewer heads of keys repeats."""
+
+    def forward(self, x: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        rising, falling = torch.exp(x), torch.sigmoid(-x)
+        falling = falling + x.transpose(0, 1)
+        keys = x.unsqueeze(2).expand(2, 2, 3, 5, 4).reshape(2, 6, 5, 4)
+        values = rising.unsqueeze(2).expand(2, 2, 3, 5, 4).reshape(2, 6, 5, 4)
+        return rising, falling, F.scaled_dot_product_attention(q, keys, values)
+
+
+class Outside(nn.Module):
+    """Kernels outside of delegates, and what they are decomposed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 5)
+        self.scale = nn.Parameter(torch.rand(6) + 0.5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        steps = torch.arange(6.0) * 0.5
+        steps = torch.cat([steps[3:], steps[:3]])
+        x = x * steps
+        y = torch.cumsum(x, 1)
+        y = self.first(y)
+        z = torch.sort(y, dim=-1, descending=True).values
+        z = self.second(z)
+        total = torch.cumsum(z, -1)
+        norm = torch.linalg.vector_norm(y.cumsum(0), 3, dim=-1)
+        root = F.rms_norm(x.cumsum(0), (6,), self.scale, 0.25)
+        return total, norm, root.cumsum(-1)
+
+
+class State(nn.Module):
+    """Buffers that are written in part."""
+
+    cache: Tensor
+    last: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.randn(1, 8, 3))
+        self.register_buffer("last", torch.randn(4, 3))
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        before = self.cache.sum(1)
+        self.cache[:, 2:6] = x
+        self.cache[:, at] = x * 2
+        self.last[1] = x[0, 0]
+        return self.cache * 0.5, before + self.last
+
+
+class Sizes(nn.Module):
+    """A batch and a length that are open: views that merge both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length = x.shape[0], x.shape[1]
+        y = x.reshape(batch * length, 8)
+        y = self.project(y)
+        y = y.reshape(batch, length, 3, 2, 4)
+        q, k, v = y.permute(2, 0, 3, 1, 4)
+        q, k = q.reshape(batch * 2, length, 4), k.reshape(batch * 2, length, 4)
+        scores = torch.softmax(torch.bmm(q, k.transpose(1, 2)), -1)
+        y = torch.bmm(scores, v.reshape(batch * 2, length, 4))
+        y = y.reshape(batch, 2, length, 4).permute(0, 2, 1, 3).reshape(batch, length, 8)
+        return self.out(y)
+
+
+class Quantised(nn.Module):
+    """Layers and moves that integers are computed in."""
+
+    row: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.deep = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.head = nn.Linear(8, 5)
+        self.register_buffer("row", torch.rand(1, 8, 1, 1) * 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        x = self.deep(x)
+        x = x * self.row
+        y = torch.cat([x, x.flip(1)], 1)
+        y = F.pad(y, (1, 0, 1, 0))
+        y = y[:, 2:10]
+        y = F.avg_pool2d(y, 2)
+        y = y.mean((2, 3))
+        return self.head(y)
+
+
+class Halves(nn.Module):
+    """Weights and activations in bf16, between numbers in fp32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 8, dtype=torch.bfloat16), nn.Linear(8, 6, dtype=torch.bfloat16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        y = y.reshape(2, 3, 2, 4).permute(0, 2, 1, 3)
+        z = torch.neg(y)
+        y = torch.abs(y)
+        y = torch.cat([y, z], 2)
+        y = torch.sigmoid(y)
+        y = y[:, :, 1:4].reshape(2, 3, 8)
+        return self.second(y)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A network, its inputs, and how it becomes IR."""
+
+    network: Callable[[], nn.Module]
+    inputs: Callable[[], tuple[Tensor, ...]]
+    quantize: Literal["static", "dynamic"] | None = None
+    dynamic: Mapping[int, Mapping[int, str]] = field(default_factory=dict[int, Mapping[int, str]])
+    """The open dimensions of inputs, by name."""
+
+
+def image(*shape: int) -> Callable[[], tuple[Tensor, ...]]:
+    """Normal numbers of this shape."""
+    return lambda: (torch.randn(*shape) * 2,)
+
+
+PROGRAMS: dict[str, Program] = {
+    "convolutions": Program(Convolutions, image(2, 3, 18, 16)),
+    "affine": Program(Affine, image(2, 3, 5, 6)),
+    "moves": Program(Moves, image(2, 4, 3, 5)),
+    "slices": Program(Slices, image(2, 6, 3, 5)),
+    "attention": Program(Attention, image(2, 6, 16)),
+    "masks": Program(Masks, lambda: (torch.randint(0, 20, (2, 6)), torch.randint(0, 6, (2, 6)))),
+    "twins": Program(Twins, lambda: (torch.randn(2, 2, 5, 4), torch.randn(2, 6, 5, 4))),
+    "outside": Program(Outside, image(3, 4, 6)),
+    "state": Program(State, lambda: (torch.randn(1, 4, 3), torch.tensor([1, 3, 6, 7]))),
+    "sizes": Program(Sizes, image(2, 6, 8), dynamic={0: {0: "batch", 1: "length"}}),
+    "integers": Program(Quantised, image(2, 3, 18, 16), "static"),
+    "rows": Program(Attention, image(2, 6, 16), "dynamic"),
+    "halves": Program(Halves, lambda: (torch.randn(2, 3, 6, dtype=torch.bfloat16),)),
+}
+"""By name."""
+
+LIT_TESTS = {
+    "int_mm": ("raise-int-mm", 0),
+    "tables": ("isolate-tables", 0),
+    "prefix": ("attend-live-prefix", 0),
+    "positions": ("fold-lookups", 0),
+    "one_row": ("fold-lookups", 1),
+}
+"""Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
+
+
+def text_of(program: str) -> str:
+    """The text of a program of a lit test."""
+    test, number = LIT_TESTS[program]
+    text = (ROOT / "test" / "lit" / "transforms" / f"{test}.mlir").read_text(encoding="utf-8")
+    return text.split("// -----")[number]
+
+
+def write_programs(folder: Path) -> None:
+    """Write each program as text with its source lines, and its inputs beside it."""
+    from xir import QuantConfig, quantize, to_edge
+    from xir.ir.printer import PrintOptions, module_to_text
+
+    for name, program in PROGRAMS.items():
+        torch.manual_seed(0)
+        network, inputs = randomised(program.network()), program.inputs()
+        exported = torch.export.export(network, inputs, dynamic_shapes=_open(program))
+        if program.quantize is not None:
+            exported = quantize(exported, inputs, config=QuantConfig(program.quantize))
+        edge = to_edge(exported)
+        text = module_to_text(edge.module, edge.ctx, PrintOptions(resources=True, debuginfo=True))
+        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
+        torch.save(list(inputs), folder / f"{name}.pt")
+    for name in LIT_TESTS:
+        (folder / f"{name}.mlir").write_text(text_of(name), encoding="utf-8")
+
+
+def _open(program: Program) -> Any:
+    if not program.dynamic:
+        return None
+    sizes = {name: torch.export.Dim(name, min=2, max=8) for each in program.dynamic.values() for name in each.values()}
+    return [{dim: sizes[name] for dim, name in dims.items()} for dims in program.dynamic.values()]
