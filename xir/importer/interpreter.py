@@ -77,10 +77,16 @@ def arguments(op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> dict[str, Any]
     }
 
 
+STRIDED = ("edge.view", "edge._unsafe_view")
+"""Run in ATen on operands of fitting strides alone."""
+
+
 def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
     """The results of an op's call. DiagnosticError at the op if ATen fails."""
     if op.name in edge.SIZE_OPERATORS:
         return (edge.SIZE_OPERATORS[op.name](args["a"], args["b"]),)
+    if op.name in STRIDED:  # the IR's tensors have no strides, so a view of a transposed one is no mistake
+        args = {**args, "self": args["self"].contiguous()}
     try:
         result = aten_operator(op.schema)(**_named(op.schema, args))
     except (RuntimeError, TypeError, AttributeError) as e:

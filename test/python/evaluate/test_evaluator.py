@@ -114,6 +114,20 @@ func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
         run_module(module, ctx, [torch.zeros(2)])
 
 
+@pytest.mark.parametrize("view", ["view", "_unsafe_view"])
+def test_views_read_elements_in_the_order_of_the_ir(view: str) -> None:
+    module, ctx = parsed(f"""
+func.func @forward(%x: tensor<2x3xf32>) -> tensor<6xf32> {{
+  %0 = edge.transpose.int(%x) {{dim0 = 0 : i64, dim1 = 1 : i64}} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %1 = edge.{view}(%0) {{size = array<i64: 6>}} : (tensor<3x2xf32>) -> tensor<6xf32>
+  func.return %1 : tensor<6xf32>
+}}
+""")
+    x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    (result,) = run_module(module, ctx, [x])
+    assert result.tolist() == x.t().flatten().tolist()
+
+
 def test_a_delegate_means_what_its_ops_mean() -> None:
     text = """
 func.func @forward(%x: tensor<?x3xf32> {xir.max_shape = array<i64: 8, 3>}) -> tensor<?x3xf32> {
