@@ -18,8 +18,10 @@ from xir.ir.provenance import set_origins
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.cost import bytes_moved
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._op_filter import Selection
+
+COUNTED_OUT = Refusal("a debug counter keeps it outside")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: 
             raise refusal
         selection.check(op)
         if not may_try(op, "delegate"):
-            raise RefusalError("a debug counter keeps it outside")
+            raise COUNTED_OUT()
         return trial.take(op)
 
     try_ops(block, backend, take, trial.looks_through, marks, refuse)

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from xir.dialects import delegate, pte
 from xir.dialects.edge import EdgeOp
-from xir.faults.file_bisection import Difference
+from xir.evaluate.file_bisection import Difference
 from xir.ir.location import find_file_location, format_location
 
 

@@ -127,8 +127,8 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.emitter.container import map_file
     from xir.emitter.debug_locations import locate
     from xir.emitter.errors import FormatError
+    from xir.evaluate.file_bisection import bisect_file, function_of
     from xir.evaluate.inputs import load_inputs
-    from xir.faults.file_bisection import bisect_file, function_of
     from xir.faults.file_report import told_of_file
     from xir.ir.context import XirContext
     from xir.progress import step

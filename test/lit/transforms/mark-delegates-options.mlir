@@ -5,6 +5,7 @@
 // RUN: not xir-opt %s --mark-delegates="backend=xnnpack ops=edge.abbs" 2>&1 | filecheck %s --check-prefix=OP
 // RUN: not xir-opt %s --mark-delegates="backend=xnnpack exclude=aten::erfin" 2>&1 | filecheck %s --check-prefix=TORCH
 // RUN: xir-opt %s --mark-delegates="backend=xnnpack exclude=aten::erfinv,aten::abs" | filecheck %s --check-prefix=CALLED
+// RUN: xir-opt %s --mark-delegates=backend=xnnpack --mlir-debug-counter=mark-delegates-count=0 | filecheck %s --check-prefix=COUNTER
 
 // Operators without an op have torch's names, which the program tells from mistakes.
 
@@ -12,6 +13,7 @@
 // EXCLUDE: edge.atan2(%{{.*}}) {xir.reason = "stock ExecuTorch has no node for it"}
 // XIR:     edge.abs(%x) {xir.backend = "xnnpack"}
 // XIR:     edge.atan2(%{{.*}}) {xir.backend = "xnnpack"}
+// COUNTER: edge.abs(%x) {xir.reason = "a debug counter keeps it outside"}
 // MISSING: error: 'mark-delegates' needs the option 'backend'
 // UNKNOWN: error: there is no backend 'xnpack', did you mean 'xnnpack'?
 // OP:      error: there is no op 'edge.abbs', did you mean 'edge.abs'?

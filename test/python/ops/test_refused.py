@@ -15,12 +15,6 @@ IMAGE = r(2, 4, 9, 10)
     ("reason", "model", "inputs"),
     [
         ("its weight is not a constant", F.conv2d, (IMAGE, r(3, 4, 3, 3))),
-        pytest.param(
-            "it convolves 3 dimensions",
-            nn.ConvTranspose3d(2, 3, 2).eval(),
-            (r(1, 2, 4, 5, 6),),
-            marks=pytest.mark.here,
-        ),
         ("its indices are used", lambda x: torch.max(x, dim=2, keepdim=True), (IMAGE,)),
         ("its indices are used", nn.MaxPool2d(3, return_indices=True), (IMAGE,)),
         ("its indices are used", nn.AdaptiveMaxPool2d(3, return_indices=True), (IMAGE,)),

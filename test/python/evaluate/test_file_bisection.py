@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f32
 import xir
 from xir.dialects import pte, xnnpack
 from xir.emitter import emit, read
+from xir.evaluate.file_bisection import bisect_file
 from xir.evaluate.file_values import values_of_file
-from xir.faults.file_bisection import bisect_file
 from xir.faults.file_report import told_of_file
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
