@@ -256,6 +256,7 @@ def main() -> int:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         programs = Path(options.programs or scratch)
+        programs.mkdir(parents=True, exist_ok=True)
         if not any(programs.glob("*.mlir")):
             in_process(lambda: write_programs(programs))
         print(f"{'pass':22}  {'CPU s':>5}  {'ops':>3}  {'line named':58}  fault")
