@@ -263,7 +263,7 @@ class Quantised(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem, self.deep = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.stem, self.deep = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Conv2d(8, 8, 5, padding=2, groups=8)
         self.head = nn.Linear(8, 5)
         self.register_buffer("row", torch.rand(1, 8, 1, 1) * 4)
 

@@ -45,8 +45,11 @@ def find_culprit(
         return run(module, ctx, passes, checker=checker, progress=lambda each: progress(each.name))
 
     failure = tried(module, ctx, NumericsChecker(inputs, rtol))
-    if failure is None:
-        failure = _failure_of_varied(module, ctx, rtol, tried)
+    if failure is None or failure.fault is not Fault.WRONG:
+        # What is refused may be what an earlier pass made of the program, whose numbers did not show it.
+        varied = _failure_of_varied(module, ctx, rtol, tried)
+        if failure is None or (varied is not None and varied.fault is Fault.WRONG):
+            failure = varied
     return None if failure is None else _with_rewrite(failure, progress)
 
 

@@ -1,19 +1,21 @@
-"""Random numbers in the place of a program's constants: so that weights do not leave with a reduced program, and what
-zeros and ones hide comes to light."""
+"""Random numbers in the place of a program's constants, and of what its buffers hold at first: so that weights do not
+leave with a reduced program, and what zeros and ones hide comes to light."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.ir.constants import element_type_of_constant, make_dense, storage_array
+from xir.ir.constants import DenseAttr, element_type_of_constant, make_dense, storage_array
 from xir.ir.context import XirContext
 
-ConstantOp = edge.ConstantOp | xnnpack.ConstantOp
+ConstantOp = edge.ConstantOp | edge.MutableBufferOp | xnnpack.ConstantOp
+"""An op whose elements are written in the program."""
 
 LARGEST = 1e6
 """Floats of a larger magnitude are masks and the like, whose values mean something."""
@@ -26,17 +28,27 @@ DIGITS = 3
 
 
 def constants_of(module: ModuleOp) -> Iterator[ConstantOp]:
-    """The constants of a module, in program order."""
+    """The constants of a module and its buffers, in program order."""
     return (op for op in module.walk() if isinstance(op, ConstantOp))
+
+
+def elements_of(op: ConstantOp) -> DenseAttr:
+    """The elements of a constant, or those that a buffer begins with."""
+    return cast("DenseAttr", op.initial if isinstance(op, edge.MutableBufferOp) else op.value)
+
+
+def set_elements(op: ConstantOp, elements: DenseAttr) -> None:
+    """Give a constant or buffer other elements; its type stays."""
+    op.properties["initial" if isinstance(op, edge.MutableBufferOp) else "value"] = elements
 
 
 def randomise(op: ConstantOp, ctx: XirContext, seed: int, size: float | None = None) -> bool:
     """Give a constant random elements, as `random_like` does; False if they have to stay."""
-    array, element = storage_array(op.value, ctx, op), element_type_of_constant(op.value)
+    array, element = storage_array(elements_of(op), ctx, op), element_type_of_constant(elements_of(op))
     made = None if isinstance(element, BFloat16Type) else random_like(array, np.random.default_rng(seed), size)
     if made is None:
         return False
-    op.properties["value"] = make_dense(made.astype(array.dtype), ctx, "random", element)
+    set_elements(op, make_dense(made.astype(array.dtype), ctx, "random", element))
     return True
 
 
@@ -44,7 +56,7 @@ def vary(module: ModuleOp, ctx: XirContext) -> None:
     """Give all floats other values that a trained model may have: no factor of 1, no bias of 0. Parameters of
     quantisation stay, and so do integers and whole numbers, which may be positions."""
     for seed, op in enumerate(constants_of(module)):
-        array = storage_array(op.value, ctx, op)
+        array = storage_array(elements_of(op), ctx, op)
         if array.dtype.kind == "f" and (is_splat(array) or not is_whole(array)) and not is_parameter(op.results[0]):
             randomise(op, ctx, seed)
 

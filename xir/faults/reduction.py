@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import delegate, edge, xnnpack
 from xir.dialects.xnnpack.subgraph import outside_type
+from xir.faults.new_arguments import argument_for
 from xir.faults.random_constants import constants_of, randomise
 from xir.faults.shapes import resize, sizes_of, smaller_sizes, volume, ways
 from xir.ir.context import XirContext
@@ -22,6 +23,9 @@ from xir.ir.rewriting import rewrite_patterns
 
 Interesting = Callable[[ModuleOp], bool]
 """Whether a smaller module still shows what the first one did."""
+
+DELEGATES = delegate.RegionOp, delegate.GraphOp
+"""Ops around those of a backend."""
 
 SEEDS = range(3)
 """Of random constants, one after the other until one is interesting."""
@@ -43,14 +47,16 @@ def reduced(
 
 
 def size_of(module: ModuleOp) -> int:
-    """How many ops compute something in a module."""
-    return len(_places(module))
+    """How many ops a module has that compute something. A delegate that only hands its operands on is one."""
+    places = _places(module)
+    parents = {op.parent_op() for op in places}
+    return len(places) + sum(isinstance(op, DELEGATES) and op not in parents for op in module.walk())
 
 
 def _places(module: ModuleOp) -> list[Operation]:
     """The ops that may go: those with results, in functions and graphs, in their order."""
-    graphs = (delegate.RegionOp, delegate.GraphOp, edge.ConstantOp, xnnpack.ConstantOp)
-    return [op for op in module.walk() if op.results and not isinstance(op, graphs)]
+    stay = (*DELEGATES, edge.ConstantOp, xnnpack.ConstantOp)
+    return [op for op in module.walk() if op.results and not isinstance(op, stay)]
 
 
 def _clean(module: ModuleOp) -> None:
@@ -295,7 +301,7 @@ def _cut(module: ModuleOp, start: int, count: int) -> bool:
     for op in ops:
         for result in op.results:
             if any(use.operation not in going for use in result.uses):
-                argument = _argument(op, result.type)
+                argument = argument_for(op, result)
                 if argument is None:
                     return False
                 result.replace_all_uses_with(argument)
@@ -304,28 +310,6 @@ def _cut(module: ModuleOp, start: int, count: int) -> bool:
             op.detach()
             op.erase(safe_erase=False)
     return True
-
-
-def _argument(op: Operation, type: Attribute) -> SSAValue | None:
-    """A new argument, in the block of an op, that the function's caller gives."""
-    block = op.parent
-    if block is None:
-        return None
-    parent = block.parent_op()
-    if isinstance(parent, delegate.RegionOp):
-        return _argument(parent, type)
-    if isinstance(parent, xnnpack.SubgraphOp):
-        outer = _argument(parent, outside_type(type))
-        if outer is None:
-            return None
-        parent.operands = [*parent.operands, outer]
-        return block.insert_arg(type, len(block.args))
-    if not isinstance(parent, FuncOp):
-        return None
-    attributes = [] if parent.arg_attrs is None else list(parent.arg_attrs.data)
-    if parent.arg_attrs is not None:
-        parent.arg_attrs = ArrayAttr([*attributes, DictionaryAttr({})])
-    return block.insert_arg(type, len(block.args))
 
 
 def _with_random_constants(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -53,8 +54,20 @@ class Failure:
         return ",".join(map(str, self.passes))
 
     def repeats(self, other: Failure | None) -> bool:
-        """Whether another run, of these passes, has gone wrong in the same way."""
-        return other is not None and other.fault is self.fault and other.culprit is self.culprit
+        """Whether another run, of these passes, has gone wrong in the same way: in the same pass, and if that does not
+        compute something else, with the same message but for names, numbers and types in it.
+        """
+        if other is None or other.fault is not self.fault or other.culprit != self.culprit:
+            return False
+        return self.fault is Fault.WRONG or kind_of(other.diagnostic) == kind_of(self.diagnostic)
+
+
+def kind_of(diagnostic: Diagnostic) -> str:
+    """What a message says but for quoted names, types, lists and numbers, which differ between programs."""
+    message = re.sub(r"'[^']*'", "''", diagnostic.message)
+    while message != (shorter := re.sub(r"<[^<>]*>|\[[^][]*\]", "", message)):
+        message = shorter
+    return re.sub(r"-?\d[\d.e+-]*", "0", message)
 
 
 def run(

@@ -24,7 +24,7 @@ from xdsl.rewriter import Rewriter
 from xir.dialects import delegate, edge, xnnpack
 from xir.evaluate.evaluator import Evaluator
 from xir.evaluate.inputs import draw_inputs
-from xir.faults.random_constants import constants_of
+from xir.faults.random_constants import ConstantOp, constants_of, elements_of, set_elements
 from xir.ir.constants import element_type_of_constant, make_dense, storage_array
 from xir.ir.context import XirContext
 
@@ -94,14 +94,14 @@ def resize(module: ModuleOp, ctx: XirContext, way: Way) -> bool:
     return volume(module) < before
 
 
-def _resize_constant(op: edge.ConstantOp | xnnpack.ConstantOp, ctx: XirContext, way: Way) -> None:
+def _resize_constant(op: ConstantOp, ctx: XirContext, way: Way) -> None:
     """Keep the first elements along each dimension."""
-    array = storage_array(op.value, ctx, op)
+    array, element = storage_array(elements_of(op), ctx, op), element_type_of_constant(elements_of(op))
     shape = [way(size) for size in array.shape]
     if shape == list(array.shape):
         return
     made = np.ascontiguousarray(array[tuple(slice(size) for size in shape)])
-    op.properties["value"] = make_dense(made, ctx, "smaller", element_type_of_constant(op.value))
+    set_elements(op, make_dense(made, ctx, "smaller", element))
     Rewriter.replace_value_with_new_type(op.results[0], _with_shape(op.results[0].type, shape))
 
 

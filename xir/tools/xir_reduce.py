@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from xir.faults.reduction import Interesting
+    from xir.faults.reproduction import Failure
     from xir.ir.context import XirContext
     from xir.ir.passes import XirPass
 
@@ -78,12 +79,19 @@ def _reduce(options: argparse.Namespace) -> int:
     module, ctx, _ = program.load(options)
     before = size_of(module)
     with step("Reducing the program"):
-        if not _interesting(options, ctx, passes)(module):
-            raise UsageError(f"'{options.program}' is not interesting as it is: there is nothing to reduce")
-        if not options.test:
-            passes = fewer_passes(passes, lambda rest: _interesting(options, ctx, rest)(module))
-        smallest = reduced(module, ctx, _interesting(options, ctx, passes))
-        smallest, kept = with_random_constants(smallest, ctx, _interesting(options, ctx, passes))
+        if options.test:
+            interesting = _by_script(options.test, ctx)
+            if not interesting(module):
+                raise not_interesting(options)
+        else:
+            failure = _failure(options, module, ctx, passes)
+            if failure is None:
+                raise not_interesting(options)
+            first = failure
+            passes = fewer_passes(upto(passes, first.culprit), lambda rest: _repeats(options, first, ctx, rest)(module))
+            interesting = _repeats(options, first, ctx, passes)
+        smallest = reduced(module, ctx, interesting)
+        smallest, kept = with_random_constants(smallest, ctx, interesting)
     text = module_to_text(smallest, ctx, PrintOptions(resources=True))
     if not options.test:
         text = f"// builtin.module({','.join(map(str, passes))})\n{text}"
@@ -98,28 +106,45 @@ def _reduce(options: argparse.Namespace) -> int:
     return 0
 
 
-def _interesting(options: argparse.Namespace, ctx: XirContext, passes: Sequence[XirPass]) -> Interesting:
-    """The question that the command line asks."""
-    from xir.evaluate.checker import NumericsChecker
-    from xir.faults.reproduction import Fault, run
+def not_interesting(options: argparse.Namespace) -> UsageError:
+    """What is said of a program that does not show what is looked for."""
+    return UsageError(f"'{options.program}' is not interesting as it is: there is nothing to reduce")
+
+
+def upto(passes: Sequence[XirPass], last: XirPass) -> list[XirPass]:
+    """The passes to the first that is `last`."""
+    number = next(number for number, each in enumerate(passes) if each is last)
+    return list(passes[: number + 1])
+
+
+def _by_script(script: str, ctx: XirContext) -> Interesting:
+    """Whether a script says so."""
     from xir.ir.printer import PrintOptions, module_to_text
 
-    if options.test:
+    def interesting(module: ModuleOp) -> bool:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "program.mlir"
+            file.write_text(module_to_text(module, ctx, PrintOptions(resources=True)), encoding="utf-8")
+            return subprocess.run([script, str(file)], capture_output=True).returncode == INTERESTING
 
-        def by_script(module: ModuleOp) -> bool:
-            with TemporaryDirectory() as folder:
-                file = Path(folder) / "program.mlir"
-                file.write_text(module_to_text(module, ctx, PrintOptions(resources=True)), encoding="utf-8")
-                return subprocess.run([options.test, str(file)], capture_output=True).returncode == INTERESTING
+    return interesting
 
-        return by_script
+
+def _failure(
+    options: argparse.Namespace, module: ModuleOp, ctx: XirContext, passes: Sequence[XirPass]
+) -> Failure | None:
+    """The fault that the command line asks for, if the passes have it."""
+    from xir.evaluate.checker import NumericsChecker
+    from xir.faults.reproduction import Fault, run
+
     fault = Fault.WRONG if options.wrong else Fault.CRASH if options.crash else Fault.REFUSED
+    found = run(module, ctx, passes, checker=NumericsChecker() if options.wrong else None)
+    return found if found is not None and found.fault is fault else None
 
-    def by_passes(module: ModuleOp) -> bool:
-        found = run(module, ctx, passes, checker=NumericsChecker() if options.wrong else None)
-        return found is not None and found.fault is fault
 
-    return by_passes
+def _repeats(options: argparse.Namespace, failure: Failure, ctx: XirContext, passes: Sequence[XirPass]) -> Interesting:
+    """Whether passes go wrong on a program as they did on the first one: others would be another fault."""
+    return lambda module: failure.repeats(_failure(options, module, ctx, passes))
 
 
 if __name__ == "__main__":

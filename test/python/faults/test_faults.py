@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from xdsl.ir import SSAValue
 
+from xir.dialects import edge
 from xir.emitter.xnnpack import writer
+from xir.faults.random_constants import constants_of, vary
+from xir.faults.reduction import size_of, with_random_constants
+from xir.faults.reproduction import kind_of
+from xir.ir.constants import storage_array
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.parser import parse_module
 from xir.tools.xir_bisect import main as xir_bisect
 from xir.tools.xir_opt import main as xir_opt
 from xir.tools.xir_reduce import main as xir_reduce
@@ -198,6 +206,68 @@ def test_no_weights_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "edge.linear" in text
     assert "edge.constant dense<" in text
     assert "1.234" not in text
+
+
+def test_a_buffer_that_begins_with_zeros_is_varied_and_does_not_leave() -> None:
+    ctx = XirContext()
+    module = parse_module(ctx, COUNTER)
+    vary(module, ctx)
+    buffer = next(constants_of(module))
+    assert isinstance(buffer, edge.MutableBufferOp)
+    varied = storage_array(buffer.initial, ctx)
+    assert varied.shape == (2, 3)
+    assert (varied != 0).all()
+    module, kept = with_random_constants(module, ctx, lambda _: True)
+    assert kept == 0
+    buffer = next(constants_of(module))
+    assert isinstance(buffer, edge.MutableBufferOp)
+    assert (storage_array(buffer.initial, ctx) != varied).any()
+
+
+COUNTER = """
+func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %b = edge.mutable_buffer "b" dense<0.0> : tensor<2x3xf32>
+  %0 = edge.mul.Tensor(%x, %b) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  edge.update_buffer %b, %0 : tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+"""
+
+
+def test_arguments_of_dynamic_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an op computes becomes an argument that is as large as it: a caller has to know how large that gets."""
+    program, smaller = tmp_path / "dynamic.mlir", tmp_path / "small.mlir"
+    program.write_text(DYNAMIC, encoding="utf-8")
+    plant(monkeypatch)
+    assert xir_reduce([str(program), "delegate", "--wrong", "-o", str(smaller)]) == 0
+    text = smaller.read_text(encoding="utf-8")
+    assert "edge.exp" not in text
+    assert "edge.sigmoid" not in text
+    assert "edge.hardtanh" in text
+    assert "xir.max_shape = array<i64: 8, 4>" in text
+    ctx = XirContext()
+    assert size_of(parse_module(ctx, text)) == 2
+
+
+DYNAMIC = """
+func.func @forward(
+  %x: tensor<?x4xf32> {xir.max_shape = array<i64: 8, 4>, xir.dim_names = ["n", ""]}
+) -> tensor<?x4xf32> {
+  %0 = edge.exp(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = edge.sigmoid(%0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = edge.sub.Tensor(%0, %1) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = edge.hardtanh(%2) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %3 : tensor<?x4xf32>
+}
+"""
+
+
+def test_another_error_is_another_fault() -> None:
+    def said(message: str) -> str:
+        return kind_of(DiagnosticError(None, message).diagnostic)
+
+    assert said("'a' of tensor<1x2xf32> has 3 sizes [1, 2, 3]") == said("'b' of tensor<?xbf16> has 1 sizes [4]")
+    assert said("internal error: IndexError: 1") != said("internal error: KeyError: 1")
 
 
 def test_memory_that_is_shared_too_early(
