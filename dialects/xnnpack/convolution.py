@@ -156,6 +156,16 @@ class Conv2dOp(ConvolutionOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNodeConv", one("XNNConv2d", 7), conv_slots(NO_ADJUSTMENT), bounds="optional")
 
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether it is one matrix product for each pixel, of which XNNPACK makes a fully connected node."""
+        return (
+            self.groups.value.data == self.kernel_height == self.kernel_width == 1
+            and ints(self.stride) == (1, 1)
+            and not any(ints(self.padding))
+            and self.group_input_channels + self.group_output_channels > 2
+        )
+
 
 @irdl_op_definition
 class DepthwiseConv2dOp(ConvolutionOp):

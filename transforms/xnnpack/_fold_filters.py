@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import rearranges
 from xir.dialects.xnnpack.kinds import BinaryKind
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
+from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._integers import conversion, converted, dequantised_from, on_elements
 from xir.transforms.xnnpack._stays_float import report_filter
 
@@ -37,12 +41,43 @@ class FoldRunTimeInput(RewritePattern):
         if kernel is None or source is None:
             return
         rest = [] if op.bias is None else [op.bias]
-        folded = on_elements(op, [source, as_held(kernel, op, rewriter), *rest], [element_type(op.output)])
+        held = as_held(kernel, op, rewriter)
+        if isinstance(op, xnnpack.Conv2dOp) and op.is_pointwise:
+            folded = self.on_pixels(op, [source, held, *rest], rewriter)
+        else:
+            folded = on_elements(op, [source, held, *rest], [element_type(op.output)])
         if folded is not None:
             rewriter.replace(op, folded)
         else:
             report_filter(op, element_type(source), element_type(kernel), self.ctx)
             self.reported.add(op)
+
+    def on_pixels(
+        self, op: xnnpack.WeightedOp, operands: Sequence[SSAValue], rewriter: PatternRewriter
+    ) -> xnnpack.NodeOp | None:
+        """A pointwise convolution as the product that it is; None if XNNPACK has none of such a filter.
+
+        XNNPACK makes one of it itself, and gives its input a scale for each pixel, under which other nodes
+        that read it compute something else (`xnn_define_convolution_2d` in `src/subgraph/convolution-2d.c`, at commit
+        92a7ad501b).
+        """
+        image, kernel, *bias = operands
+        assert isinstance(kernel.owner, xnnpack.ConstantOp)
+        array = storage_array(kernel.owner.elements, self.ctx, kernel.owner)
+        matrix = constant_like(kernel.owner, array.reshape(array.shape[0], array.shape[-1]), self.ctx)
+        node = xnnpack.FullyConnectedOp.create(
+            operands=[image, matrix.output, *bias],
+            result_types=[op.output.type],
+            properties={name: op.properties[name] for name in ("output_min", "output_max") if name in op.properties},
+        )
+        try:
+            node.verify_()
+        except VerifyException:
+            node.erase()
+            return None
+        rewriter.insert(matrix)
+        inherit(node, op)
+        return node
 
 
 @dataclass
@@ -118,7 +153,8 @@ def quantised_at_run_time(node: xnnpack.WeightedOp, rewriter: PatternRewriter) -
         made = on_elements(move, [value], [element_type(value)])
         assert made is not None, "a move of floating-point numbers is one in any place"
         value = rewriter.insert(made).results[0]
-    rows = 1 if isinstance(node, xnnpack.FullyConnectedOp) else 3
+    of_pixels = isinstance(node, xnnpack.Conv2dOp) and node.is_pointwise
+    rows = 1 if isinstance(node, xnnpack.FullyConnectedOp) or of_pixels else 3
     return converted(value, xnnpack.DynamicType.of(rows), node, rewriter)
 
 

@@ -91,13 +91,17 @@ class FoldWidthStride(RewritePattern):
             return
         if self.products(kernel_width, channels * step) >= self.products(op.kernel_width, channels):
             return
+        convert = op.input.owner if isinstance(element_type(op.input), xnnpack.DynamicType) else None
+        padding = (top, right_groups, bottom, left_groups)
+        if convert is not None and op.kernel_height == kernel_width == ints(op.stride)[0] == 1 and not any(padding):
+            # XNNPACK would quantise the input of a pointwise convolution by pixels instead of images.
+            return
 
         weights = storage_array(op.filter.owner.elements, self.ctx, op.filter.owner)
         missing = (skipped, kernel_width * step - skipped - op.kernel_width)
         weights = np.pad(weights, ((0, 0), (0, 0), missing, (0, 0)))
         weights = weights.reshape(*weights.shape[:2], kernel_width, step * channels)
         merged = (batch, height, width // step, step * channels)
-        convert = op.input.owner if isinstance(element_type(op.input), xnnpack.DynamicType) else None
         # What is quantised at run time is given another shape before it is.
         value = convert.input if isinstance(convert, xnnpack.ConvertOp) else op.input
         image = xnnpack.StaticReshapeOp.create(
@@ -108,7 +112,7 @@ class FoldWidthStride(RewritePattern):
         constant = constant_like(op.filter.owner, weights, self.ctx)
         properties: dict[str, Attribute] = {
             **op.properties,
-            "padding": u32s((top, right_groups, bottom, left_groups)),
+            "padding": u32s(padding),
             "stride": u32s((ints(op.stride)[0], 1)),
         }
         made: list[xnnpack.NodeOp] = [image]

@@ -99,3 +99,21 @@ func.func @run_time(%x: tensor<1x4x8x3xf32>) -> tensor<1x2x4x1xf32> {
   }
   func.return %z : tensor<1x2x4x1xf32>
 }
+
+// -----
+
+// XNNPACK would make a fully connected node of it, and quantise the image by pixels.
+// CHECK-LABEL: func.func @run_time_pointwise(
+// CHECK-NOT:       xnnpack.static_reshape
+// CHECK:           xnnpack.conv2d {{.*}}stride = array<i32: 1, 2>
+func.func @run_time_pointwise(%x: tensor<1x4x8x3xf32>) -> tensor<1x4x4x1xf32> {
+  %z = xnnpack.subgraph(%x) : (tensor<1x4x8x3xf32>) -> tensor<1x4x4x1xf32> {
+  ^bb0(%a: tensor<1x4x8x3xf32>):
+    %w = xnnpack.constant dense<[[[[1, 2, 3], [4, 5, 6]]]]> : tensor<1x1x2x3xi8> -> tensor<1x1x2x3x!quant.uniform<i8:f32:0, {0.25}>>
+    %q = xnnpack.convert %a : tensor<1x4x8x3xf32> -> tensor<1x4x8x3x!xnnpack.qd<i8, 3>>
+    %0 = xnnpack.conv2d %q, %w {stride = array<i32: 1, 2>}
+         : (tensor<1x4x8x3x!xnnpack.qd<i8, 3>>, tensor<1x1x2x3x!quant.uniform<i8:f32:0, {0.25}>>) -> tensor<1x4x4x1xf32>
+    xnnpack.yield %0 : tensor<1x4x4x1xf32>
+  }
+  func.return %z : tensor<1x4x4x1xf32>
+}

@@ -79,6 +79,29 @@ def test_the_program_is_close_to_the_model(network: nn.Module, config: QuantConf
     xir.to_edge(program)
 
 
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (3, 1)])
+def test_a_pointwise_convolution_shares_its_input(kernel: int, stride: int) -> None:
+    """XNNPACK quantises the input of a pointwise convolution by pixels, also for other nodes that read it."""
+
+    class Branches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pointwise = nn.Conv2d(8, 4, 1)
+            self.second = nn.Conv2d(8, 4, kernel, stride)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return self.pointwise(x), self.second(x)
+
+    # Rows of an image that differ in magnitude have scales that do.
+    torch.manual_seed(0)
+    image = r(2, 8, 6, 6) * torch.linspace(0.1, 3, 6).reshape(1, 1, 6, 1)
+    branches = Branches().eval()
+    program = xir.quantize(branches, (image,), config=QuantConfig("dynamic"))
+    file = xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
+    found = Runtime.get().load_program(file).load_method().execute([image])
+    assert all(sqnr(want, got) > 33 for want, got in zip(branches(image), found, strict=True))
+
+
 def test_calibration_is_any_iterable_and_defaults_to_the_sample(network: nn.Module) -> None:
     def batches() -> Iterator[tuple[Tensor]]:
         for image in IMAGES:

@@ -223,6 +223,32 @@ func.func @dynamic_by_tensor(%x: tensor<1x4xf32>) -> tensor<1x2xf32> {
 
 // -----
 
+// A pointwise convolution is a product for each pixel, with a scale for each: XNNPACK would take the scales of pixels
+// from all that reads the same integers.
+// CHECK-LABEL: func.func @dynamic_pointwise(
+// CHECK-DAG:       %[[W:.*]] = xnnpack.constant dense<{{.*}}> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32:0,
+// CHECK-DAG:       %[[P:.*]] = xnnpack.convert %a : tensor<1x2x2x4xf32> -> tensor<1x2x2x4x!xnnpack.qd<i8, 1>>
+// CHECK-DAG:       xnnpack.fully_connected %[[P]], %[[W]], %{{.*}} {output_min = 0.000000e+00 : f32} :
+// CHECK-DAG:       %[[Q:.*]] = xnnpack.convert %a : tensor<1x2x2x4xf32> -> tensor<1x2x2x4x!xnnpack.qd<i8, 3>>
+// CHECK:           xnnpack.conv2d %[[Q]], %{{.*}} {stride = array<i32: 2, 2>} :
+func.func @dynamic_pointwise(%x: tensor<1x2x2x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x1x1x2xf32>) {
+  %z:2 = xnnpack.subgraph(%x) : (tensor<1x2x2x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x1x1x2xf32>) {
+  ^bb0(%a: tensor<1x2x2x4xf32>):
+    %w = xnnpack.constant dense<[[[[1, 2, 3, 4]]], [[[5, 6, 7, 8]]]]> : tensor<2x1x1x4xi8> -> tensor<2x1x1x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+    %b = xnnpack.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %0 = xnnpack.convert %w : tensor<2x1x1x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>> -> tensor<2x1x1x4xf32>
+    %1 = xnnpack.convert %a : tensor<1x2x2x4xf32> -> tensor<1x2x2x4x!xnnpack.qd<i8, 1>>
+    %2 = xnnpack.convert %1 : tensor<1x2x2x4x!xnnpack.qd<i8, 1>> -> tensor<1x2x2x4xf32>
+    %3 = xnnpack.conv2d %2, %0, %b {output_min = 0.0 : f32}
+         : (tensor<1x2x2x4xf32>, tensor<2x1x1x4xf32>, tensor<2xf32>) -> tensor<1x2x2x2xf32>
+    %4 = xnnpack.conv2d %2, %0 {stride = array<i32: 2, 2>} : (tensor<1x2x2x4xf32>, tensor<2x1x1x4xf32>) -> tensor<1x1x1x2xf32>
+    xnnpack.yield %3, %4 : tensor<1x2x2x2xf32>, tensor<1x1x1x2xf32>
+  }
+  func.return %z#0, %z#1 : tensor<1x2x2x2xf32>, tensor<1x1x1x2xf32>
+}
+
+// -----
+
 // Weights alone in integers: XNNPACK would scale a bias as it does the products, so that is added behind.
 // CHECK-LABEL: func.func @weights_alone(
 // CHECK-DAG:       %[[W:.*]] = xnnpack.constant dense<1> : tensor<2x4xi8> -> tensor<2x4x!quant.uniform<i8:f32:0, {5.000000e-01, 2.500000e-01}>>
