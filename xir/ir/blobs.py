@@ -81,6 +81,11 @@ class BlobStore:
         """A store with the same blobs, sharing their memory; adding to or dropping from one leaves the other alone."""
         return BlobStore(dict(self._blobs))
 
+    def restore(self, earlier: BlobStore) -> None:
+        """Hold what `earlier`, a clone, holds, and nothing else."""
+        self._blobs.clear()
+        self._blobs.update(earlier._blobs)
+
     def __contains__(self, key: object) -> bool:
         return key in self._blobs
 

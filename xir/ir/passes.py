@@ -161,12 +161,16 @@ PassHook = Callable[[XirPass, ModuleOp], None]
 
 
 class _Checkpoint:
-    """A module as it was before a pass, and what passes have said since, which is handed on when all is over."""
+    """A module and its resources as they were before a pass, and what passes have said since.
+
+    What they said is handed on when all is over.
+    """
 
     def __init__(self, ctx: XirContext, index: int, module: ModuleOp):
         self.index = index
         self.module = module
         self._ctx = ctx
+        self._blobs = ctx.blobs.clone()
         self._said: list[Diagnostic] = []
         ctx.diagnostics.handlers.append(self._hold)
 
@@ -182,6 +186,7 @@ class _Checkpoint:
             op.detach()
             op.erase(safe_erase=False)
         module.body.block.add_ops([op.clone() for op in self.module.body.block.ops])
+        self._ctx.blobs.restore(self._blobs)
         self._said.clear()
         return self.index
 

@@ -99,8 +99,13 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
   const Zeros zeros(graph.constant_bytes);
   if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);
   ProgramView program;
-  for (const auto& [name, bytes] : graph.named_data) program.named_data[name].bytes = bytes;
-  WorkBudget budget(flatbuffer.bytes().size());
+  // The verifier reads scales, which are among what a file has beside the graph.
+  uint64_t file_size = flatbuffer.bytes().size() + graph.constant_bytes;
+  for (const auto& [name, bytes] : graph.named_data) {
+    program.named_data[name].bytes = bytes;
+    file_size += bytes.size();
+  }
+  WorkBudget budget(file_size);
   auto view =
       VerifyGraph(DelegateBlob{flatbuffer.bytes(), zeros.bytes()}, program, {UINT64_MAX}, &budget);
   using Refusal = std::optional<GraphRefusal>;

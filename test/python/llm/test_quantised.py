@@ -13,9 +13,16 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.tiny_models import write_family
 from torch import Tensor, nn
 
+from xir.api import XnnpackPartitioner, to_edge
 from xir.llm import ExportOptions, export
 from xir.llm.huggingface.cached_decoder import CachedDecoder
-from xir.llm.huggingface.quantization import Int4Weight, Int8Weight, QuantizedEmbedding, quantize
+from xir.llm.huggingface.quantization import (
+    Int4Weight,
+    Int8Weight,
+    QuantizedEmbedding,
+    QuantizedLinear,
+    quantize,
+)
 from xir.runtime import Runtime
 
 TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
@@ -128,3 +135,15 @@ def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtyp
     wanted = (weight.float() / scales).round().clamp(least, 2 ** (bits - 1) - 1)
     torch.testing.assert_close(found.integers.float(), wanted, rtol=0, atol=0)
     torch.testing.assert_close(found(), wanted * scales)
+
+
+def test_many_scales() -> None:
+    """As many as a large output layer has: megabytes that the verifier reads, beside a graph of some bytes."""
+    weight = Int4Weight(torch.ones(2, 64), 32)
+    for name in ("integers", "scales", "zero_points"):
+        weight.register_buffer(name, weight.get_buffer(name)[:1].expand(300_000, -1).contiguous())
+    with torch.no_grad():
+        exported = torch.export.export(QuantizedLinear(weight, None), (torch.rand(1, 64),))
+    program = to_edge(exported).to_backend(XnnpackPartitioner())
+    assert not program.remarks
+    assert not program.to_executorch().kernel_names
