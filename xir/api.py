@@ -134,14 +134,17 @@ class XnnpackPartitioner:
     """Make each op a delegate of its own, to find out which one is wrong or slow."""
     check: bool = True
     """Ask the installed XNNPACK whether it takes each node, and leave outside what it does not."""
-    cpu: Literal["any", "x86"] = "any"
-    """The processors that the file is for, where the fastest nodes differ: the option of `widen-depthwise`.
+    cpu: str = "any"
+    """The processors that the file is for, where the fastest nodes differ: `any`, `x86`, or a cost profile.
 
-    The file runs on all others as well.
+    A profile is named, if it comes with xir, or is a file of `xir-tune`. The file runs on all processors.
     """
+    max_error: float = 4.0
+    """How many times the error of plain convolutions faster forms may make: an option of `winograd-conv2d`."""
 
     def __post_init__(self) -> None:
         self.partition_pass()
+        self.tuned_passes()
 
     def partition_pass(self) -> XirPass:
         """`partition-xnnpack` with these options."""
@@ -150,11 +153,17 @@ class XnnpackPartitioner:
         options = dataclasses.fields(PartitionXnnpackPass)
         return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
 
+    def tuned_passes(self) -> list[XirPass]:
+        """The passes that choose by the processor. ValueError for a profile that cannot be read."""
+        from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
+        from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+
+        winograd = WinogradConv2dPass(self.cpu, self.max_error)
+        return [WidenDepthwisePass("x86" if winograd.family == "x86" else "any"), winograd]
+
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""
-        from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
-
-        configured = {each.name: each for each in (self.partition_pass(), WidenDepthwisePass(self.cpu))}
+        configured = {each.name: each for each in (self.partition_pass(), *self.tuned_passes())}
         return [
             configured.get(each.name, each)
             for each in parse_pipeline("delegate", PASSES, PIPELINES)

@@ -1,4 +1,5 @@
-"""The report: which ops stay outside the delegates or in floating point, why, where they come from, what would help."""
+"""The report: which ops stay outside the delegates or in floating point, why, where they come from, what would help,
+and which ones are computed in another form."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
 from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.pte._missing_kernels import MissingKernel
+from xir.transforms.xnnpack._composed import ComposedOp
 from xir.transforms.xnnpack._stays_float import StaysFloat
 
 JSON_VERSION = 1
 """Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""
 
-IN_TABLES = (NotDelegated, StaysFloat)
+IN_TABLES = (NotDelegated, StaysFloat, ComposedOp)
 """The remarks that a report has entries of."""
 
 SUMMED_UP = (*IN_TABLES, MissingKernel)
@@ -47,10 +49,12 @@ Entries = tuple[tuple[Entry, int], ...]
 
 @dataclass(frozen=True)
 class Report:
-    """What was left outside of the delegates, and what of a quantised program is in floating point inside them."""
+    """What was left outside of the delegates, what of a quantised program is in floating point inside them, and what
+    several nodes compute together, each with its form as the reason."""
 
     entries: Entries
     floats: Entries = ()
+    composed: Entries = ()
 
     @property
     def count(self) -> int:
@@ -77,6 +81,8 @@ class Report:
         lines = _table(self.entries) if self.entries else ["Every op is delegated."]
         if self.floats:
             lines += ["", "In floating point inside the delegate:", *_table(self.floats)]
+        if self.composed:
+            lines += ["", "Computed in another form:", *_table(self.composed)]
         return "\n".join(lines) + "\n"
 
     def brief(self, limit: int = 5) -> str:
@@ -99,6 +105,8 @@ class Report:
             "ops": _rows(self.entries),
             "float": self.float_count,
             "float_ops": _rows(self.floats),
+            "composed": _total(self.composed),
+            "composed_ops": _rows(self.composed),
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -141,13 +149,15 @@ def _rows(entries: Entries) -> list[dict[str, Any]]:
 
 def report_of(remarks: Iterable[Diagnostic]) -> Report:
     """The report of a program's remarks (`EdgeProgram.remarks`)."""
-    outside, floats = Counter[Entry](), Counter[Entry]()
+    outside, floats, composed = Counter[Entry](), Counter[Entry](), Counter[Entry]()
     for remark in remarks:
         if isinstance(remark, NotDelegated):
             outside[_entry(remark, remark.op, remark.reason, remark.hint, remark.backend)] += 1
         elif isinstance(remark, StaysFloat):
             floats[_entry(remark, remark.op, remark.reason)] += 1
-    return Report(tuple(sorted(outside.items())), tuple(sorted(floats.items())))
+        elif isinstance(remark, ComposedOp):
+            composed[_entry(remark, remark.op, f"as {remark.form}")] += 1
+    return Report(*(tuple(sorted(counted.items())) for counted in (outside, floats, composed)))
 
 
 def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None, backend: str = "") -> Entry:

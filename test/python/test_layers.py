@@ -33,7 +33,7 @@ def modules() -> Iterator[tuple[str, Path]]:
     for folder, prefix in ((ROOT / "xir" / "ir", "xir.ir"), (ROOT / "dialects", "xir.dialects"),
                            (ROOT / "transforms", "xir.transforms"), (ROOT / "xir" / "importer", "xir.importer"),
                            (ROOT / "xir" / "emitter", "xir.emitter"), (ROOT / "xir" / "evaluate", "xir.evaluate"),
-                           (ROOT / "xir" / "backend", "xir.backend"),
+                           (ROOT / "xir" / "backend", "xir.backend"), (ROOT / "xir" / "cost", "xir.cost"),
                            (ROOT / "xir" / "explore", "xir.explore")):  # fmt: skip
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xir.cost.profile import shipped
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
 from xir.tools.command_line import ArgumentParser, UsageError
@@ -117,8 +118,16 @@ def _argument_parser() -> argparse.ArgumentParser:
             delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
     delegation.add_argument(
         "--cpu",
-        choices=("any", "x86"),
-        help="the processors that the file is for, where the fastest nodes differ; it runs on all (default: any)",
+        metavar="CPU",
+        help="the processors that the file is for, where the fastest nodes differ; it runs on all: any (default), x86, "
+        f"or the cost profile of one: {', '.join(shipped())}, or a .toml file of xir-tune",
+    )
+    delegation.add_argument(
+        "--max-error",
+        metavar="RATIO",
+        type=float,
+        help="how many times the rounding error of plain convolutions the faster forms that a cost profile chooses may "
+        "make; 0 for none of them (default: 4)",
     )
     return parser
 
@@ -202,17 +211,18 @@ def partitioner_of(options: argparse.Namespace) -> XnnpackPartitioner | None:
         for name, value in flags.items()
         if value is not None
     }
+    tuned = {"cpu": options.cpu, "max_error": options.max_error}
     if not options.delegate:
-        if options.cpu is not None:
-            given["cpu"] = options.cpu
+        given |= {name: value for name, value in tuned.items() if value is not None}
         if given:
-            raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
+            raise UsageError(f"--{next(iter(given)).replace('_', '-')} says what --delegate takes: give that as well")
         return None
     from xir.api import XnnpackPartitioner
     from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
     try:
         partition = PartitionXnnpackPass.from_options(given)
-        return XnnpackPartitioner(**dataclasses.asdict(partition), cpu=options.cpu or "any")
+        chosen = {name: value for name, value in tuned.items() if value is not None}
+        return XnnpackPartitioner(**dataclasses.asdict(partition), **chosen)
     except ValueError as error:
         raise UsageError(str(error)) from error

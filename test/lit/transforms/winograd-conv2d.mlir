@@ -1,0 +1,87 @@
+// RUN: xir-opt %s --split-input-file --winograd-conv2d=form=1,2 --verify-diagnostics | filecheck %s
+// RUN: xir-opt %s --split-input-file --winograd-conv2d=cpu=zen4 | filecheck %s --check-prefix SMALL
+// RUN: xir-opt %s --split-input-file --winograd-conv2d | filecheck %s --check-prefix NONE
+// RUN: xir-opt %s --split-input-file --winograd-conv2d='form=1,2 max-error=0.5' | filecheck %s --check-prefix NONE
+
+// F(1x2): four transformed images, each of every second pixel, and four products, whose sums are two pixels side by side.
+// The image has an odd width, so the last pixel that is computed is cut off. The bias is
+// added to one product, which counts once in every pixel; bounds hold for the sums.
+// CHECK-LABEL: func.func @row(
+// CHECK:       ^bb0(%[[X:.*]]: tensor<?x1x5x2xf32>):
+// CHECK-DAG:     %[[B0:.*]] = xnnpack.constant dense<{{\[\[\[\[}}-1.000000e+00, -1.000000e+00], [1.000000e+00, 1.000000e+00]]]]> : tensor<1x1x2x2xf32>
+// CHECK:         %[[V0:.*]] = xnnpack.depthwise_conv2d %[[X]], %[[B0]] {dilation = array<i32: 1, 2>, groups = 2 : i32, padding = array<i32: 0, 1, 0, 1>, stride = array<i32: 1, 2>, xir.composed = "conv2d as F(1x2)"} : (tensor<?x1x5x2xf32>, tensor<1x1x2x2xf32>) -> tensor<?x1x3x2xf32>
+// The filter is 1, 2, 4: G makes it -1 for the pixel itself.
+// CHECK:         %[[U0:.*]] = xnnpack.constant dense<-1.000000e+00> : tensor<1x1x1x2xf32>
+// CHECK:         %[[M0:.*]] = xnnpack.conv2d %[[V0]], %[[U0]] {xir.composed = "conv2d as F(1x2)"} : (tensor<?x1x3x2xf32>, tensor<1x1x1x2xf32>) -> tensor<?x1x3x1xf32>
+// CHECK:         %[[V1:.*]] = xnnpack.depthwise_conv2d %[[X]], {{.*}}padding = array<i32: 0, 1, 0, 0>
+// CHECK:         %[[U1:.*]] = xnnpack.constant dense<3.500000e+00> : tensor<1x1x1x2xf32>
+// CHECK:         %[[B:.*]] = xnnpack.constant dense<8.000000e+00> : tensor<1xf32>
+// CHECK:         %[[M1:.*]] = xnnpack.conv2d %[[V1]], %[[U1]], %[[B]]
+// CHECK:         %[[U2:.*]] = xnnpack.constant dense<1.500000e+00> : tensor<1x1x1x2xf32>
+// CHECK:         %[[M2:.*]] = xnnpack.conv2d %{{.*}}, %[[U2]]
+// CHECK:         %[[U3:.*]] = xnnpack.constant dense<4.000000e+00> : tensor<1x1x1x2xf32>
+// CHECK:         %[[M3:.*]] = xnnpack.conv2d %{{.*}}, %[[U3]]
+// CHECK:         %[[S:.*]] = xnnpack.binary add %[[M1]], %[[M2]]
+// CHECK:         %[[D:.*]] = xnnpack.binary subtract %[[M1]], %[[M2]]
+// CHECK:         %[[Y0:.*]] = xnnpack.binary add %[[S]], %[[M0]]
+// CHECK:         %[[Y1:.*]] = xnnpack.binary add %[[D]], %[[M3]]
+// CHECK:         %[[C0:.*]] = xnnpack.clamp %[[Y0]] {output_min = 0.000000e+00 : f32, xir.composed
+// CHECK:         %[[C1:.*]] = xnnpack.clamp %[[Y1]] {output_min = 0.000000e+00 : f32, xir.composed
+// CHECK:         %[[J:.*]] = xnnpack.concatenate %[[C0]], %[[C1]] {axis = 3 : i32, {{.*}} -> tensor<?x1x3x2xf32>
+// CHECK:         %[[R:.*]] = xnnpack.static_reshape %[[J]] {new_shape = array<i32: 0, 1, 6, 1>, {{.*}} -> tensor<?x1x6x1xf32>
+// CHECK:         %[[Y:.*]] = xnnpack.static_slice %[[R]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 1, 5, 1>, {{.*}} -> tensor<?x1x5x1xf32>
+// CHECK:         xnnpack.yield %[[Y]]
+// So few channels are not worth it by any profile.
+// SMALL-LABEL: func.func @row(
+// SMALL-NOT:     xir.composed
+// NONE-NOT:   xir.composed
+func.func @row(%x: tensor<?x1x5x2xf32>) -> tensor<?x1x5x1xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<?x1x5x2xf32>) -> tensor<?x1x5x1xf32> {
+  ^bb0(%a: tensor<?x1x5x2xf32>):
+    %w = xnnpack.constant dense<[[[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]]]> : tensor<1x1x3x2xf32>
+    %b = xnnpack.constant dense<8.0> : tensor<1xf32>
+    // expected-remark @+1 {{winograd-conv2d: xnnpack.conv2d is computed as F(1x2)}}
+    %0 = xnnpack.conv2d %a, %w, %b {padding = array<i32: 0, 1, 0, 1>, output_min = 0.0 : f32}
+         : (tensor<?x1x5x2xf32>, tensor<1x1x3x2xf32>, tensor<1xf32>) -> tensor<?x1x5x1xf32>
+    xnnpack.yield %0 : tensor<?x1x5x1xf32>
+  }
+  func.return %y : tensor<?x1x5x1xf32>
+}
+
+// -----
+
+// By a profile the fastest form is chosen.
+// SMALL-LABEL: func.func @large(
+// SMALL:         xir.composed = "conv2d as F(4x4)"
+func.func @large(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
+  ^bb0(%a: tensor<1x56x56x64xf32>):
+    %w = xnnpack.constant dense<1.0> : tensor<64x3x3x64xf32>
+    // expected-remark @+1 {{winograd-conv2d: xnnpack.conv2d is computed as F(1x2)}}
+    %0 = xnnpack.conv2d %a, %w {padding = array<i32: 1, 1, 1, 1>}
+         : (tensor<1x56x56x64xf32>, tensor<64x3x3x64xf32>) -> tensor<1x56x56x64xf32>
+    xnnpack.yield %0 : tensor<1x56x56x64xf32>
+  }
+  func.return %y : tensor<1x56x56x64xf32>
+}
+
+// -----
+
+// Strides, dilations, groups, filters of other sizes and filters that are computed stay.
+// CHECK-LABEL: func.func @others(
+// CHECK-NOT:     xir.composed
+func.func @others(%x: tensor<1x8x8x4xf32>, %f: tensor<4x3x3x4xf32>) -> (tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>) {
+  %y:5 = xnnpack.subgraph(%x, %f) : (tensor<1x8x8x4xf32>, tensor<4x3x3x4xf32>) -> (tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>) {
+  ^bb0(%a: tensor<1x8x8x4xf32>, %c: tensor<4x3x3x4xf32>):
+    %w = xnnpack.constant dense<1.0> : tensor<4x3x3x4xf32>
+    %g = xnnpack.constant dense<1.0> : tensor<4x3x3x2xf32>
+    %t = xnnpack.constant dense<1.0> : tensor<4x2x2x4xf32>
+    %0 = xnnpack.conv2d %a, %w {stride = array<i32: 2, 2>} : (tensor<1x8x8x4xf32>, tensor<4x3x3x4xf32>) -> tensor<1x3x3x4xf32>
+    %1 = xnnpack.conv2d %a, %w {dilation = array<i32: 2, 2>} : (tensor<1x8x8x4xf32>, tensor<4x3x3x4xf32>) -> tensor<1x4x4x4xf32>
+    %2 = xnnpack.conv2d %a, %g {groups = 2 : i32} : (tensor<1x8x8x4xf32>, tensor<4x3x3x2xf32>) -> tensor<1x6x6x4xf32>
+    %3 = xnnpack.conv2d %a, %t : (tensor<1x8x8x4xf32>, tensor<4x2x2x4xf32>) -> tensor<1x7x7x4xf32>
+    %4 = xnnpack.conv2d %a, %c : (tensor<1x8x8x4xf32>, tensor<4x3x3x4xf32>) -> tensor<1x6x6x4xf32>
+    xnnpack.yield %0, %1, %2, %3, %4 : tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>
+  }
+  func.return %y#0, %y#1, %y#2, %y#3, %y#4 : tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>
+}

@@ -1,0 +1,194 @@
+"""Composed convolutions compute what direct ones do, in every geometry, and within the error that is promised."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from executorch.runtime import Runtime as StockRuntime
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import xir
+from xir.dialects import xnnpack
+from xir.ir.annotations import COMPOSED
+from xir.ir.passes import XirPass
+from xir.report import report_of
+from xir.runtime import Runtime
+from xir.transforms.xnnpack._toom_cook import transforms
+from xir.transforms.xnnpack._winograd import Axis, Convolution, Form
+from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+
+FORMS = [(height, width) for height in (1, 2, 4) for width in (1, 2, 4) if (height, width) != (1, 1)]
+
+
+@dataclass(frozen=True)
+class InForm:
+    """The partitioner that computes convolutions in one form, whatever it costs."""
+
+    form: tuple[int, int]
+
+    def passes(self) -> Sequence[XirPass]:
+        chosen = WinogradConv2dPass(form=self.form)
+        return [chosen if each.name == chosen.name else each for each in xir.XnnpackPartitioner().passes()]
+
+
+def lowered(
+    model: nn.Module, image: Tensor, partitioner: InForm | xir.XnnpackPartitioner, batch: torch.export.Dim | None = None
+) -> xir.EdgeProgram:
+    shapes = None if batch is None else ({0: batch},)
+    return xir.to_edge(torch.export.export(model, (image,), dynamic_shapes=shapes)).to_backend(partitioner)
+
+
+def forms_in(program: xir.EdgeProgram) -> set[str]:
+    """What the nodes say that they are part of."""
+    return {str(op.attributes[COMPOSED]) for op in program.module.walk() if COMPOSED in op.attributes}
+
+
+def run(program: xir.EdgeProgram, image: Tensor) -> Tensor:
+    method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
+    return torch.as_tensor(method.execute([image])[0])
+
+
+@pytest.mark.parametrize(("outputs", "taps"), [(2, 3), (4, 3), (2, 5)])
+def test_the_matrices_filter(outputs: int, taps: int) -> None:
+    found = transforms(outputs, taps)
+    signal = [7 * i % 5 - 2 for i in range(found.points)]
+    kernel = [3 * i % 7 - 1 for i in range(taps)]
+    products = [
+        sum(b * x for b, x in zip(found.inputs[i], signal, strict=True))
+        * sum(g * w for g, w in zip(found.filter[i], kernel, strict=True))
+        for i in range(found.points)
+    ]
+    got = [sum(a * p for a, p in zip(row, products, strict=True)) for row in found.result]
+    assert got == [sum(signal[i + k] * kernel[k] for k in range(taps)) for i in range(outputs)]
+
+
+@settings(max_examples=25, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@given(
+    form=st.sampled_from(FORMS),
+    size=st.tuples(st.integers(3, 15), st.integers(3, 15)),
+    kernel=st.tuples(st.sampled_from((1, 3, 5)), st.sampled_from((1, 3, 5))),
+    padding=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    has_bias=st.booleans(),
+    has_relu=st.booleans(),
+)
+def test_any_geometry(
+    form: tuple[int, int],
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    padding: tuple[int, int],
+    has_bias: bool,
+    has_relu: bool,
+) -> None:
+    allowed = {1: (1,), 3: (1, 2, 4), 5: (1, 2)}
+    assume(all(tile in allowed[taps] for tile, taps in zip(form, kernel, strict=True)))
+    assume(all(n + 2 * p >= k for n, p, k in zip(size, padding, kernel, strict=True)))
+    torch.manual_seed(sum((*size, *padding)))
+    layers = [nn.Conv2d(3, 5, kernel, padding=padding, bias=has_bias), *([nn.ReLU()] if has_relu else [])]
+    model, image = nn.Sequential(*layers).eval(), torch.randn(2, 3, *size)
+    program = lowered(model, image, InForm(form))
+    assert forms_in(program) == {f'"conv2d as F({form[0]}x{form[1]})"'}
+    wanted = copy.deepcopy(model).double()(image.double())
+    assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
+
+
+class Small(nn.Module):
+    """A chain of convolutions with a skip, and one whose stride leaves it direct."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1, bias=False)
+        self.third = nn.Conv2d(8, 4, 3, stride=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.third(torch.relu(self.second(torch.relu(self.first(x))) + x))
+
+
+def test_an_open_batch() -> None:
+    model, image = Small().eval(), torch.randn(3, 8, 10, 9)
+    batch = torch.export.Dim("batch", min=1, max=8)
+    program = lowered(model, image, InForm((4, 2)), batch)
+    assert forms_in(program) == {'"conv2d as F(4x2)"'}
+    method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
+    for count in (1, 3, 8):
+        images = torch.randn(count, 8, 10, 9)
+        torch.testing.assert_close(torch.as_tensor(method.execute([images])[0]), model(images), rtol=1e-4, atol=1e-5)
+
+
+def test_stock_executorch_runs_the_file() -> None:
+    torch.manual_seed(0)
+    model, image = Small().eval(), torch.randn(1, 8, 10, 9)
+    program = lowered(model, image, InForm((4, 4)))
+    method = StockRuntime.get().load_program(program.to_executorch().buffer).load_method("forward")
+    assert method is not None
+    torch.testing.assert_close(method.execute([image])[0], run(program, image), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("form", "channels", "size", "taps"),
+    [
+        *((form, channels, size, 3) for form in FORMS for channels, size in ((32, 28), (128, 14))),
+        *((form, 48, 14, 5) for form in FORMS if 4 not in form),
+    ],
+)
+def test_the_error_is_within_the_bound(form: tuple[int, int], channels: int, size: int, taps: int) -> None:
+    """Against fp64, of images that are not negative, as activations are: root mean square and largest."""
+    torch.manual_seed(channels)
+    model = nn.Conv2d(channels, channels, taps, padding=taps // 2).eval()
+    image = torch.relu(torch.randn(1, channels, size, size))
+    wanted = copy.deepcopy(model).double()(image.double())
+    direct = run(lowered(model, image, xir.XnnpackPartitioner()), image) - wanted
+    composed = run(lowered(model, image, InForm(form)), image) - wanted
+    axis = Axis(size, taps, taps // 2, taps // 2)
+    growth = Convolution(axis, axis, channels, channels).error_growth(Form(*form))
+    assert growth <= 4
+    assert composed.square().mean().sqrt() <= growth * direct.square().mean().sqrt() * 1.1
+    assert composed.abs().max() <= 4 * direct.abs().max()
+
+
+def test_a_profile_chooses_where_it_pays() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.Conv2d(64, 64, 3, padding=1)).eval()
+    image = torch.randn(1, 3, 56, 56)
+    program = lowered(model, image, xir.XnnpackPartitioner(cpu="zen4"))
+    products = [op for op in program.module.walk() if isinstance(op, xnnpack.Conv2dOp)]
+    # With three channels the transforms cost more than the products that they save.
+    assert COMPOSED not in products[0].attributes
+    assert {str(op.attributes[COMPOSED]) for op in products[1:]} == {'"conv2d as F(4x4)"'}
+    torch.testing.assert_close(run(program, image), model(image), rtol=1e-3, atol=1e-4)
+    report = report_of(program.remarks)
+    assert [(entry.op, entry.reason, count) for entry, count in report.composed] == [("conv2d", "as F(4x4)", 1)]
+    assert "Computed in another form:\n1 × as F(4x4)\n" in report.text()
+
+
+@pytest.mark.parametrize(
+    ("max_error", "forms"), [(4.0, {"F(4x4)"}), (3.0, {"F(4x2)"}), (1.0, {"F(2x2)"}), (0.0, set[str]())]
+)
+def test_the_error_bound_chooses_the_form(max_error: float, forms: set[str]) -> None:
+    model, image = nn.Conv2d(64, 64, 3, padding=1).eval(), torch.randn(1, 64, 56, 56)
+    program = lowered(model, image, replace(xir.XnnpackPartitioner(cpu="zen4"), max_error=max_error))
+    assert forms_in(program) == {f'"conv2d as {form}"' for form in forms}
+
+
+@pytest.mark.parametrize("cpu", ["any", "x86"])
+def test_without_a_profile_nothing_changes(cpu: str) -> None:
+    model, image = nn.Conv2d(64, 64, 3, padding=1).eval(), torch.randn(1, 64, 56, 56)
+    assert forms_in(lowered(model, image, xir.XnnpackPartitioner(cpu=cpu))) == set()
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("cpu", "pdp11", r"cpu is one of any, x86, zen4, or a \.toml file of xir-tune, not 'pdp11'"),
+        ("cpu", "missing.toml", "cannot read the profile 'missing.toml': No such file or directory"),
+        ("form", "3,1", r"form is height and width, each 1, 2 or 4, not \(3, 1\)"),
+    ],
+)
+def test_wrong_options(option: str, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WinogradConv2dPass.from_options({option: text})

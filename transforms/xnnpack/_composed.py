@@ -1,0 +1,45 @@
+"""Which ops several nodes compute together in another form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import Severity
+from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
+from xir.transforms.xnnpack._stays_float import name_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposedOp(Remark):
+    """The remark about an op that several nodes compute together; nobody has to ask for it."""
+
+    op: str
+    """The op's name: what the program calls it, else the node's."""
+    form: str
+
+
+def report_composed(node: Operation, by: str, form: str, figures: Mapping[str, Figure], ctx: XirContext) -> None:
+    """Emit a pass's remark about a node that is composed of others, with the figures that spoke for it."""
+    name = name_of(node)
+    said = f"{name} is computed as {form}"
+    if figures:
+        said += f", {figures['Microseconds']} µs for {figures['DirectMicroseconds']} µs"
+    ctx.diagnostics.emit(
+        ComposedOp(
+            Severity.REMARK,
+            node.location,
+            sentence(by, said, "", None),
+            kind=RemarkKind.PASSED,
+            category=by,
+            name="composed",
+            text=said,
+            function=function_of(node),
+            figures=(("Op", name), ("Form", form), *figures.items()),
+            op=name,
+            form=form,
+        )
+    )

@@ -1,0 +1,159 @@
+"""Convolutions composed of nodes that multiply less, where a measured profile says that this is faster.
+
+XNNPACK computes a convolution as a product of matrices, tap by tap. By minimal filtering four neighbouring outputs of a
+3x3 kernel take 16 products instead of 36, and sixteen take 36 instead of 144; the sums before and behind them are
+depthwise convolutions, additions and joins. Whether that pays depends on the shape and the processor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
+from xdsl.rewriter import Rewriter
+
+from xir.cost.profile import CostProfile, load_profile, shipped
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, ints, shape_of
+from xir.ir.analyses import ValueAnalysis
+from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
+from xir.ir.passes import XirPass
+from xir.ir.remarks import Figure, missed
+from xir.ir.rewriting import may_try
+from xir.transforms.xnnpack._composed import report_composed
+from xir.transforms.xnnpack._stays_float import name_of
+from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
+from xir.transforms.xnnpack._winograd_nodes import Builder, predicted
+
+LEAST_GAIN = 0.1
+"""The share of a convolution's time that a form must save: predictions are not closer than that."""
+
+
+WITHOUT_PROFILE = ("any", "x86")
+"""What `cpu` may be beside a profile: other passes have a choice there, this one has none to make."""
+
+
+@dataclass(frozen=True)
+class WinogradConv2dPass(XirPass):
+    """Compose convolutions of nodes that multiply less (Winograd's minimal filtering), where they take less time.
+
+    Convolutions in fp32 of stride 1, with known filters of 3 or 5 taps along the height, the width or both, become
+    F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
+    convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
+    fp64. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is predicted by a
+    cost profile; without one nothing changes.
+
+    Before:
+    ```mlir
+    %1 = xnnpack.conv2d %0, %w {padding = array<i32: 0, 1, 0, 1>}
+         : (tensor<1x1x4x8xf32>, tensor<8x1x3x8xf32>) -> tensor<1x1x4x8xf32>
+    ```
+    After, as F(1x2), with the four rows of B as filters of two taps:
+    ```mlir
+    %1 = xnnpack.depthwise_conv2d %0, %b0 {dilation = array<i32: 1, 2>, stride = array<i32: 1, 2>, ...}
+         : (tensor<1x1x4x8xf32>, tensor<1x1x2x8xf32>) -> tensor<1x1x2x8xf32>
+    ...
+    %5 = xnnpack.conv2d %1, %w0 : (tensor<1x1x2x8xf32>, tensor<8x1x1x8xf32>) -> tensor<1x1x2x8xf32>
+    ...
+    %9 = xnnpack.binary add %6, %7 : tensor<1x1x2x8xf32>, tensor<1x1x2x8xf32> -> tensor<1x1x2x8xf32>
+    ...
+    %13 = xnnpack.concatenate %11, %12 {axis = 3 : i32} : ... -> tensor<1x1x2x16xf32>
+    %14 = xnnpack.static_reshape %13 {...} : tensor<1x1x2x16xf32> -> tensor<1x1x4x8xf32>
+    ```
+    """
+
+    numerics: ClassVar[Numerics] = Numerics.ROUNDED
+
+    cpu: str = "any"
+    """The cost profile: the name of one that is shipped, or a file of `xir-tune`; nothing changes for `any`, `x86`."""
+    max_error: float = 4.0
+    """How many times the root-mean-square error of the direct form a form may make; 1 allows only F(2), below none."""
+    form: tuple[int, ...] | None = None
+    """Compute every convolution that allows it so, as height and width, whatever it costs: to measure forms."""
+
+    preserves: ClassVar = (ValueAnalysis,)
+
+    def __post_init__(self) -> None:
+        if self.form is not None and (len(self.form) != 2 or not set(self.form) <= {1, 2, 4}):
+            raise ValueError(f"form is height and width, each 1, 2 or 4, not {self.form}")
+        try:
+            self.profile()
+        except OSError as error:
+            raise ValueError(f"cannot read the profile '{self.cpu}': {error.strerror}") from error
+
+    def profile(self) -> CostProfile | None:
+        """The profile that is asked for; None where there is none."""
+        if self.cpu in WITHOUT_PROFILE:
+            return None
+        known = (*WITHOUT_PROFILE, *shipped())
+        if self.cpu not in known and not self.cpu.endswith(".toml"):
+            raise ValueError(f"cpu is one of {', '.join(known)}, or a .toml file of xir-tune, not '{self.cpu}'")
+        return load_profile(self.cpu)
+
+    @property
+    def family(self) -> str:
+        """The processors that the choice is for."""
+        profile = self.profile()
+        return self.cpu if profile is None else profile.family
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Look at every convolution, once."""
+        profile = self.profile()
+        if profile is None and self.form is None:
+            return
+        for node in [each for each in op.walk() if isinstance(each, xnnpack.Conv2dOp)]:
+            convolution = convolution_of(node)
+            if convolution is None:
+                continue
+            form, figures = self.chosen(node, convolution, profile)
+            if not form.is_direct and may_try(node, str(form)):
+                report_composed(node, self.name, str(form), figures, ctx)
+                builder = Builder(node, convolution, form, ctx)
+                result = builder.build()
+                Rewriter.replace_op(node, builder.ops, [result])
+
+    def chosen(
+        self, node: xnnpack.Conv2dOp, convolution: Convolution, profile: CostProfile | None
+    ) -> tuple[Form, dict[str, Figure]]:
+        """The form for a convolution, and the figures that speak for it."""
+        forms = convolution.forms(self.max_error)
+        if self.form is not None:
+            form = next((form for form in forms if (form.height, form.width) == self.form), DIRECT)
+            return form, {}
+        if profile is None or not forms:
+            return DIRECT, {}
+        batch, is_bounded = max(shape_of(node.output)[0], 1), node.bounds != (float("-inf"), float("inf"))
+        times = {form: predicted(convolution, form, batch, is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
+        best = min(forms, key=times.__getitem__)
+        figures: dict[str, Figure] = {
+            "DirectMicroseconds": round(times[DIRECT]),
+            "Microseconds": round(times[best]),
+            "ErrorGrowth": round(convolution.error_growth(best), 1),
+        }
+        if times[best] > (1 - LEAST_GAIN) * times[DIRECT]:
+            reason = f"{best} is predicted to take {figures['Microseconds']} µs, not much less than the direct form"
+            missed(node, "composed", f"{name_of(node)} stays direct", reason, figures=figures)
+            return DIRECT, {}
+        return best, figures
+
+
+def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:
+    """A convolution that forms may compute; None for others."""
+    static = (node.filter, *(() if node.bias is None else (node.bias,)))
+    is_float = all(isinstance(element_type(value), Float32Type) for value in (*node.operands, node.output))
+    if not is_float or not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static):
+        return None
+    if (*ints(node.stride), *ints(node.dilation), node.groups.value.data) != (1, 1, 1, 1, 1):
+        return None
+    _, height, width, channels = shape_of(node.input)
+    if DYNAMIC_INDEX in (height, width):
+        return None
+    top, right, bottom, left = ints(node.padding)
+    return Convolution(
+        Axis(height, node.kernel_height, top, bottom),
+        Axis(width, node.kernel_width, left, right),
+        channels,
+        node.output_channels,
+    )

@@ -1,0 +1,1 @@
+"""What XNNPACK's nodes take on a processor, as a model that was fitted to measurements."""

@@ -1,0 +1,81 @@
+"""Times of samples, each the shortest of several rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xir.progress import counted
+from xir.runtime import Runtime
+from xir.tuning.samples import Addition, Convolution, Depthwise, Sample, Swap, program
+
+REPEATED = 9
+"""Nodes of the longer chain; the shorter one has one."""
+ROUND_SECONDS = 0.02
+ROUNDS = 5
+
+LARGEST_PRODUCT = 150_000_000
+"""Multiply-adds; larger convolutions take their time and teach nothing new."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a sample took."""
+
+    sample: Sample
+    nanoseconds: float
+
+
+def samples() -> list[Sample]:
+    """The shapes that are measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them."""
+    chosen: list[Sample] = []
+    for size, channels in ((4, 256), (4, 512), (7, 128), (7, 512), (14, 64), (14, 256), (28, 32), (28, 128), (28, 256),
+                           (56, 64), (56, 128), (112, 32), (112, 64)):  # fmt: skip
+        chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
+        chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3))]
+        chosen += [Addition(size, channels), Swap(size, channels)]
+    return [each for each in chosen if not isinstance(each, Convolution) or products(each) <= LARGEST_PRODUCT]
+
+
+def products(sample: Convolution) -> int:
+    """Its multiply-adds."""
+    return sample.elements * sample.inner
+
+
+def measure(chosen: Sequence[Sample]) -> list[Measured]:
+    """Measure samples on one thread, in processor time."""
+    return [Measured(each, nanoseconds(each)) for each in counted("Measuring nodes", chosen)]
+
+
+def nanoseconds(sample: Sample) -> float:
+    """What one such node takes: what a long chain takes more than a short one, for each node more."""
+    image = np.random.default_rng(0).standard_normal(sample.shape, dtype=np.float32)
+    runs = [loaded(program(sample, count), image) for count in (1, REPEATED)]
+    best = [float("inf")] * len(runs)
+    for _ in range(ROUNDS):
+        for index, run in enumerate(runs):
+            best[index] = min(best[index], shortest(run))
+    return max(best[1] - best[0], 0.0) / (REPEATED - 1)
+
+
+def loaded(file: bytes, image: np.ndarray) -> Callable[[], object]:
+    """A program that has run twice."""
+    method = Runtime.get().load_program(file, threads=1).load_method("forward")
+    inputs = [image]
+    for _ in range(2):
+        method.execute(inputs)
+    return lambda: method.execute(inputs)
+
+
+def shortest(run: Callable[[], object]) -> float:
+    """The nanoseconds of the shortest of some runs, which together take about `ROUND_SECONDS`."""
+    best, end = float("inf"), time.perf_counter() + ROUND_SECONDS
+    while True:
+        begin = time.process_time_ns()
+        run()
+        best = min(best, float(time.process_time_ns() - begin))
+        if time.perf_counter() > end:
+            return best
