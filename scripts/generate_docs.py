@@ -78,7 +78,15 @@ def edge_page() -> str:
         for name, op in edge.OPS.items()
     )
     others = "".join(
-        op_section(op) for op in (edge.ConstantOp, edge.OpaqueOp, edge.MutableBufferOp, edge.UpdateBufferOp)
+        op_section(op)
+        for op in (
+            edge.ConstantOp,
+            edge.OpaqueOp,
+            edge.MutableBufferOp,
+            edge.UpdateBufferOp,
+            edge.CondOp,
+            edge.WhileLoopOp,
+        )
     )
     return (
         "# The `edge` dialect\n\n"

@@ -4,8 +4,8 @@
 
     edge.AddTensorOp(self=a, other=b)
 
-The table of a family of ops lives in the file of that family; `constant.py` and `state.py` hold the ops
-without a row.
+The table of a family of ops lives in the file of that family; `constant.py`, `state.py` and `control_flow.py` hold the
+ops without a row.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,14 @@ from .accessors import Number, Size, check_annotations, op_classes
 from .attributes import DYNAMIC
 from .base import EdgeOp, Row, bind, row
 from .constant import ConstantOp, OpaqueOp
-from .creation import SIZE_OPERATORS
+from .control_flow import CondOp, ControlFlowOp, WhileLoopOp
+from .creation import COMPARISONS, SIZE_OPERATORS
 from .ops import *  # noqa: F403
 from .ops import OPS
 from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
 from .state import MutableBufferOp, UpdateBufferOp
 
-_WITHOUT_ROW = (ConstantOp, OpaqueOp, MutableBufferOp, UpdateBufferOp)
+_WITHOUT_ROW = (ConstantOp, OpaqueOp, MutableBufferOp, UpdateBufferOp, CondOp, WhileLoopOp)
 
 Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
 
@@ -64,12 +65,15 @@ def op(name: str) -> type[EdgeOp]:
 
 
 __all__ = [
+    "COMPARISONS",
     "DYNAMIC",
     "OPS",
     "SIZE_OPERATORS",
     "ArgType",
     "Argument",
+    "CondOp",
     "ConstantOp",
+    "ControlFlowOp",
     "Edge",
     "EdgeOp",
     "Number",
@@ -79,6 +83,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "Size",
+    "WhileLoopOp",
     "op",
     "op_classes",
     "parse_schema",

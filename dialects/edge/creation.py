@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -73,6 +73,10 @@ def _number(op: EdgeOp) -> Sequence[Attribute]:
     return (i64,)
 
 
+def _truth(op: EdgeOp) -> Sequence[Attribute]:
+    return (i1,)
+
+
 def _size(op: ops.SymSizeIntOp) -> Sequence[Attribute]:
     wrap_dim(op.dim, len(shape_of(op.self)))
     return (i64,)
@@ -90,6 +94,17 @@ _SIZE_OPERATORS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 
 SIZE_OPERATORS = {f"edge.executorch_prim.{name}.Scalar": compute for name, (_, compute) in _SIZE_OPERATORS.items()}
 """What the arithmetic on sizes computes, of numbers and of symbolic sizes."""
+
+_COMPARISONS: dict[str, tuple[str, Callable[[int, int], bool]]] = {
+    "eq": ("Whether a == b, of sizes.", operator.eq),
+    "ge": ("Whether a >= b, of sizes.", operator.ge),
+    "gt": ("Whether a > b, of sizes.", operator.gt),
+    "le": ("Whether a <= b, of sizes.", operator.le),
+    "lt": ("Whether a < b, of sizes.", operator.lt),
+}
+
+COMPARISONS = {f"edge.executorch_prim.{name}.Scalar": compute for name, (_, compute) in _COMPARISONS.items()}
+"""What the comparisons of sizes compute, of numbers."""
 
 ROWS = [
     row(f"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
@@ -116,6 +131,11 @@ ROWS = [
         row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> SymInt", doc,
             out=f"executorch_prim::{name}.Scalar", infer=_number)
         for name, (doc, _) in _SIZE_OPERATORS.items()
+    ),
+    *(
+        row(f"executorch_prim::{name}.Scalar(SymInt a, SymInt b) -> bool", doc,
+            out=f"executorch_prim::{name}.Scalar", infer=_truth)
+        for name, (doc, _) in _COMPARISONS.items()
     ),
     row("aten::_local_scalar_dense(Tensor self) -> Scalar", "The one element as number.", out="_local_scalar_dense"),
 ]  # fmt: skip

@@ -1591,6 +1591,36 @@ class ExecutorchPrimSymMinScalarOp(EdgeOp):
     a: Size
     b: Size
 
+class ExecutorchPrimEqScalarOp(EdgeOp):
+    """Whether a == b, of sizes."""
+
+    a: Size
+    b: Size
+
+class ExecutorchPrimGeScalarOp(EdgeOp):
+    """Whether a >= b, of sizes."""
+
+    a: Size
+    b: Size
+
+class ExecutorchPrimGtScalarOp(EdgeOp):
+    """Whether a > b, of sizes."""
+
+    a: Size
+    b: Size
+
+class ExecutorchPrimLeScalarOp(EdgeOp):
+    """Whether a <= b, of sizes."""
+
+    a: Size
+    b: Size
+
+class ExecutorchPrimLtScalarOp(EdgeOp):
+    """Whether a < b, of sizes."""
+
+    a: Size
+    b: Size
+
 class LocalScalarDenseOp(EdgeOp):
     """The one element as number."""
 

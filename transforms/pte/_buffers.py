@@ -15,10 +15,11 @@ before it alone. What fails leaves the value in memory of its own, and the buffe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp
@@ -30,22 +31,49 @@ class InPlace:
     """What is computed in the memory of buffers."""
 
     homes: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """The values that are, each with the `edge.mutable_buffer` in whose memory it is."""
+    """The values that are, each with what stands for the buffer in whose memory it is."""
     overwriting: set[Operation] = field(default_factory=set[Operation])
     """The ops that write to parts of what their first operand holds."""
 
 
+@dataclass(frozen=True)
+class _Update:
+    """A new value of a buffer."""
+
+    buffer: SSAValue
+    value: SSAValue
+    uses: frozenset[tuple[Operation, int]]
+    """Operands, by op and number, that name the buffer or its new value, but read neither."""
+
+    def reads(self, use: Use) -> bool:
+        """Whether a use of a value reads it."""
+        return (use.operation, use.index) not in self.uses
+
+
 def find_in_place(function: FuncOp) -> InPlace:
     """The values of a function of one block that may take the memory of the buffers that they update."""
-    order = {op: number for number, op in enumerate(function.body.block.ops)}
+    updates = [op for op in function.body.block.ops if isinstance(op, edge.UpdateBufferOp)]
+    return _found(function.body.block, [_Update(op.buffer, op.value, frozenset({(op, 0), (op, 1)})) for op in updates])
+
+
+def find_in_place_of_loop(body: FuncOp) -> InPlace:
+    """The same of a loop's body: what it carries has memory of the loop's, and the next step's value goes there."""
+    block = body.body.block
+    end = block.last_op
+    assert isinstance(end, ReturnOp)
+    pairs = enumerate(zip(block.args, end.arguments, strict=False))
+    return _found(block, [_Update(carried, value, frozenset({(end, i)})) for i, (carried, value) in pairs])
+
+
+def _found(block: Block, updates: Sequence[_Update]) -> InPlace:
+    order = {op: number for number, op in enumerate(block.ops)}
     found = InPlace()
-    for update in order:
-        if isinstance(update, edge.UpdateBufferOp):
-            _follow(update, order, found)
+    for update in updates:
+        _follow(update, order, found)
     return found
 
 
-def _follow(update: edge.UpdateBufferOp, order: dict[Operation, int], found: InPlace) -> None:
+def _follow(update: _Update, order: dict[Operation, int], found: InPlace) -> None:
     """Add the values between the buffer and its new value, if all of them may be in its memory."""
     chain: list[SSAValue] = []
     overwriting: list[Operation] = []
@@ -72,18 +100,17 @@ def _follow(update: edge.UpdateBufferOp, order: dict[Operation, int], found: InP
     found.overwriting.update(overwriting)
 
 
-def _is_read_last_by(op: Operation, value: SSAValue, order: dict[Operation, int], update: Operation) -> bool:
-    """Whether no other op reads a value at or behind `op`, but the update that names its buffer."""
-    return all(use.operation is op or _precedes(use.operation, op, order, update) for use in value.uses)
+def _is_read_last_by(op: Operation, value: SSAValue, order: dict[Operation, int], update: _Update) -> bool:
+    """Whether no other op reads a value at or behind `op`."""
+    return all(use.operation is op or _precedes(use, op, order, update) for use in value.uses)
 
 
-def _is_read_before(op: Operation, value: SSAValue, order: dict[Operation, int], update: Operation) -> bool:
-    return all(_precedes(use.operation, op, order, update) for use in value.uses)
+def _is_read_before(op: Operation, value: SSAValue, order: dict[Operation, int], update: _Update) -> bool:
+    return all(_precedes(use, op, order, update) for use in value.uses)
 
 
-def _precedes(reader: Operation, op: Operation, order: dict[Operation, int], update: Operation) -> bool:
-    """Whether a value has been read when `op` runs. Updates and results are read at the end; `update` names the buffer,
-    but does not read it."""
-    if reader is update:
+def _precedes(use: Use, op: Operation, order: dict[Operation, int], update: _Update) -> bool:
+    """Whether a value has been read when `op` runs. Updates and results are read at the end."""
+    if not update.reads(use):
         return True
-    return not isinstance(reader, edge.UpdateBufferOp) and order[reader] < order[op]
+    return not isinstance(use.operation, edge.UpdateBufferOp) and order[use.operation] < order[op]

@@ -35,13 +35,14 @@ from xir.ir.annotations import IN_SPEC, OUT_SPEC
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.functions import methods_of
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.tensor_types import has_dynamic_size, size_problem
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.pte._buffers import InPlace, find_in_place
+from xir.transforms.pte._buffers import InPlace, find_in_place, find_in_place_of_loop
 from xir.transforms.pte._missing_kernels import MissingKernel
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
@@ -68,6 +69,10 @@ class LowerToPtePass(XirPass):
     A mutable buffer is a tensor with a name. What updates it is computed in its memory where that changes nothing, or
     else copied there when all else is done.
 
+    The functions of branches and loops become parts of the plan between jumps. Both branches of `edge.cond` compute
+    into the memory of its results; `edge.while_loop` has memory for what it carries, in which the body computes the
+    values of the next step where that changes nothing, as it does for buffers.
+
     Before:
     ```mlir
     func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -93,17 +98,17 @@ class LowerToPtePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.KERNELS
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """One plan for each function, in order; the functions are gone afterwards."""
-        functions = [func for func in op.body.ops if isinstance(func, FuncOp)]
-        if not functions:
+        """One plan for each public function, in order; the functions are gone afterwards."""
+        methods = methods_of(op)
+        if not methods:
             raise DiagnosticError(op, "there is no function to lower")
         for other in op.body.ops:
             if not isinstance(other, FuncOp):
                 raise DiagnosticError(other, f"'{other.name}' has no place in a program")
-        plans = [_PlanBuilder(func, ctx).build() for func in functions]
-        for func in functions:
-            func.detach()
-            func.erase()
+        plans = [_PlanBuilder(method, ctx).build() for method in methods]
+        for function in list(op.body.ops):
+            function.detach()
+            function.erase()
         op.body.block.add_op(pte.ProgramOp.build(regions=[Region(Block(plans))]))
 
 
@@ -121,6 +126,8 @@ class _PlanBuilder:
     delegates: list[pte.DelegateOp] = field(default_factory=list[pte.DelegateOp])
     calls: list[pte.InstructionOp] = field(default_factory=list[pte.InstructionOp])
     updates: list[edge.UpdateBufferOp] = field(default_factory=list[edge.UpdateBufferOp])
+    destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Where values that a branch gives are computed, if they are."""
 
     @cached_property
     def in_place(self) -> InPlace:
@@ -143,12 +150,25 @@ class _PlanBuilder:
             raise DiagnosticError(func, "a function needs a body of one block to become a plan")
         block = func.body.block
         inputs = [self.input(argument) for argument in block.args]
-        outputs: Sequence[SSAValue] = ()
-        for op in block.ops:
+        end = self.instructions()
+        outputs = [self.output(value, end) for value in end.arguments]
+        self.write_buffers()
+        chain = pte.ChainOp(self.calls)
+        return pte.ExecutionPlanOp.build(
+            properties={
+                "sym_name": func.sym_name,
+                "encoded_inp_str": self.tree_text(IN_SPEC, f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
+                "encoded_out_str": self.tree_text(OUT_SPEC, _tuple(len(outputs))),
+            },
+            regions=[Region(Block([*self.delegates, *self.declarations, chain, pte.SignatureOp(inputs, outputs)]))],
+        )
+
+    def instructions(self) -> ReturnOp:
+        """Lower the function's ops, but for the last one, which says what it gives."""
+        for op in self.func.body.block.ops:
             match op:
                 case ReturnOp():
-                    outputs = [self.output(value, op) for value in op.arguments]
-                    self.write_buffers()
+                    return op
                 case edge.MutableBufferOp():
                     self.buffer(op)
                 case edge.UpdateBufferOp():
@@ -159,17 +179,13 @@ class _PlanBuilder:
                     self.delegate(op)
                 case EdgeOp():
                     self.kernel(op)
+                case edge.CondOp():
+                    self.branches(op)
+                case edge.WhileLoopOp():
+                    self.loop(op)
                 case _:
                     raise DiagnosticError(op, f"'{op.name}' has no form in a program")
-        chain = pte.ChainOp(self.calls)
-        return pte.ExecutionPlanOp.build(
-            properties={
-                "sym_name": func.sym_name,
-                "encoded_inp_str": self.tree_text(IN_SPEC, f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
-                "encoded_out_str": self.tree_text(OUT_SPEC, _tuple(len(outputs))),
-            },
-            regions=[Region(Block([*self.delegates, *self.declarations, chain, pte.SignatureOp(inputs, outputs)]))],
-        )
+        raise DiagnosticError(self.func, "a function ends with func.return")
 
     def tree_text(self, name: str, default: str) -> StringAttr:
         """How inputs or outputs nest: as the importer says, else flat."""
@@ -233,6 +249,8 @@ class _PlanBuilder:
         type = value.type
         if (home := self.in_place.homes.get(value)) is not None:
             return self.values[home]
+        if (destination := self.destinations.get(value)) is not None:
+            return destination
         if isinstance(type, TensorType):
             return self.tensor(value, self.bounded(value))
         if type == i64:
@@ -311,6 +329,89 @@ class _PlanBuilder:
             buffer, no = self.values[op.buffer], self.boolean(False)
             self.call(pte.KernelCallOp("aten::copy_", [buffer, source, no, buffer]), op)
 
+    # Branches and loops.
+
+    def branches(self, op: edge.CondOp) -> None:
+        """A condition, the one branch, and behind it the other."""
+        results = [self.variable(result) for result in op.res]
+        self.values.update(zip(op.res, results, strict=True))
+        arguments = [self.values[value] for value in op.args]
+        to_else = self.jump(self.values[op.condition], op)
+        self.inside(op.function(op.then_function), arguments).give(results)
+        to_end = self.jump(self.boolean(False), op)
+        self.land(to_else)
+        self.inside(op.function(op.else_function), arguments).give(results)
+        self.land(to_end)
+
+    def loop(self, op: edge.WhileLoopOp) -> None:
+        """The condition, the body, and a jump back."""
+        carried = [self.variable(result) for result in op.res]
+        self.values.update(zip(op.res, carried, strict=True))
+        for first, value in zip(op.carried, carried, strict=True):
+            self.assign(self.values[first], value, op)
+        arguments = [*carried, *(self.values[value] for value in op.args)]
+        start = len(self.calls)
+        condition = self.inside(op.function(op.condition_function), arguments)
+        holds = condition.values[condition.instructions().arguments[0]]
+        to_end = self.jump(holds, op)
+        body = self.inside(op.function(op.body_function), arguments)
+        body.in_place = find_in_place_of_loop(body.func)
+        body.carry(carried)
+        self.land(self.jump(self.boolean(False), op), start)
+        self.land(to_end)
+
+    def inside(self, function: FuncOp, arguments: Sequence[SSAValue]) -> _PlanBuilder:
+        """What lowers a function of a branch or loop into this plan."""
+        inner = _PlanBuilder(
+            function,
+            self.ctx,
+            scalars=self.scalars,
+            declarations=self.declarations,
+            delegates=self.delegates,
+            calls=self.calls,
+        )
+        inner.values.update(zip(function.body.block.args, arguments, strict=True))
+        return inner
+
+    def give(self, results: Sequence[SSAValue]) -> None:
+        """Lower a branch, which computes into the results what it computes, and copies what it only hands on."""
+        end = self.func.body.block.last_op
+        assert isinstance(end, ReturnOp)
+        for value, result in zip(end.arguments, results, strict=True):
+            self.destinations.setdefault(value, result)
+        self.instructions()
+        for value, result in zip(end.arguments, results, strict=True):
+            if self.values[value] is not result:
+                self.assign(self.values[value], result, end)
+
+    def carry(self, carried: Sequence[SSAValue]) -> None:
+        """Lower a body, and hand on to the next step what is not in its place yet."""
+        end = self.instructions()
+        pairs = [(value, to) for value, to in zip(end.arguments, carried, strict=True) if self.values[value] is not to]
+        written = {to for _, to in pairs}
+        # What another of them overwrites goes aside first.
+        sources = [self.copy(value, end) if self.values[value] in written else self.values[value] for value, _ in pairs]
+        for source, (_, to) in zip(sources, pairs, strict=True):
+            self.assign(source, to, end)
+
+    def assign(self, value: SSAValue, to: SSAValue, op: Operation) -> None:
+        """Make one value of the plan what another is."""
+        if isinstance(to.type, pte.TensorType):
+            self.call(pte.KernelCallOp("aten::clone.out", [value, self.null(), to, to]), op)
+        else:
+            self.call(pte.MoveOp.build(operands=[value, to]), op)
+
+    def jump(self, condition: SSAValue, op: Operation) -> pte.JumpFalseOp:
+        """A jump if a condition is false; `land` says where to."""
+        jump = pte.JumpFalseOp.build(operands=[condition], properties={"destination_instruction": IntegerAttr(0, i32)})
+        self.call(jump, op)
+        return jump
+
+    def land(self, jump: pte.JumpFalseOp, destination: int | None = None) -> None:
+        """Let a jump lead to an instruction; None: the next one."""
+        destination = len(self.calls) if destination is None else destination
+        jump.destination_instruction = IntegerAttr(destination, i32)
+
     # Delegates.
 
     def delegate(self, op: GraphOp) -> None:
@@ -319,10 +420,11 @@ class _PlanBuilder:
         outputs = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, outputs, strict=True))
         block = Block(arg_types=[self.bounded(value) for value in op.operands])
+        types = [self.bounded(value) for value in op.results]
         backend.bound(op, {value: self.bounded(value) for value in op.values if has_dynamic_size(value)})
         inner = type(op).create(
             operands=block.args,
-            result_types=[self.bounded(value) for value in op.results],
+            result_types=types,
             properties=dict(op.properties),
             regions=[op.detach_region(0)],
         )

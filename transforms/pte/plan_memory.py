@@ -40,9 +40,9 @@ class PlanMemoryPass(XirPass):
     """Place the tensors of each plan in an arena, in which tensors share bytes if their live ranges do not overlap.
 
     A live range is from the first instruction that names a tensor to the last; an input's from the start, an output's
-    to the end. Large tensors are placed first, each at the lowest offset that is free over its live range; or, where
-    that takes fewer bytes or too many ranges overlap to compare them all, in the program's order, each in the smallest
-    gap that holds it.
+    to the end. In a loop it is all of the loop, but for what is of use within one step only. Large tensors are placed
+    first, each at the lowest offset that is free over its live range; or, where that takes fewer bytes or too many
+    ranges overlap to compare them all, in the program's order, each in the smallest gap that holds it.
 
     Mutable buffers live between calls as well. They have a second arena, in which none shares bytes with another, and a
     buffer is at the same offset in each plan that names it.
@@ -165,7 +165,11 @@ def _aligned(nbytes: int) -> int:
 
 
 def _lifetimes(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:
-    """First and last instruction of each value that an instruction names or that goes in or out."""
+    """First and last instruction of each value that an instruction names or that goes in or out.
+
+    Jumps forward leave instructions out, so the order of the text is enough. A jump back makes a loop: what lives
+    before or behind it too lives in all of it, and so does what might be read in it before it is written.
+    """
     instructions = [op for chain in plan.chains for op in chain.instructions]
     end = len(instructions)
     lifetimes: dict[SSAValue, tuple[int, int]] = dict.fromkeys(plan.signature.inputs, (0, 0))
@@ -176,10 +180,34 @@ def _lifetimes(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:
     for value in plan.signature.outputs:
         first, _ = lifetimes.get(value, (0, end))
         lifetimes[value] = (first, end)
-    if any(isinstance(op, pte.JumpFalseOp) for op in instructions):
-        # The order of the text is not the order of execution.
-        return dict.fromkeys(lifetimes, (0, end))
+    counts = {each.sym_name.data: len(each.graph.operands) for each in plan.delegates if each.graph is not None}
+    for start, stop in _loops(instructions):
+        for value, (first, last) in lifetimes.items():
+            if last < start or first > stop:
+                continue
+            if first < start or last > stop or not _writes(instructions[first], value, counts):
+                lifetimes[value] = (min(first, start), max(last, stop))
     return lifetimes
+
+
+def _loops(instructions: Sequence[pte.InstructionOp]) -> list[tuple[int, int]]:
+    """First and last instruction of each loop, inner ones first."""
+    jumps = ((number, op) for number, op in enumerate(instructions) if isinstance(op, pte.JumpFalseOp))
+    found = [(op.destination, number) for number, op in jumps if op.destination <= number]
+    return sorted(found, key=lambda loop: loop[1] - loop[0])
+
+
+def _writes(op: pte.InstructionOp, value: SSAValue, counts: Mapping[str, int]) -> bool:
+    """Whether an instruction that names a value writes it without reading it. `counts` are the delegates' inputs."""
+    match op:
+        case pte.KernelCallOp():
+            # The out tensors come last, and once more as what the kernel returns.
+            return value in _named(op.args[-1:]) and value not in _named(op.args[:-2])
+        case pte.DelegateCallOp():
+            count = counts.get(op.delegate.root_reference.data)
+            return count is not None and value not in op.args[:count]
+        case _:
+            return False
 
 
 def _named(operands: Iterable[SSAValue]) -> Iterator[SSAValue]:

@@ -34,6 +34,7 @@ from xir.evaluate.trace import Print, Trace, called, first_difference, name_of, 
 from xir.ir.annotations import DIM_ORDER
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, DiagnosticError, note, op_name
+from xir.ir.functions import is_method, methods_of
 from xir.ir.numerics import Numerics
 from xir.ir.passes import PassManager, XirPass
 
@@ -130,7 +131,7 @@ class NumericsChecker:
             self._structure = structure(module)
         if each.numerics is Numerics.KERNELS and not self._gave_up:
             self._computing = module.clone()
-            for function in functions:
+            for function in methods_of(module):
                 name = function.sym_name.data
                 outputs = called(function, Evaluator(ctx), self._inputs[name])
                 written = [op.declared.buffer.data for op in updates_of(function)]
@@ -151,7 +152,8 @@ class NumericsChecker:
 
     def _first(self, ctx: XirContext, function: FuncOp) -> tuple[list[Any], _State]:
         """Inputs that the function runs on, and what it computes of them."""
-        given = self.inputs[function.sym_name.data] if isinstance(self.inputs, Mapping) else self.inputs
+        inputs = self.inputs if is_method(function) else None
+        given = inputs[function.sym_name.data] if isinstance(inputs, Mapping) else inputs
         if given is not None:
             inputs = as_stored(function, given)
             return inputs, self._state(traced(function, ctx, inputs, rounds=False))

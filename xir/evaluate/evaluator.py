@@ -35,6 +35,9 @@ Observer = Callable[[SSAValue, Any], None]
 Correction = Callable[[SSAValue, Any], Any]
 """Is given each result of an op, and gives another."""
 
+MAX_STEPS = 4096
+"""The most calls of its condition and body that a loop is evaluated for: numbers that are drawn may not end it."""
+
 SEED = 0
 """Of ops that draw random numbers."""
 
@@ -146,6 +149,8 @@ class Evaluator:
                 return ()
             case edge.EdgeOp():
                 return self._edge(op, values)
+            case edge.ControlFlowOp():
+                return self._control_flow(op, [values[operand] for operand in op.operands])
             case xnnpack.ConstantOp():
                 return (self._weight(op),)
             case xnnpack.NodeOp():
@@ -158,6 +163,18 @@ class Evaluator:
                 return self._block(block, dict(zip(block.args, operands, strict=True)))
             case _:
                 raise NotEvaluatedError(op, f"'{op.name}' has no meaning that the evaluator knows")
+
+    def _control_flow(self, op: edge.ControlFlowOp, operands: Sequence[Any]) -> Sequence[Any]:
+        calls = 0
+
+        def call(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+            nonlocal calls
+            if (calls := calls + 1) > MAX_STEPS:
+                raise NotEvaluatedError(op, f"the loop does not end within {MAX_STEPS // 2} steps on these inputs")
+            block = function.body.block
+            return self._block(block, dict(zip(block.args, map(widened, inputs), strict=True)))
+
+        return op.run(operands, call)
 
     def _edge(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         if op.name in quantised.DEQUANTISES or op.name in quantised.QUANTISES:

@@ -21,6 +21,7 @@ from xir.evaluate.evaluator import Evaluator, widened
 from xir.evaluate.trace import CALLS, updates_of
 from xir.importer.dtypes import DTYPES
 from xir.ir.context import XirContext
+from xir.ir.functions import methods_of
 from xir.ir.passes import XirPass
 from xir.transforms.pte.plan_memory import ALIGNMENT, ARENA, BUFFERS, OVER_READ
 
@@ -155,7 +156,7 @@ def node_by_node(
     stored, called = given
     watched = module.clone()
     ctx = ctx.clone()
-    functions = [op for op in watched.body.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    functions = methods_of(watched)
     ops = {function.sym_name.data: watch(function) for function in functions}
     computed: dict[str, list[Any]] = {}
     wrong: list[Operation] = []

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import ExecutionPlanOp, ProgramOp
 from xir.explore.snapshot import is_constant, symbol_of
+from xir.ir.functions import methods_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def runnable(module: ModuleOp) -> Runnable:
     """The parts of a module that a profile counts, by how it counts them."""
     found = Runnable([], {}, {})
     methods = [plan for op in module.body.block.ops if isinstance(op, ProgramOp) for plan in op.plans]
-    methods += [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    methods += methods_of(module)
     for method in methods:
         name = symbol_of(method)
         found.methods.append(name)

@@ -1,4 +1,8 @@
-"""Control flow as straight code: loops of known length step by step, and both sides of a choice."""
+"""Loops of known length as straight code, step by step, and what torch's other operators of higher order run.
+
+`map` and `scan` over a static dimension become their steps. `cond` and `while_loop` stay: the importer makes functions
+of their bodies, which are `edge.cond` and `edge.while_loop`.
+"""
 
 # pyright: reportPrivateUsage=false
 # torch's names for an operator's type and schema begin with an underscore.
@@ -13,17 +17,10 @@ from torch.utils import _pytree as pytree
 
 from xir.ir.diagnostics import DiagnosticError
 
-from .aliasing import Operator
 from .source import node_location
 
 MAX_OPS = 20_000
 """The most operators that a loop may become."""
-
-_CHECKS_INDICES = frozenset(
-    f"aten::{name}"
-    for name in ("embedding", "index", "index_put", "index_select", "gather", "scatter", "scatter_add", "index_add")
-)
-"""Operators that fail for indices out of range, which a branch that is not taken may have."""
 
 Body = Callable[..., Sequence[Any]]
 
@@ -44,12 +41,7 @@ def _scan(body: Body, first: Sequence[Any], values: Sequence[torch.Tensor], cons
     return [*carried, *(torch.stack(list(each)) for each in zip(*rows, strict=True))]
 
 
-def _cond(chooses: torch.Tensor, yes: Body, no: Body, operands: Sequence[Any]) -> list[torch.Tensor]:
-    """torch's `cond`: both branches, of which one is chosen."""
-    return [torch.where(chooses, a, b) for a, b in zip(yes(*operands), no(*operands), strict=True)]
-
-
-_RULES: dict[str, Callable[..., Any]] = {"map_impl": _map, "scan": _scan, "cond": _cond}
+_RULES: dict[str, Callable[..., Any]] = {"map_impl": _map, "scan": _scan}
 """By the name of torch's operator of higher order."""
 
 
@@ -58,17 +50,13 @@ def straight_code(node: Node, module: GraphModule) -> tuple[Callable[..., Any], 
 
     `module` has the graphs of its bodies. DiagnosticError where there is none.
     """
-    name = _name(node)
+    name = name_of(node)
     if name not in _RULES:
-        raise DiagnosticError(
-            node_location(node),
-            f"'{name}' has no form here: how often it runs depends on data. Call the program once for each step, or "
-            "use torch's scan over a dimension",
-        )
+        raise DiagnosticError(node_location(node), f"'{name}' has no form here: use torch's scan or while_loop")
     leaves, spec = pytree.tree_flatten(node.args)
-    bodies = {leaf: body for leaf in leaves if isinstance(leaf, Node) and (body := _body(leaf, module)) is not None}
+    bodies = {leaf: body for leaf in leaves if isinstance(leaf, Node) and (body := body_of(leaf, module)) is not None}
     inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node) and leaf not in bodies))
-    _check(node, name, list(bodies.values()))
+    _check_length(node, name, next(iter(bodies.values())))
 
     def call(*values: Any) -> Any:
         known = dict(zip(inputs, values, strict=True)) | {leaf: _running(body) for leaf, body in bodies.items()}
@@ -78,43 +66,35 @@ def straight_code(node: Node, module: GraphModule) -> tuple[Callable[..., Any], 
     return call, inputs
 
 
-def _name(node: Node) -> str:
+def name_of(node: Node) -> str:
+    """The name of an operator of higher order."""
     return str(getattr(node.target, "__name__", node.target))
 
 
-def _body(node: Node, module: GraphModule) -> GraphModule | None:
+def body_of(node: Node, module: GraphModule) -> GraphModule | None:
+    """The graph that a node of `module` stands for, if it is one."""
     value = operator.attrgetter(str(node.target))(module) if node.op == "get_attr" else None
     return value if isinstance(value, GraphModule) else None
 
 
-def _check(node: Node, name: str, bodies: list[GraphModule]) -> None:
-    """DiagnosticError for what would be too long, or might fail where it should not."""
-    first = node.args[0]
-    if name == "cond":
-        if not isinstance(first, Node) or not isinstance(first.meta.get("val"), torch.Tensor):
-            raise DiagnosticError(node_location(node), "a 'cond' of a size has no form here: make it one of a tensor")
-        for body in bodies:
-            for each in body.graph.nodes:
-                if isinstance(each.target, Operator) and each.target._schema.name in _CHECKS_INDICES:
-                    raise DiagnosticError(
-                        node_location(each),
-                        f"{each.target} in a branch of 'cond' has no form here: both branches are computed, and "
-                        "indices of the one that is not taken may be out of range. Look them up before",
-                    )
-        return
+def _check_length(node: Node, name: str, body: GraphModule) -> None:
+    """DiagnosticError for what would be too long, or has no known length."""
     values = node.args[1] if name == "map_impl" else node.args[2]
     assert isinstance(values, list | tuple)
     lengths = [each.meta["val"].shape[0] for each in values if isinstance(each, Node)]
     if not lengths or not all(isinstance(length, int) for length in lengths):
-        raise DiagnosticError(node_location(node), f"a '{name}' of an open length has no form here: make it static")
-    if (count := lengths[0] * len(bodies[0].graph.nodes)) > MAX_OPS:
+        raise DiagnosticError(
+            node_location(node),
+            f"a '{name}' of an open length has no form here: make it static, or use torch's while_loop",
+        )
+    if (count := lengths[0] * len(body.graph.nodes)) > MAX_OPS:
         raise DiagnosticError(
             node_location(node), f"a '{name}' of {lengths[0]} steps would be {count} operators; at most {MAX_OPS} are"
         )
 
 
 def _running(body: GraphModule) -> Body:
-    """A body as a function, control flow inside it as straight code as well."""
+    """A body as a function, loops inside it as straight code as well."""
     return lambda *args: pytree.tree_leaves(_Straight(body).run(*args))
 
 

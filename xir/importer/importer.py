@@ -8,7 +8,8 @@ edge dialect stay whole, others are decomposed (`decompose.py`), and what then h
 # torch's names for an operator's type, schema and dispatch keys begin with an underscore.
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import torch
@@ -22,9 +23,13 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
+    f64,
+    i1,
+    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
@@ -47,7 +52,7 @@ from .aliasing import (
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import bounded, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
-from .control_flow import straight_code
+from .control_flow import body_of, name_of, straight_code
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
@@ -72,6 +77,15 @@ _SYMBOLIC = {
     torch.sym_min: "sym_min",
 }
 """Arithmetic on sizes, by the name of ExecuTorch's kernel (`executorch_prim::add.Scalar`)."""
+
+_COMPARING = {
+    operator.eq: "eq",
+    operator.ge: "ge",
+    operator.gt: "gt",
+    operator.le: "le",
+    operator.lt: "lt",
+}
+"""Comparisons of sizes, likewise."""
 
 _ASSERTIONS = frozenset(
     f"aten::{name}"
@@ -105,7 +119,7 @@ def import_exported_program(
     if wrapped or needs_functionalization(program.graph, static):
         program, static = functionalize(program), {}
     warn_of_training(program, ctx.diagnostics)
-    return _Importer(program, ctx, static, max_size).run(entry)
+    return _Importer(program, ctx, entry, static, max_size).run()
 
 
 def _has_higher_order(graph: Graph) -> bool:
@@ -114,7 +128,12 @@ def _has_higher_order(graph: Graph) -> bool:
 
 class _Importer:
     def __init__(
-        self, program: ExportedProgram, ctx: XirContext, static: Mapping[Node, Any], max_size: int | None = None
+        self,
+        program: ExportedProgram,
+        ctx: XirContext,
+        entry: str,
+        static: Mapping[Node, Any],
+        max_size: int | None = None,
     ):
         self.program = program
         self.ranges = bounded(program.range_constraints, max_size)
@@ -134,8 +153,11 @@ class _Importer:
         self.names: dict[Node, list[Node]] = {}
         """The other way round: the in-place results that mean the same as a node."""
         self.decomposer = Decomposer()
+        self.entry = entry
+        self.functions: dict[str, FuncOp] = {}
+        """The functions of branches and loops, by name."""
 
-    def run(self, entry: str) -> ModuleOp:
+    def run(self) -> ModuleOp:
         nodes = {node.name: node for node in self.program.graph.nodes}
         check_kinds(self.program, lambda name: node_location(nodes[name]))
         arg_attrs = self._import_inputs()
@@ -145,14 +167,14 @@ class _Importer:
         self._update_buffers(nodes)
         self.block.add_op(ReturnOp(*results))
         func = FuncOp(
-            entry,
+            self.entry,
             ([a.type for a in self.block.args], [r.type for r in results]),
             Region(self.block),
             arg_attrs=ArrayAttr(arg_attrs) if any(a.data for a in arg_attrs) else None,
         )
         func.attributes[IN_SPEC] = StringAttr(tree_text(self.program.call_spec.in_spec))
         func.attributes[OUT_SPEC] = StringAttr(tree_text(self.program.call_spec.out_spec))
-        return ModuleOp([func])
+        return ModuleOp([func, *self.functions.values()])
 
     # Inputs and outputs
 
@@ -299,7 +321,7 @@ class _Importer:
                 if isinstance(node.target, Operator):
                     self._import_call(node)
                 elif isinstance(node.target, torch._ops.HigherOrderOperator):
-                    self._import_control_flow(node)
+                    self._import_control_flow(node, self.program.graph_module, self.values)
                 else:
                     self._import_python(node, node_location(node), self.values)
             case _:
@@ -318,23 +340,183 @@ class _Importer:
             fields = node.args if hasattr(node.target, "_fields") else node.args[0]
             values[node] = import_value(fields, values)
             return
-        name = _SYMBOLIC.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        name = _SYMBOLIC.get(node.target) or _COMPARING.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
         if name is None:
             raise DiagnosticError(location, f"'{getattr(node.target, '__name__', node.target)}' has no form here")
         a, b = (import_value(arg, values) for arg in node.args)
         op_class = edge.op(f"executorch_prim.{name}.Scalar")
-        op = self._add(op_class.build_from({"a": a, "b": b}, [import_type(node.meta["val"], location)], location))
+        op = self._add(op_class.build_from({"a": a, "b": b}, [_number_type(node.meta["val"])], location))
         values[node] = op.results[0]
 
-    def _import_control_flow(self, node: Node) -> None:
-        """Import a loop or a choice as straight code."""
-        call, inputs = straight_code(node, self.program.graph_module)
-        graph = self.decomposer.traced(call, inputs)
-        if graph is None:
-            name = getattr(node.target, "__name__", node.target)
-            raise DiagnosticError(node_location(node), f"torch cannot trace the body of '{name}'")
-        operands = [self.values[each] for each in inputs]
-        self.values[node] = self._import_graph(node, graph, operands, node_location(node))
+    # Control flow
+
+    def _import_control_flow(self, node: Node, module: GraphModule, values: dict[Node, Any]) -> None:
+        """Import what an operator of higher order of `module` does; `values` has its operands and gets its results."""
+        match name_of(node):
+            case "cond":
+                values[node] = self._import_cond(node, module, values)
+            case "while_loop":
+                values[node] = self._import_while_loop(node, module, values)
+            case name:
+                call, inputs = straight_code(node, module)
+                graph = self.decomposer.traced(call, inputs)
+                if graph is None:
+                    raise DiagnosticError(node_location(node), f"torch cannot trace the body of '{name}'")
+                operands = [values[each] for each in inputs]
+                values[node] = self._import_graph(node, graph, operands, node_location(node))
+
+    def _import_cond(self, node: Node, module: GraphModule, values: dict[Node, Any]) -> list[Any]:
+        condition, *branches, operands = node.args
+        assert isinstance(operands, list | tuple)
+        bodies = [self._body(node, branch, module) for branch in branches]
+        location = node_location(node)
+        given = [self._operand(each, values, location) for each in operands]
+        if not isinstance(condition, Node):
+            return list(self._import_graph(node, bodies[0 if condition else 1], given, location))
+        then, otherwise = (
+            self._import_function(f"{node.name}_{name}", body, given, location)
+            for name, body in zip(("then", "else"), bodies, strict=True)
+        )
+        results = node.meta["val"]
+        types = [_carried_type(each, location) for each in results]
+        op = edge.CondOp(values[condition], then, otherwise, _arguments(given), types, location)
+        op.attributes |= result_bounds(results, self.ranges)
+        self._add(op)
+        return [self._as_torch_has_it(each, result, location) for each, result in zip(op.res, results, strict=True)]
+
+    def _import_while_loop(self, node: Node, module: GraphModule, values: dict[Node, Any]) -> list[Any]:
+        condition, body, carried, operands = node.args
+        assert isinstance(carried, list | tuple)
+        assert isinstance(operands, list | tuple)
+        location = node_location(node)
+        first = [self._as_tensor(self._operand(each, values, location), location) for each in carried]
+        given = [self._operand(each, values, location) for each in operands]
+        goes_on, step = self._body(node, condition, module), self._body(node, body, module)
+        types = [value.type for value in first]
+        decides = self._import_function(f"{node.name}_while", goes_on, given, location, types, decides=True)
+        does = self._import_function(f"{node.name}_do", step, given, location, types)
+        results = node.meta["val"]
+        op = edge.WhileLoopOp(decides, does, first, _arguments(given), location)
+        op.attributes |= result_bounds(results, self.ranges)
+        self._add(op)
+        return [self._as_torch_has_it(each, result, location) for each, result in zip(op.res, results, strict=True)]
+
+    def _body(self, node: Node, graph: Any, module: GraphModule) -> GraphModule:
+        body = body_of(graph, module) if isinstance(graph, Node) else None
+        if body is None:
+            raise DiagnosticError(node_location(node), f"'{name_of(node)}' has no graph of its body")
+        return body
+
+    def _operand(self, operand: Any, values: dict[Node, Any], location: LocationAttr) -> Any:
+        """An operand of a branch or loop: an SSA value or a number."""
+        value = import_value(operand, values)
+        if isinstance(value, ComplexValue):
+            raise DiagnosticError(
+                location, "branches and loops take no complex numbers: give them torch.view_as_real(x)"
+            )
+        return value
+
+    def _as_tensor(self, value: Any, location: LocationAttr) -> SSAValue:
+        """What loops carry, and functions give: a number as a tensor without dimensions."""
+        if not isinstance(value, SSAValue):
+            return self._constant(torch.tensor(value), "number")
+        if isinstance(value.type, TensorType):
+            return value
+        given = {"s": value, "dtype": value.type}
+        return self._add(edge.op("scalar_tensor").build_from(given, location=location)).results[0]
+
+    def _as_torch_has_it(self, value: SSAValue, example: Any, location: LocationAttr) -> SSAValue:
+        """What a function takes or gives, as a number where torch has one."""
+        if isinstance(example, torch.Tensor) or not isinstance(value.type, TensorType):
+            return value
+        op_class = edge.op("_local_scalar_dense")
+        return self._add(op_class.build_from({"self": value}, [_number_type(example)], location)).results[0]
+
+    def _import_function(
+        self,
+        name: str,
+        body: GraphModule,
+        given: Sequence[Any],
+        location: LocationAttr,
+        carried: Sequence[Attribute] = (),
+        decides: bool = False,
+    ) -> str:
+        """Add a private function of what a graph computes to the module; its name.
+
+        It has an argument for each type that is carried and each operand that is given, but constants among these are
+        its own, and so are sizes of its arguments. What it gives are tensors, unless it decides: a truth value may be a
+        number.
+        """
+        around, self.block = self.block, Block()
+        inner: dict[Node, Any] = {}
+        attributes: list[DictionaryAttr] = []
+        placeholders = [step for step in body.graph.nodes if step.op == "placeholder"]
+        types = [*carried, *(value.type for value in _arguments(given))]
+        operands = [*(None for _ in carried), *given]
+        sizes: list[tuple[Node, Any]] = []
+        for step, operand in zip(placeholders, operands, strict=True):
+            example = step.meta.get("val")
+            if operand is not None and not _is_argument(operand):
+                if step.users:
+                    constant = operand.owner if isinstance(operand, SSAValue) else None
+                    is_constant = isinstance(constant, edge.ConstantOp)
+                    inner[step] = self._add(constant.clone()).results[0] if is_constant else operand
+                continue
+            index = len(self.block.args)
+            argument = self.block.insert_arg(types[index], index)
+            argument.location, argument.name_hint = location, _hint(step.name)
+            attributes.append(input_bounds(step.name, example, self.ranges, location))
+            if isinstance(types[index], TensorType):
+                inner[step] = self._as_torch_has_it(argument, example, location) if step.users else argument
+            else:
+                inner[step] = argument
+                sizes.append((step, example))
+        self._take_sizes(sizes, placeholders, inner, location)
+        results: list[SSAValue] = []
+        for step in body.graph.nodes:
+            if step.op == "output":
+                returned = step.args[0] if isinstance(step.args[0], list | tuple) else [step.args[0]]
+                found = [self._operand(each, inner, location) for each in returned]
+                is_number = decides and isinstance(found[0], SSAValue)
+                results = found if is_number else [self._as_tensor(each, location) for each in found]
+            elif step.op != "placeholder":
+                self._import_step(step, body, node_location(step), inner)
+        self.block.add_op(ReturnOp(*results))
+        name = self._unused(name)
+        function = FuncOp(
+            name,
+            ([each.type for each in self.block.args], [each.type for each in results]),
+            Region(self.block),
+            "private",
+            arg_attrs=ArrayAttr(attributes) if any(each.data for each in attributes) else None,
+        )
+        function.location = location
+        self.functions[name] = function
+        self.block = around
+        return name
+
+    def _take_sizes(
+        self, numbers: Sequence[tuple[Node, Any]], steps: Sequence[Node], inner: dict[Node, Any], location: LocationAttr
+    ) -> None:
+        """Read numbers that are sizes of arguments from these: what follows from them is known, then."""
+        dims = {
+            str(size): (inner[step], dim)
+            for step in steps
+            if step in inner and isinstance(step.meta.get("val"), torch.Tensor)
+            for dim, size in enumerate(step.meta["val"].shape)
+            if isinstance(inner[step].owner, Block)
+        }
+        for step, example in numbers:
+            if (found := dims.get(str(example))) is not None:
+                op = edge.op("sym_size.int").build_from({"self": found[0], "dim": found[1]}, location=location)
+                inner[step] = self._add(op).results[0]
+
+    def _unused(self, name: str) -> str:
+        """A name for a function of this method."""
+        name = f"{self.entry}_{name}"
+        return next(each for i in count() if (each := f"{name}_{i}" if i else name) not in self.functions)
+
+    # Calls
 
     def _import_call(self, node: Node) -> None:
         target = node.target
@@ -447,15 +629,52 @@ class _Importer:
             match step.op:
                 case "placeholder":
                     inner[step] = next(feeds)
-                case "get_attr":
-                    inner[step] = self._constant(getattr(graph, str(step.target)), f"{node.name}.{step.target}")
                 case "output":
                     return import_value(step.args[0], inner)
-                case _ if isinstance(step.target, Operator):
-                    self._import_operator(step, step.target, step.meta.get("val", ()), location, inner)
                 case _:
-                    self._import_python(step, location, inner)
+                    self._import_step(step, graph, location, inner, node.name)
         raise AssertionError("a graph has an output")
+
+    def _import_step(
+        self, step: Node, module: GraphModule, location: LocationAttr, values: dict[Node, Any], prefix: str = ""
+    ) -> None:
+        """Import one node of a graph that something consists of; `values` has its operands and gets its results.
+
+        The graph's own constants are called after `prefix`.
+        """
+        if step.op == "get_attr":
+            value = operator.attrgetter(str(step.target))(module)
+            if isinstance(value, torch.Tensor):
+                values[step] = self._constant(value, f"{prefix}.{step.target}" if prefix else str(step.target))
+        elif isinstance(step.target, Operator):
+            self._import_operator(step, step.target, step.meta.get("val", ()), location, values)
+        elif isinstance(step.target, torch._ops.HigherOrderOperator):
+            self._import_control_flow(step, module, values)
+        else:
+            self._import_python(step, location, values)
+
+
+def _is_argument(operand: Any) -> bool:
+    """Whether a function is given an operand: constants are its own."""
+    return isinstance(operand, SSAValue) and not isinstance(operand.owner, edge.ConstantOp)
+
+
+def _arguments(operands: Sequence[Any]) -> list[SSAValue]:
+    return [each for each in operands if _is_argument(each)]
+
+
+def _number_type(example: Any) -> Attribute:
+    """The type of a number that a program computes, of torch's stand-in for it."""
+    if isinstance(example, bool | torch.SymBool):
+        return i1
+    return f64 if isinstance(example, float | torch.SymFloat) else i64
+
+
+def _carried_type(example: Any, location: LocationAttr) -> Attribute:
+    """The type of what a function gives, a tensor in any case."""
+    if isinstance(example, torch.Tensor):
+        return import_type(example, location)
+    return tensor_type(_number_type(example), ())
 
 
 def _takes_statistics(node: Node, target: Operator) -> bool:

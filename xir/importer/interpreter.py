@@ -37,16 +37,32 @@ def run_module(
     buffers = {} if buffers is None else buffers
     updated: dict[str, torch.Tensor] = {}
     func = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == entry)
+    results = _run_function(func, ctx, inputs, buffers, updated)
+    buffers.update(updated)
+    return results
+
+
+def _run_function(
+    func: FuncOp,
+    ctx: XirContext,
+    inputs: Sequence[Any],
+    buffers: Mapping[str, torch.Tensor],
+    updated: dict[str, torch.Tensor],
+) -> list[Any]:
     values: dict[SSAValue, Any] = dict(zip(func.body.block.args, inputs, strict=True))
     for op in func.body.block.ops:
         if isinstance(op, ReturnOp):
-            buffers.update(updated)
             return [values[operand] for operand in op.operands]
         if isinstance(op, edge.UpdateBufferOp):
             updated[op.declared.buffer.data] = values[op.value]
             continue
         if isinstance(op, edge.MutableBufferOp) and op.buffer.data in buffers:
             values[op.result] = buffers[op.buffer.data]
+            continue
+        if isinstance(op, edge.ControlFlowOp):
+            operands = [values[operand] for operand in op.operands]
+            results = op.run(operands, lambda function, args: _run_function(function, ctx, args, {}, {}))
+            values.update(zip(op.results, results, strict=True))
             continue
         values.update(zip(op.results, run_op(op, values, ctx), strict=True))
     raise AssertionError("a function ends with func.return")
@@ -83,8 +99,8 @@ STRIDED = ("edge.view", "edge._unsafe_view")
 
 def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
     """The results of an op's call. DiagnosticError at the op if ATen fails."""
-    if op.name in edge.SIZE_OPERATORS:
-        return (edge.SIZE_OPERATORS[op.name](args["a"], args["b"]),)
+    if (compute := edge.SIZE_OPERATORS.get(op.name) or edge.COMPARISONS.get(op.name)) is not None:
+        return (compute(args["a"], args["b"]),)
     if op.name in STRIDED:  # the IR's tensors have no strides, so a view of a transposed one is no mistake
         args = {**args, "self": args["self"].contiguous()}
     try:

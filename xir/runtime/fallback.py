@@ -44,10 +44,11 @@ def find_kernel(name: str) -> Kernel | None:
 
 
 def size_operator(name: str) -> Callable[[Any, Any], Any] | None:
-    """What ExecuTorch's own arithmetic on sizes computes, (a, b, result); None for another kernel's name."""
+    """What ExecuTorch's own arithmetic on sizes or comparison of them computes; None for another kernel's name."""
     from xir.dialects import edge
 
-    return edge.SIZE_OPERATORS.get(f"edge.{name.replace('::', '.')}")
+    name = f"edge.{name.replace('::', '.')}"
+    return edge.SIZE_OPERATORS.get(name) or edge.COMPARISONS.get(name)
 
 
 def find_operator(name: str) -> OpOverload | None:

@@ -254,7 +254,11 @@ func.func @other_op(%x: tensor<4xf32>) {
 // -----
 
 // expected-error @+1 {{a function needs a body of one block to become a plan}}
-func.func private @declaration(tensor<4xf32>)
+func.func @two_blocks() {
+  func.return
+^bb1:
+  func.return
+}
 
 // -----
 

@@ -101,19 +101,58 @@ pte.program {
 
 // -----
 
-// With a jump, the order of the text is not the order in time: nothing is shared.
-// CHECK-LABEL:  pte.execution_plan @jump arenas [0, 48] {
+// A jump forward leaves out what it leaves out: the branches share memory.
+// CHECK-LABEL:  pte.execution_plan @branches arenas [0, 32] {
+// CHECK:          %a = pte.tensor tensor<4xf32> planned <1, 0>
+// CHECK-NEXT:     %b = pte.tensor tensor<4xf32> planned <1, 0>
+// CHECK-NEXT:     %c = pte.tensor tensor<4xf32> planned <1, 16>
 pte.program {
-  pte.execution_plan @jump {
-    %true = pte.bool true
+  pte.execution_plan @branches {
+    %p = pte.bool true
+    %false = pte.bool false
     %a = pte.tensor tensor<4xf32>
     %b = pte.tensor tensor<4xf32>
     %c = pte.tensor tensor<4xf32>
     pte.chain {
+      pte.jump_false %p to 4 : !pte.bool
       pte.kernel_call "my::a.out" (%a, %a)
-      pte.kernel_call "my::b.out" (%b, %b)
-      pte.kernel_call "my::c.out" (%c, %c)
-      pte.jump_false %true to 0 : !pte.bool
+      pte.kernel_call "my::b.out" (%a, %c, %c)
+      pte.jump_false %false to 6 : !pte.bool
+      pte.kernel_call "my::c.out" (%b, %b)
+      pte.kernel_call "my::b.out" (%b, %c, %c)
+      pte.kernel_call "my::d.out" (%c, %c)
+    }
+    pte.signature inputs () outputs ()
+  }
+}
+
+// -----
+
+// In a loop, what is written and read within a step shares memory. What comes from before it, from the step before, or
+// is read behind it, lives as long as the loop.
+// CHECK-LABEL:  pte.execution_plan @loop arenas [0, 64] {
+// CHECK:          %before = pte.tensor tensor<4xf32> planned <1, [[BEFORE:[0-9]+]]>
+// CHECK-NEXT:     %once = pte.tensor tensor<4xf32> planned <1, [[ONCE:[0-9]+]]>
+// CHECK-NEXT:     %then = pte.tensor tensor<4xf32> planned <1, [[ONCE]]>
+// CHECK-NEXT:     %last = pte.tensor tensor<4xf32> planned
+// CHECK-NEXT:     %behind = pte.tensor tensor<4xf32> planned
+pte.program {
+  pte.execution_plan @loop {
+    %p = pte.bool true
+    %before = pte.tensor tensor<4xf32>
+    %once = pte.tensor tensor<4xf32>
+    %then = pte.tensor tensor<4xf32>
+    %last = pte.tensor tensor<4xf32>
+    %behind = pte.tensor tensor<4xf32>
+    pte.chain {
+      pte.kernel_call "my::a.out" (%before, %before)
+      pte.kernel_call "my::b.out" (%before, %once, %once)
+      pte.kernel_call "my::b.out" (%last, %once, %once)
+      pte.kernel_call "my::b.out" (%before, %then, %then)
+      pte.kernel_call "my::b.out" (%then, %last, %last)
+      pte.kernel_call "my::b.out" (%last, %behind, %behind)
+      pte.jump_false %p to 1 : !pte.bool
+      pte.kernel_call "my::c.out" (%behind, %behind)
     }
     pte.signature inputs () outputs ()
   }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import TensorType, f64, i64
+from xdsl.dialects.builtin import TensorType, f64, i1, i64
 from xdsl.ir import Block, SSAValue
 
 from xir.dialects import edge
@@ -61,6 +61,7 @@ SIZE_OPS: dict[str, Callable[[int, int], int]] = {
     "mod": operator.mod,
     "sym_max": max,
     "sym_min": min,
+    **{name: getattr(operator, name) for name in COMPARISONS if name != "ne"},
 }
 CASES: dict[str, list[Case]] = {
     # Element-wise
@@ -348,7 +349,11 @@ def aten_call(name: str, case: Case) -> AtenCall:
     block, values = Block(), dict[SSAValue, Any]()
     names = [a.name for a in op_class.row.schema.arguments]
     named = {k: convert(v, block, values) for k, v in {**dict(zip(names, args, strict=False)), **kwargs}.items()}
-    types = [TensorType(ELEMENT_TYPES[e.dtype], e.shape) if isinstance(e, torch.Tensor) else i64 for e in expected]
+    numbers = {bool: i1, int: i64}
+    types = [
+        TensorType(ELEMENT_TYPES[e.dtype], e.shape) if isinstance(e, torch.Tensor) else numbers.get(type(e), i64)
+        for e in expected
+    ]
     if name == "_local_scalar_dense":
         types = [f64]
     op = op_class.build_from(named, types)

@@ -457,3 +457,125 @@ func.func @indices_in_floating_point(%x: tensor<4xf32>, %i: tensor<2xf16>) -> te
   %0 = edge.index.Tensor(%x, [%i]) : (tensor<4xf32>, tensor<2xf16>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+func.func @condition_of_two(%p: tensor<2xi1>, %x: tensor<2xf32>) {
+  // expected-error @+1 {{the condition is a tensor<2xi1>, expected i1 or a tensor of one i1}}
+  %0 = edge.cond %p then @yes else @yes(%x) : tensor<2xi1>, (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @no_such_branch(%p: i1, %x: tensor<2xf32>) {
+  // expected-error @+1 {{there is no function @no}}
+  %0 = edge.cond %p then @yes else @no(%x) : i1, (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @branch_of_another_type(%p: i1, %x: tensor<3xf32>) {
+  // expected-error @+1 {{@yes takes (tensor<2xf32>), expected (tensor<3xf32>)}}
+  %0 = edge.cond %p then @yes else @yes(%x) : i1, (tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @branch_of_another_result(%p: i1, %x: tensor<2xf32>) {
+  // expected-error @+1 {{@yes gives (tensor<2xf32>), expected (tensor<3xf32>)}}
+  %0 = edge.cond %p then @yes else @yes(%x) : i1, (tensor<2xf32>) -> tensor<3xf32>
+  func.return
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @branch_without_body(%p: i1, %x: tensor<2xf32>) {
+  // expected-error @+1 {{@yes needs a body of one block}}
+  %0 = edge.cond %p then @yes else @yes(%x) : i1, (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+func.func private @yes(tensor<2xf32>) -> tensor<2xf32>
+
+// -----
+
+func.func @loop_without_an_answer(%x: tensor<2xf32>) {
+  // expected-error @+1 {{@yes gives tensor<2xf32>, expected one truth value}}
+  %0 = edge.while_loop while @yes do @yes(%x) with() : (tensor<2xf32>), () -> tensor<2xf32>
+  func.return
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @loop_that_carries_a_number(%n: i64) {
+  // expected-error @+1 {{a loop carries tensors: make a number a tensor without dimensions}}
+  %0 = edge.while_loop while @yes do @same(%n) with() : (i64), () -> i64
+  func.return
+}
+
+func.func private @yes(%n: i64) -> i1 {
+  %0 = edge.executorch_prim.lt.Scalar()[%n] {a = -9223372036854775808 : i64, b = 5 : i64} : (i64) -> i1
+  func.return %0 : i1
+}
+
+func.func private @same(%n: i64) -> i64 {
+  func.return %n : i64
+}
+
+// -----
+
+func.func @loop_of_other_results(%x: tensor<2xf32>) {
+  // expected-error @+1 {{the results have the types of what the loop carries}}
+  %0 = edge.while_loop while @any do @yes(%x) with() : (tensor<2xf32>), () -> tensor<3xf32>
+  func.return
+}
+
+func.func private @any(%x: tensor<2xf32>) -> tensor<i1> {
+  %0 = edge.any(%x) : (tensor<2xf32>) -> tensor<i1>
+  func.return %0 : tensor<i1>
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @forward(%p: i1, %x: tensor<2xf32>) {
+  %0 = edge.cond %p then @outer else @outer(%p, %x) : i1, (i1, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+func.func private @outer(%p: i1, %x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{@inner calls itself}}
+  %0 = edge.cond %p then @inner else @inner(%p, %x) : i1, (i1, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+func.func private @inner(%p: i1, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = edge.cond %p then @outer else @outer(%p, %x) : i1, (i1, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}

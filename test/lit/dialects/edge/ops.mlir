@@ -145,3 +145,43 @@ func.func @state(%x: tensor<2xf32>) {
   edge.update_buffer %k, %x : tensor<2xf32>
   func.return
 }
+
+// What runs depends on data: the parts that may run are private functions.
+// CHECK-LABEL: func.func @choice
+func.func @choice(%p: tensor<i1>, %b: i1, %x: tensor<2xf32>) -> tensor<2xf32> {
+  // CHECK: edge.cond %p then @yes else @no(%x) : tensor<i1>, (tensor<2xf32>) -> tensor<2xf32>
+  // GENERIC: "edge.cond"(%p, %x) <{else_function = @no, then_function = @yes}>
+  %0 = edge.cond %p then @yes else @no(%x) : tensor<i1>, (tensor<2xf32>) -> tensor<2xf32>
+  // CHECK: edge.cond %b then @no else @yes(%0) {test.tag} : i1, (tensor<2xf32>) -> tensor<2xf32>
+  %1 = edge.cond %b then @no else @yes(%0) {test.tag} : i1, (tensor<2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+
+func.func private @yes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+func.func private @no(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = edge.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// CHECK-LABEL: func.func @loop
+func.func @loop(%i: tensor<i64>, %x: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
+  // CHECK: %0, %1 = edge.while_loop while @goes_on do @step(%i, %x) with(%n) : (tensor<i64>, tensor<2xf32>), (tensor<i64>) -> (tensor<i64>, tensor<2xf32>)
+  // GENERIC: "edge.while_loop"(%i, %x, %n) <{body_function = @step, condition_function = @goes_on, operandSegmentSizes = array<i32: 2, 1>}>
+  %0, %1 = edge.while_loop while @goes_on do @step(%i, %x) with(%n)
+    : (tensor<i64>, tensor<2xf32>), (tensor<i64>) -> (tensor<i64>, tensor<2xf32>)
+  func.return %1 : tensor<2xf32>
+}
+
+func.func private @goes_on(%i: tensor<i64>, %x: tensor<2xf32>, %n: tensor<i64>) -> tensor<i1> {
+  %0 = edge.lt.Tensor(%i, %n) : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  func.return %0 : tensor<i1>
+}
+
+func.func private @step(%i: tensor<i64>, %x: tensor<2xf32>, %n: tensor<i64>) -> (tensor<i64>, tensor<2xf32>) {
+  %0 = edge.add.Scalar(%i) {other = 1 : i64} : (tensor<i64>) -> tensor<i64>
+  %1 = edge.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0, %1 : tensor<i64>, tensor<2xf32>
+}
