@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-    "simplify": "canonicalize,fold-constants,raise-int-mm,cse,fold-batch-norm,put-slices",
+    "simplify": "canonicalize,fuse-quantized-embedding,fold-constants,raise-int-mm,cse,fold-batch-norm,put-slices",
     "delegate": "simplify,check-quantization,fold-lookups,raise-grouped-query,attend-live-prefix,lower-masks,"
     "unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,"
     "fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,widen-depthwise,winograd-conv2d,cleanup,check-xnnpack",

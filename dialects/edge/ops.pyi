@@ -1759,6 +1759,69 @@ class QuantizedDecomposedChooseQparamsPerTokenAsymmetricOp(EdgeOp):
     input: SSAValue
     dtype: Attribute
 
+class QuantizedDecomposedEmbeddingByteOp(EdgeOp):
+    """(weight - zero_points) * scales of the rows at the indices; a scale for a row, or for each group of a row."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+
+class QuantizedDecomposedEmbeddingByteDtypeOp(EdgeOp):
+    """embedding_byte with a result of this type."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+    dtype: Attribute | None = None
+
+class QuantizedDecomposedEmbedding4bitOp(EdgeOp):
+    """embedding_byte of integers from -8 to 7, two to a byte, 8 added, the first in the high half."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+
+class QuantizedDecomposedEmbedding4bitDtypeOp(EdgeOp):
+    """embedding_4bit with a result of this type."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+    dtype: Attribute | None = None
+
+class QuantizedDecomposedEmbedding2bitOp(EdgeOp):
+    """embedding_byte of integers from -2 to 1, four to a byte, 2 added, the first in the lowest bits."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+
+class QuantizedDecomposedEmbedding2bitDtypeOp(EdgeOp):
+    """embedding_2bit with a result of this type."""
+
+    weight: SSAValue
+    weight_scales: SSAValue
+    weight_zero_points: SSAValue | None
+    weight_quant_min: int
+    weight_quant_max: int
+    indices: SSAValue
+    dtype: Attribute | None = None
+
 class TorchaoChooseQparamsAffineOp(EdgeOp):
     """Scales and zero points for the range of each block of block_size."""
 

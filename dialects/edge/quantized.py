@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .accessors import Size
 from .base import row
-from .types import element_of, known, shape_of, shape_text, tensor_type, wrap_dim
+from .types import element_of, known, shape_of, shape_text, tensor_type, ui8, wrap_dim
 
 if TYPE_CHECKING:
     from . import ops
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
         | ops.QuantizedDecomposedDequantizePerTensorTensorOp
         | ops.QuantizedDecomposedDequantizePerChannelOp
     )
+    EmbeddingByte = ops.QuantizedDecomposedEmbeddingByteOp | ops.QuantizedDecomposedEmbeddingByteDtypeOp
+    Embedding4bit = ops.QuantizedDecomposedEmbedding4bitOp | ops.QuantizedDecomposedEmbedding4bitDtypeOp
+    Embedding2bit = ops.QuantizedDecomposedEmbedding2bitOp | ops.QuantizedDecomposedEmbedding2bitDtypeOp
+    Embedding = EmbeddingByte | Embedding4bit | Embedding2bit
     DequantizeTo = ops.QuantizedDecomposedDequantizePerChannelGroupOp | ops.QuantizedDecomposedDequantizePerTokenOp
 
 
@@ -116,7 +120,46 @@ def _affine(op: ops.TorchaoQuantizeAffineOp | ops.TorchaoDequantizeAffineOp) -> 
     return (tensor_type(op.output_dtype, shape_of(op.input)),)
 
 
+def _embedding_byte(op: EmbeddingByte) -> Sequence[Attribute]:
+    if element_of(op.weight) not in (i8, ui8):
+        raise VerifyException(f"weight has elements of type {element_of(op.weight)}, expected i8 or ui8")
+    return _looked_up(op, 1)
+
+
+def _embedding_4bit(op: Embedding4bit) -> Sequence[Attribute]:
+    return _looked_up_packed(op, 2)
+
+
+def _embedding_2bit(op: Embedding2bit) -> Sequence[Attribute]:
+    return _looked_up_packed(op, 4)
+
+
+def _looked_up_packed(op: Embedding4bit | Embedding2bit, per_byte: int) -> Sequence[Attribute]:
+    if element_of(op.weight) != ui8:
+        raise VerifyException(f"a packed weight has elements of type ui8, got {element_of(op.weight)}")
+    return _looked_up(op, per_byte)
+
+
+def _looked_up(op: Embedding, per_byte: int) -> Sequence[Attribute]:
+    """Rows of a weight [rows, bytes] with scales [rows] or [rows, groups], and as many zero points."""
+    weight, scales = shape_of(op.weight), shape_of(op.weight_scales)
+    if len(weight) != 2:
+        raise VerifyException(f"weight has shape {shape_text(weight)}, expected [rows, bytes]")
+    features = weight[1] * per_byte
+    if len(scales) not in (1, 2) or scales[0] != weight[0] or features % prod(scales[1:]):
+        raise VerifyException(f"scales have shape {shape_text(scales)} for {weight[0]} rows of {features} elements")
+    if op.weight_zero_points is not None and shape_of(op.weight_zero_points) != scales:
+        points = shape_text(shape_of(op.weight_zero_points))
+        raise VerifyException(f"zero points have shape {points}, the scales {shape_text(scales)}")
+    dtype = element_of(op.weight_scales) if "dtype" not in op.schema.values else op.argument("dtype")
+    return (tensor_type(dtype or element_of(op.weight_scales), (*shape_of(op.indices), features)),)
+
+
 _Q = "quantized_decomposed::"
+_TABLE = (
+    "Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, "
+    "Tensor indices"
+)
 _RANGE = "int quant_min, int quant_max, ScalarType dtype"
 
 ROWS = [
@@ -159,6 +202,21 @@ ROWS = [
     row(f"{_Q}choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
         "Scales and zero points for each vector of the last dimension.",
         out=f"{_Q}choose_qparams_per_token_asymmetric.out"),
+    row(f"{_Q}embedding_byte({_TABLE}) -> Tensor",
+        "(weight - zero_points) * scales of the rows at the indices; a scale for a row, or for each group of a row.",
+        out=f"{_Q}embedding_byte.out", infer=_embedding_byte),
+    row(f"{_Q}embedding_byte.dtype({_TABLE}, *, ScalarType? dtype=None) -> Tensor",
+        "embedding_byte with a result of this type.", out=f"{_Q}embedding_byte.dtype_out", infer=_embedding_byte),
+    row(f"{_Q}embedding_4bit({_TABLE}) -> Tensor",
+        "embedding_byte of integers from -8 to 7, two to a byte, 8 added, the first in the high half.",
+        out=f"{_Q}embedding_4bit.out", infer=_embedding_4bit),
+    row(f"{_Q}embedding_4bit.dtype({_TABLE}, *, ScalarType? dtype=None) -> Tensor",
+        "embedding_4bit with a result of this type.", out=f"{_Q}embedding_4bit.dtype_out", infer=_embedding_4bit),
+    row(f"{_Q}embedding_2bit({_TABLE}) -> Tensor",
+        "embedding_byte of integers from -2 to 1, four to a byte, 2 added, the first in the lowest bits.",
+        out=f"{_Q}embedding_2bit.out", infer=_embedding_2bit),
+    row(f"{_Q}embedding_2bit.dtype({_TABLE}, *, ScalarType? dtype=None) -> Tensor",
+        "embedding_2bit with a result of this type.", out=f"{_Q}embedding_2bit.dtype_out", infer=_embedding_2bit),
     row("torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, "
         "Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, "
         "ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)",

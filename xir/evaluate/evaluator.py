@@ -179,6 +179,8 @@ class Evaluator:
     def _edge(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         if op.name in quantised.DEQUANTISES or op.name in quantised.QUANTISES:
             return (quantised.converted(op, arguments(op, values), self.rounds),)
+        if (rows := quantised.looked_up(op, arguments(op, values))) is not None:
+            return (rows,)
         if all(operand in self._static for operand in op.operands):
             self._static.update(op.results)
             return called(op, arguments(op, values))

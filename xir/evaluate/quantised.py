@@ -107,6 +107,35 @@ def by_row(value: Tensor, row_rank: int) -> Tensor:
 # Edge ops
 
 
+def looked_up(op: edge.EdgeOp, args: dict[str, Any]) -> Tensor | None:
+    """What look-ups in quantised tables give, in fp64; None for another op."""
+    bits = next((bits for name, bits in EMBEDDINGS.items() if op.name.removesuffix(".dtype") == name), None)
+    if bits is None:
+        return None
+    rows = args["weight"][args["indices"]]
+    if bits == 8:
+        integers = rows.double()
+    else:
+        shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
+        parts = [(rows >> shift) & ((1 << bits) - 1) for shift in shifts]
+        integers = torch.stack(parts, -1).flatten(-2).double() - (1 << (bits - 1))
+
+    def of_elements(table: Tensor) -> Tensor:
+        found = table[args["indices"]].double()
+        found = found[..., None] if table.ndim == 1 else found
+        return found.repeat_interleave(integers.shape[-1] // found.shape[-1], -1)
+
+    points = args.get("weight_zero_points")
+    shifted = integers if points is None else integers - of_elements(points)
+    return shifted * of_elements(args["weight_scales"])
+
+
+EMBEDDINGS = {
+    f"edge.quantized_decomposed.embedding_{kind}": bits for kind, bits in {"byte": 8, "4bit": 4, "2bit": 2}.items()
+}
+"""Name of an op that looks rows up in a table of integers -> how many bits an integer takes."""
+
+
 def per_tensor(args: dict[str, Any], shape: Sequence[int]) -> tuple[Tensor, Tensor]:
     """One scale and zero point."""
     return numbers_of(args["scale"]).reshape(()), numbers_of(args["zero_point"]).reshape(())

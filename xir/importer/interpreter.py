@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue, TypeAttribute
 
 from xir.dialects import edge
+from xir.dialects.edge.kernels import registering_module
 from xir.ir.constants import DenseAttr, storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -114,10 +115,8 @@ def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
 
 def aten_operator(schema: edge.Schema) -> Any:
     """torch's operator of a schema. AttributeError if there is none."""
-    if schema.namespace == "quantized_decomposed":
-        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers the namespace
-    if schema.namespace == "torchao":
-        importlib.import_module("torchao.quantization.quant_primitives")
+    if (module := registering_module(schema.qualified_name)) is not None:
+        importlib.import_module(module)
     packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
     return getattr(packet, schema.overload or "default")
 

@@ -29,7 +29,7 @@ class ExportOptions:
     quantize: Literal["none", "int8", "int4"] = "none"
     """The weights of linear layers: fp32, 8 bits with a scale a channel, or 4 bits with a scale a group."""
     group_size: int = 32
-    """How many inputs of a channel share a scale in 4 bits."""
+    """How many inputs of a channel, or elements of an embedding's row, share a scale in 4 bits."""
     max_seq_len: int | None = None
     """How many tokens the caches hold, prompt and answer together; if None, as many as the model knows positions, up to
     `DEFAULT_WINDOW`."""
@@ -37,6 +37,9 @@ class ExportOptions:
     """How many tokens of a prompt are computed at once, up to `DEFAULT_CHUNK` if None; longer prompts are split."""
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime that the file is for; what is for `executorch` runs in both."""
+    quantize_embedding: Literal["none", "int8", "int4"] | None = None
+    """The embeddings: fp32, 8 bits with a scale a row, or 4 bits with a scale a group; if None, 8 bits where linear
+    layers are quantised."""
 
     def __post_init__(self) -> None:
         for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
@@ -90,7 +93,7 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
     window = options.window(checkpoint.max_positions)
     chunk = options.chunk(window)
     with step("Quantising"), one_thread():
-        quantize(checkpoint.model, options.quantize, options.group_size)
+        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding)
     with step("Exporting"):
         programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window), chunk)
     metadata = Metadata(

@@ -57,12 +57,15 @@ def find_operator(name: str) -> OpOverload | None:
     For an out variant that torch lacks, and one that fills a list and would not resize its tensors, it is the operator
     that it is a variant of. None for one that opens files: a program is data, and what it computes stays in memory.
     """
+    from xir.dialects.edge.kernels import registering_module
+
     namespace, separator, qualified = name.partition("::")
     if not separator:
         return None
     if namespace == "quantized_decomposed":
-        # This import registers the namespace, without out variants.
-        importlib.import_module("torch.ao.quantization.fx._decomposed")
+        # This import registers the operators, without out variants.
+        if (module := registering_module(name)) is not None:
+            importlib.import_module(module)
         found = None
     else:
         found = torch_operator(namespace, qualified)

@@ -72,6 +72,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="weights in fp32, in 8 bits with a scale a channel, or in 4 bits with a scale a group (default: none)",
     )  # fmt: skip
     parser.add_argument(
+        "--quantize-embedding", choices=("none", "int8", "int4"),
+        help="embeddings in fp32, in 8 bits with a scale a row, or in 4 bits with a scale a group (default: int8 where "
+        "--quantize is given, else none)",
+    )  # fmt: skip
+    parser.add_argument(
         "--group-size", type=int, default=32, metavar="N", help="inputs that share a scale in 4 bits (default: 32)"
     )
     parser.add_argument(
@@ -93,7 +98,12 @@ def _export(options: argparse.Namespace) -> int:
 
     output = options.output or f"{Path(options.folder).resolve().name}.pte"
     chosen = ExportOptions(
-        options.quantize, options.group_size, options.max_seq_len, options.prefill_len, options.target
+        options.quantize,
+        options.group_size,
+        options.max_seq_len,
+        options.prefill_len,
+        options.target,
+        options.quantize_embedding,
     )
     metadata = export(options.folder, output, chosen)
     size = Path(output).stat().st_size / 1e6 if Path(output).is_file() else 0.0

@@ -32,6 +32,7 @@ KernelTable CreationKernels();
 KernelTable RandomKernels();
 KernelTable ConversionKernels();
 KernelTable QuantizedKernels();
+KernelTable QuantizedEmbeddingKernels();
 KernelTable SymbolKernels();
 
 }  // namespace xir::kernels

@@ -14,13 +14,27 @@ const Registry& AllKernels() {
   static const auto* const registry = [] {
     auto* all = new Registry;
     for (const auto table : {
-             kernels::UnaryKernels,         kernels::BinaryKernels,      kernels::ReductionKernels,
-             kernels::ScanKernels,          kernels::ConvolutionKernels, kernels::MatrixKernels,
-             kernels::NormalizationKernels, kernels::PoolingKernels,     kernels::ResamplingKernels,
-             kernels::GridSamplingKernels,  kernels::ShapeKernels,       kernels::JoiningKernels,
-             kernels::PaddingKernels,       kernels::IndexingKernels,    kernels::CreationKernels,
-             kernels::RandomKernels,        kernels::ConversionKernels,  kernels::QuantizedKernels,
-             kernels::SymbolKernels,        kernels::AttentionKernels,
+             kernels::UnaryKernels,
+             kernels::BinaryKernels,
+             kernels::ReductionKernels,
+             kernels::ScanKernels,
+             kernels::ConvolutionKernels,
+             kernels::MatrixKernels,
+             kernels::NormalizationKernels,
+             kernels::PoolingKernels,
+             kernels::ResamplingKernels,
+             kernels::GridSamplingKernels,
+             kernels::ShapeKernels,
+             kernels::JoiningKernels,
+             kernels::PaddingKernels,
+             kernels::IndexingKernels,
+             kernels::CreationKernels,
+             kernels::RandomKernels,
+             kernels::ConversionKernels,
+             kernels::QuantizedKernels,
+             kernels::SymbolKernels,
+             kernels::AttentionKernels,
+             kernels::QuantizedEmbeddingKernels,
          }) {
       for (const TypedKernel& kernel : table()) all->emplace(kernel.name, &kernel);
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
 import torchao.quantization as torchao
@@ -274,3 +275,50 @@ def test_a_stock_file_for_which_xnnpack_leaves_rows_out_is_refused() -> None:
     stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
     with pytest.raises(runtime.XirRuntimeError, match=r"4 bits with an odd number of input channels \(61\)"):
         runtime.Runtime.get().load_program(stock).load_method("forward")
+
+
+class LookUp(torch.nn.Module):
+    """Rows of a table, and what they are multiplied with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.linear = torch.nn.Embedding(50, 64), torch.nn.Linear(64, 7)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.linear(self.table(tokens))
+
+
+@pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)], ids=["row", "group"])
+@pytest.mark.parametrize(("width", "kernel"), [(8, "byte"), (4, "4bit"), (2, "2bit")])
+@pytest.mark.parametrize("symmetric", [True, False], ids=["symmetric", "asymmetric"])
+def test_tables_stay_quantised(width: int, kernel: str, granularity: PerGroup | PerAxis, symmetric: bool) -> None:
+    """Those that torchao quantised, in the file and in memory, also in stock."""
+    mapping = torchao.MappingType.SYMMETRIC if symmetric else torchao.MappingType.ASYMMETRIC
+    config = torchao.IntxWeightOnlyConfig(bits(width), granularity, mapping)
+    model, tokens = LookUp().eval(), torch.tensor([[3, 49, 0], [7, 7, 21]])
+    torchao.quantize_(model, config, lambda module, _: isinstance(module, torch.nn.Embedding))
+    lowered = to_edge(torch.export.export(model, (tokens,))).to_backend(XnnpackPartitioner()).to_executorch()
+    assert lowered.kernel_names == [f"quantized_decomposed::embedding_{kernel}.out"]
+    for found in run(lowered.buffer, tokens):
+        torch.testing.assert_close(found, model(tokens), rtol=1e-5, atol=1e-5)
+
+
+def test_look_ups_of_other_compilers() -> None:
+    """A program that calls the operator itself, with results of a type of its own."""
+    table = torch.randint(0, 256, (50, 32), dtype=torch.uint8)
+
+    class Packed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", table)
+            self.register_buffer("scales", torch.rand(50, 2))
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            look_up = torch.ops.quantized_decomposed.embedding_4bit
+            return look_up.dtype(self.table, self.scales, None, -8, 7, tokens, dtype=torch.float16)
+
+    model, tokens = Packed(), torch.tensor([3, 49, 0])
+    lowered = to_edge(torch.export.export(model, (tokens,))).to_backend(XnnpackPartitioner()).to_executorch()
+    assert lowered.kernel_names == ["quantized_decomposed::embedding_4bit.dtype_out"]
+    for found in run(lowered.buffer, tokens):
+        torch.testing.assert_close(found, model(tokens))

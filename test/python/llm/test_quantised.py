@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch
@@ -36,15 +37,25 @@ class Case:
     """The model with quantised weights, in PyTorch."""
 
 
-@pytest.fixture(scope="module", params=[("Llama", "int8"), ("Llama", "int4"), ("Qwen3", "int4")], ids="-".join)
+CASES = [
+    ("Llama", "int8", "int8"),
+    ("Llama", "int4", "int8"),
+    ("Qwen3", "int4", "int4"),
+    ("Gemma3Text", "int4", "int4"),
+    ("Llama", "none", "int4"),
+]
+"""The family, and the bits of linear layers and of embeddings."""
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """The output layer of the Llama has the embedding's weights, that of the Qwen3 its own."""
-    family, mode = request.param
+    """The output layers of the Llama and the Gemma have the embedding's weights, that of the Qwen3 its own."""
+    family, mode, embedding = request.param
     folder = tmp_path_factory.mktemp("model")
     model = write_family(family, folder)
-    export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW))
+    export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW, quantize_embedding=embedding))
     quantised = deepcopy(model)
-    quantize(quantised, mode, 32)
+    quantize(quantised, mode, 32, embedding)
     return Case(folder / "model.pte", CachedDecoder(quantised, model.config, WINDOW).eval())
 
 
@@ -77,7 +88,7 @@ def nudged(graph: nn.Module, seed: int) -> nn.Module:
     torch.manual_seed(seed)
     for name, weight in other.named_parameters():
         if "norm" in name:
-            weight.data.mul_(1 + 1e-7 * torch.randn_like(weight))
+            weight.data.add_(1e-7 * torch.randn_like(weight))
     return other
 
 
@@ -105,12 +116,15 @@ def test_weights_are_stored_once(case: Case) -> None:
     """In 4 bits where they have those; the embedding's integers also where they are the output layer's."""
     content = case.path.read_bytes()
     for module in case.graph.modules():
-        if isinstance(module, QuantizedEmbedding):
-            assert content.count(module.quantized.integers.numpy().tobytes()) == 1
-        elif isinstance(module, Int4Weight):
-            halves = (module.integers + 8).to(torch.uint8)
-            assert content.count((halves[:, ::2] | halves[:, 1::2] << 4).numpy().tobytes()) == 1
-            assert content.count(module.integers.numpy().tobytes()) == 0
+        weight = getattr(module, "quantized", None)
+        if isinstance(weight, Int8Weight):
+            assert content.count(weight.integers.numpy().tobytes()) == 1
+        elif isinstance(weight, Int4Weight):
+            halves = (weight.integers + 8).to(torch.uint8)
+            first, second = halves[:, ::2], halves[:, 1::2]
+            packed = first << 4 | second if isinstance(module, QuantizedEmbedding) else first | second << 4
+            assert content.count(packed.numpy().tobytes()) == 1
+            assert content.count(weight.integers.numpy().tobytes()) == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

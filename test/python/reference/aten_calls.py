@@ -42,6 +42,13 @@ X = f(2, 3)
 IMAGE = f(1, 4, 8, 6)
 Q8 = (-128, 127, torch.int8)
 
+TABLES = {
+    "byte": [(i8(5, 8), f(5), None, -128, 127), (u8(5, 8), f(5, 2), f(5, 2), 0, 255)],
+    "4bit": [(u8(5, 4), f(5), None, -8, 7), (u8(5, 4) + 99, f(5, 4), f(5, 4), -8, 7)],
+    "2bit": [(u8(5, 2), f(5), None, -2, 1), (u8(5, 2) + 99, f(5, 2), f(5, 2), -2, 1)],
+}
+"""Quantised tables of 5 rows of 8 elements, with scales of rows and of groups in them."""
+
 Case = tuple[Any, ...]
 """Positional arguments as torch takes them; a dict at the end holds keyword-only ones."""
 
@@ -282,6 +289,10 @@ CASES: dict[str, list[Case]] = {
         "dequantize_per_channel_group": [(i8(2, 8), f(2, 2), torch.zeros(2, 2), *Q8, 4, torch.float32)],
         "quantize_per_token": [(X, f(2, 1), torch.zeros(2, 1), *Q8)],
         "dequantize_per_token": [(i8(2, 3), f(2, 1), torch.zeros(2, 1), *Q8, torch.float32)],
+        **{f"embedding_{kind}{overload}": [
+               (*table, n(2, 2), *([{"dtype": dtype}] if overload else []))
+               for table in tables for dtype in ([torch.float32, torch.float16] if overload else [None])]
+           for kind, tables in TABLES.items() for overload in ("", ".dtype")},
         "choose_qparams.tensor": [(X, -128, 127, 1e-5, torch.int8)],
         "choose_qparams_symmetric.tensor": [(X, -128, 127, 1e-5, torch.int8)],
         "choose_qparams_per_token_asymmetric": [(X, torch.int8)],

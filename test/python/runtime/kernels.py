@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, Module
 from xdsl.ir import Block, Region, SSAValue
 
 from xir.dialects import pte
+from xir.dialects.edge.kernels import registering_module
 from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.runtime import Runtime
@@ -152,7 +153,12 @@ def reference(name: str, arguments: Sequence[Any], dtypes: Sequence[torch.dtype]
 def quantized_reference(name: str, arguments: Sequence[Any]) -> list[torch.Tensor]:
     """torch has no out variants of these, only what they are variants of."""
     base, _, overload = name.partition(".")
-    kernel = out_variant(f"{base}.tensor" if overload == "Tensor_out" else base)
+    if base.startswith("quantized_decomposed::embedding_"):
+        registering = registering_module(base)
+        assert registering is not None
+        import_module(registering)
+    overload = {"Tensor_out": ".tensor", "dtype_out": ".dtype"}.get(overload, "")
+    kernel = out_variant(base + overload)
     named = {a.name: value for a, value in zip(kernel._schema.arguments, arguments, strict=True)}
     result = kernel(**named)
     return list(result) if isinstance(result, tuple) else [result]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from runtime.kernels import KernelProgram, flatten, reference
 
-from xir.runtime import manual_seed, portable_kernels, program
+from xir.runtime import XirRuntimeError, manual_seed, portable_kernels, program
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -754,6 +754,44 @@ CASES.update(
         ],
     }
 )
+
+
+def table(per_byte: int, dtype: torch.dtype = torch.uint8) -> torch.Tensor:
+    """6 rows of 24 integers, so many to a byte, of all values."""
+    return torch.arange(6 * 24 // per_byte).mul(89).reshape(6, -1).to(dtype)
+
+
+def look_ups(tables: Sequence[torch.Tensor], low: int, high: int) -> list[Case]:
+    """Scales of rows and of groups, in each type, with and without zero points."""
+    return [
+        (each, rand(*shape, low=0.1, dtype=dtype), points, low, high, indices)
+        for each in tables
+        for shape in ((6,), (6, 1), (6, 3))
+        for dtype in (torch.float32, torch.float16, torch.bfloat16)
+        for points in (None, rand(*shape, low=-4, high=4).round().to(dtype))
+        for indices in (torch.tensor([[5, 0, 3], [3, 3, 1]]), torch.tensor(2), torch.zeros(0, dtype=torch.int64))
+    ]
+
+
+BYTES, NIBBLES, PAIRS = [table(1), table(1, torch.int8)], [table(2)], [table(4)]
+for kind, tables, low, high in (("byte", BYTES, -128, 127), ("4bit", NIBBLES, -8, 7), ("2bit", PAIRS, -2, 1)):
+    CASES[f"quantized_decomposed::embedding_{kind}.out"] = look_ups(tables, low, high)
+    CASES[f"quantized_decomposed::embedding_{kind}.dtype_out"] = [
+        (*case, dtype)
+        for case in look_ups(tables, low, high)
+        for dtype in (torch.float32, torch.float16, torch.bfloat16)
+        if case[1].dtype in (dtype, torch.float32)  # PyTorch's definition rounds products to the scales' type
+    ]
+
+
+@pytest.mark.parametrize(("kind", "per_byte"), [("byte", 1), ("4bit", 2), ("2bit", 4)])
+@pytest.mark.parametrize("index", [-1, 6])
+def test_rows_that_a_table_lacks(kind: str, per_byte: int, index: int):
+    program = KernelProgram()
+    arguments = (table(per_byte), torch.ones(6), None, 0, 1, torch.tensor([index]))
+    program.call(f"quantized_decomposed::embedding_{kind}.out", arguments, [torch.empty(1, 24)])
+    with pytest.raises(XirRuntimeError, match=f"index {index} of 6"):
+        program.run()
 
 
 def check(name: str, cases: Iterable[Case]) -> None:

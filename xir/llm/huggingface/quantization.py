@@ -17,44 +17,49 @@ from xir.quantizer.observers import BLOCK, group_scales
 
 _quantized = torch.ops.quantized_decomposed
 
+Mode = Literal["none", "int8", "int4"]
 
-def quantize(model: nn.Module, mode: Literal["none", "int8", "int4"], group_size: int) -> None:
+
+def quantize(model: nn.Module, mode: Mode, group_size: int, embedding: Mode | None = None) -> None:
     """Replace linear layers and embeddings of a model by quantised ones.
 
-    `int8`: linear layers in int8 from −127 to 127, a scale for each output channel. `int4`: in 4 bits, a scale for each
-    `group_size` inputs of a channel. Embeddings, and the output layer where it shares their weights, are int8 in both.
+    `int8`: linear layers in int8 from −127 to 127, a scale for each output channel; embeddings have a scale for each
+    row. `int4`: in 4 bits, a scale for each `group_size` inputs of a channel, or elements of a row. `embedding` is for
+    embeddings alone; if None, they are int8 where linear layers are quantised. An output layer that has an embedding's
+    weights shares them in int8.
     Weights may be of any float type, and what is not replaced becomes fp32.
     LlmError for a layer whose inputs are no multiple of the group size.
     """
-    if mode == "none":
-        model.float()
-        return
+    embedding = embedding or ("none" if mode == "none" else "int8")
     layers = [
         (parent, name, f"{path}.{name}".lstrip("."), child)
         for path, parent in model.named_modules()
         for name, child in parent.named_children()
         if isinstance(child, nn.Linear | nn.Embedding)
     ]
-    tables: dict[Tensor, Int8Weight] = {}
-    for parent, name, _, child in layers:
-        if isinstance(child, nn.Embedding):
-            tables[child.weight] = Int8Weight(child.weight)
-            setattr(parent, name, QuantizedEmbedding(child, tables[child.weight]))
+    shared: dict[Tensor, Int8Weight] = {}
     for parent, name, path, child in layers:
-        if isinstance(child, nn.Linear):
-            weight = tables.get(child.weight) or _linear_weight(child, path, mode, group_size)
+        if not isinstance(child, nn.Embedding) or embedding == "none":
+            continue
+        weight = _quantized_weight(child.weight, path, embedding, group_size)
+        if isinstance(weight, Int8Weight):
+            shared[child.weight] = weight
+        setattr(parent, name, QuantizedEmbedding(child, weight))
+    for parent, name, path, child in layers:
+        if isinstance(child, nn.Linear) and mode != "none":
+            weight = shared.get(child.weight) or _quantized_weight(child.weight, path, mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
     for tensor in (*model.parameters(), *model.buffers()):
         if tensor.is_floating_point():
             tensor.data = tensor.data.float()
 
 
-def _linear_weight(layer: nn.Linear, path: str, mode: str, group_size: int) -> Int8Weight | Int4Weight:
+def _quantized_weight(weight: Tensor, path: str, mode: Mode, group_size: int) -> Int8Weight | Int4Weight:
     if mode == "int8":
-        return Int8Weight(layer.weight)
-    if layer.in_features % group_size:
-        raise LlmError(f"'{path}' has {layer.in_features} inputs, no multiple of the group size {group_size}")
-    return Int4Weight(layer.weight, group_size)
+        return Int8Weight(weight)
+    if weight.shape[1] % group_size:
+        raise LlmError(f"'{path}' has {weight.shape[1]} inputs, no multiple of the group size {group_size}")
+    return Int4Weight(weight, group_size)
 
 
 def _blocks(weight: Tensor) -> tuple[Tensor, ...]:
@@ -137,15 +142,14 @@ class QuantizedLinear(nn.Module):
 
 
 class QuantizedEmbedding(nn.Module):
-    """An embedding whose rows are dequantised once they are looked up."""
+    """An embedding with a quantised table, of which the compiler dequantises the rows that are looked up."""
 
-    def __init__(self, original: nn.Embedding, weight: Int8Weight):
+    def __init__(self, original: nn.Embedding, weight: Int8Weight | Int4Weight):
         super().__init__()
         self.quantized = weight
         self._factor = float(getattr(original, "embed_scale", 1.0))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens [...] to [..., features], fp32."""
-        rows = functional.embedding(tokens, self.quantized.integers).to(torch.float32)
-        rows = rows * functional.embedding(tokens, self.quantized.scales[:, None])
+        rows = functional.embedding(tokens, self.quantized())
         return rows if self._factor == 1 else rows * self._factor
