@@ -17,16 +17,19 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
     BytesAttr,
     DenseArrayBase,
+    Float32Type,
     Float64Type,
     IntAttr,
     IntegerType,
     Signedness,
+    f32,
     f64,
     i32,
     i64,
@@ -60,10 +63,10 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
     """`i64`, blockwise only: how many indices of each of `axes` share a scale."""
     scale_shape: DenseArrayBase[IntegerType]
     """`i64`, blockwise only: the shape of the scales, row-major."""
-    scales: DenseArrayBase[Float64Type]
-    """`f64`."""
+    scales: DenseArrayBase[Float32Type | Float64Type]
+    """`f64` of a single scale; of several `f32`, where that holds them exactly, else `f64`."""
     zero_points: DenseArrayBase[IntegerType]
-    """`i64`, as many as scales."""
+    """`i64`, as many as scales; none where there are several scales and all zero points are 0."""
 
     @staticmethod
     def per_tensor(
@@ -81,8 +84,8 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
         storage: IntegerType,
         expressed: AnyFloat,
         axis: int,
-        scales: Sequence[float],
-        zero_points: Sequence[int] | None = None,
+        scales: Sequence[float] | np.ndarray,
+        zero_points: Sequence[int] | np.ndarray | None = None,
         storage_range: tuple[int, int] | None = None,
     ) -> UniformType:
         """One scale for each index of dimension `axis`."""
@@ -98,7 +101,7 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
         storage_range: tuple[int, int] | None = None,
     ) -> UniformType:
         """One scale for each block; `block_sizes` is dimension -> indices a block, `scales` has the tensor's rank."""
-        flat_zero_points = None if zero_points is None else zero_points.ravel().tolist()
+        flat_zero_points = zero_points.ravel() if zero_points is not None and zero_points.any() else None
         axes = tuple(block_sizes)
         sizes = tuple(block_sizes.values())
         return _make(storage, expressed, storage_range, axes, sizes, scales.shape, scales.ravel(), flat_zero_points)
@@ -143,13 +146,22 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
 
     def scale_array(self) -> np.ndarray:
         """The scales as float64: a vector, or for a blockwise type an array of the tensor's rank."""
-        scales = np.frombuffer(self.scales.data.data, dtype="<f8")
+        scales = self._scales().astype(np.float64)
         return scales.reshape(self.scale_shape.get_values()) if self.is_blockwise else scales
 
     def zero_point_array(self) -> np.ndarray:
         """The zero points as int64, shaped like `scale_array`."""
-        zero_points = np.frombuffer(self.zero_points.data.data, dtype="<i8")
-        return zero_points.reshape(self.scale_shape.get_values()) if self.is_blockwise else zero_points
+        shape = tuple(map(int, self.scale_shape.get_values())) if self.is_blockwise else (self._num_scales(),)
+        if len(self.zero_points.data.data) == 0:
+            return np.broadcast_to(np.int64(0), shape)
+        return np.frombuffer(self.zero_points.data.data, dtype="<i8").reshape(shape)
+
+    def _scales(self) -> np.ndarray:
+        dtype = "<f4" if isinstance(self.scales.elt_type, Float32Type) else "<f8"
+        return np.frombuffer(self.scales.data.data, dtype)
+
+    def _num_scales(self) -> int:
+        return len(self.scales.data.data) // (4 if isinstance(self.scales.elt_type, Float32Type) else 8)
 
     def verify_shape(self, shape: Sequence[int]) -> None:
         """Check the scales against a tensor's shape (-1: unknown). VerifyException if they do not fit."""
@@ -160,8 +172,8 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"quantised dimension {outside[0]} is outside of a tensor of rank {len(shape)}")
         if self.is_per_axis:
             size = shape[axes[0]]
-            if size not in (-1, len(self.scales)):
-                raise VerifyException(f"{len(self.scales)} scales for the {size} indices of dimension {axes[0]}")
+            if size not in (-1, self._num_scales()):
+                raise VerifyException(f"{self._num_scales()} scales for the {size} indices of dimension {axes[0]}")
             return
         blocks = dict(zip(axes, map(int, self.block_sizes.get_values()), strict=True))
         expected = [-1 if size == -1 else math.ceil(size / blocks.get(axis, size)) for axis, size in enumerate(shape)]
@@ -180,18 +192,16 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"the storage range {got} is not in {low}:{high} or not in order")
         if not isinstance(self.expressed, AnyFloat):
             raise VerifyException(f"the expressed type is a float type, got {self.expressed}")
-        scales = np.frombuffer(self.scales.data.data, dtype="<f8")
-        if len(scales) == 0 or len(scales) != len(self.zero_points):
-            raise VerifyException(
-                f"{len(scales)} scales and {len(self.zero_points)} zero points: one of each is needed"
-            )
+        scales, zero_points = self._scales(), np.frombuffer(self.zero_points.data.data, dtype="<i8")
+        none_given = len(scales) > 1 and len(zero_points) == 0
+        if len(scales) == 0 or (len(scales) != len(zero_points) and not none_given):
+            raise VerifyException(f"{len(scales)} scales and {len(zero_points)} zero points: one of each is needed")
         limit = np.finfo(np.float64 if isinstance(self.expressed, Float64Type) else np.float32)
         held = np.isfinite(scales) & (scales >= limit.smallest_subnormal) & (scales <= limit.max)
         if not held.all():
             raise VerifyException(
                 f"a scale is a positive number that {self.expressed} can hold, got {scales[~held][0]:g}"
             )
-        zero_points = np.frombuffer(self.zero_points.data.data, dtype="<i8")
         outside = (zero_points < low) | (zero_points > high)
         if outside.any():
             raise VerifyException(f"a zero point of the storage type is in {low}:{high}, got {zero_points[outside][0]}")
@@ -357,12 +367,12 @@ def _make(
     block_sizes: Sequence[int],
     scale_shape: Sequence[int],
     scales: Sequence[float] | np.ndarray,
-    zero_points: Sequence[int] | None,
+    zero_points: Sequence[int] | np.ndarray | None,
 ) -> UniformType:
-    values = np.asarray(scales, dtype=np.float64)
-    zero_points = [0] * len(values) if zero_points is None else zero_points
+    if zero_points is None:
+        zero_points = [0] if len(scales) == 1 else ()
     return UniformType.new(
-        _parameters(storage, expressed, storage_range, axes, block_sizes, scale_shape, values, zero_points)
+        _parameters(storage, expressed, storage_range, axes, block_sizes, scale_shape, scales, zero_points)
     )
 
 
@@ -374,9 +384,18 @@ def _parameters(
     block_sizes: Sequence[int],
     scale_shape: Sequence[int],
     scales: Sequence[float] | np.ndarray,
-    zero_points: Sequence[int],
+    zero_points: Sequence[int] | np.ndarray,
 ) -> Sequence[Attribute]:
     low, high = storage_limits(storage) if storage_range is None else storage_range
+    is_short = False
+    if len(scales) > 1:
+        values = np.asarray(scales)
+        with np.errstate(over="ignore"):
+            short = values.astype(np.float32)
+        is_short = bool(np.array_equal(short, values, equal_nan=True))
+        scales = short if is_short else values
+        if len(zero_points) == len(scales) and not np.any(zero_points):
+            zero_points = ()
     return (
         storage,
         IntAttr(low),
@@ -385,14 +404,27 @@ def _parameters(
         dense(i32, axes, "<i4"),
         dense(i64, block_sizes, "<i8"),
         dense(i64, scale_shape, "<i8"),
-        dense(f64, scales, "<f8"),
+        dense(f32, scales, "<f4") if is_short else dense(f64, scales, "<f8"),
         dense(i64, zero_points, "<i8"),
     )
 
 
-def dense(element: IntegerType | Float64Type, values: Sequence[float] | np.ndarray, dtype: str) -> DenseArrayBase:
+SHARED = 1 << 10
+"""From how many bytes on types with equal arrays share them: a weight's scales, in each method that reads it."""
+
+_shared: WeakValueDictionary[bytes, BytesAttr] = WeakValueDictionary()
+
+
+def dense(
+    element: IntegerType | Float32Type | Float64Type, values: Sequence[float] | np.ndarray, dtype: str
+) -> DenseArrayBase:
     """An array attribute; `DenseArrayBase.from_list` takes a microsecond for each number."""
-    return DenseArrayBase(element, BytesAttr(np.asarray(values, dtype).tobytes()))
+    content = np.asarray(values, dtype).tobytes()
+    if len(content) < SHARED:
+        return DenseArrayBase(element, BytesAttr(content))
+    if (shared := _shared.get(content)) is None:
+        shared = _shared[content] = BytesAttr(content)
+    return DenseArrayBase(element, shared)
 
 
 Quant = Dialect("quant", [], [UniformType])

@@ -96,12 +96,12 @@ def uniform(
     if flat is not None and len(flat) != scales.size:
         raise VerifyException(f"{scales.size} scales and {len(flat)} zero points: one of each is needed")
     if scales.size == 1:
-        zero_point = 0 if flat is None else flat[0]
+        zero_point = 0 if flat is None else int(flat[0])
         return UniformType.per_tensor(storage, f32, float(scales.item()), zero_point, integer_range(op))
     blocks = block_sizes(op, shape)
     if list(blocks.values()) == [1]:
         (axis,) = blocks
-        element = UniformType.per_axis(storage, f32, axis, scales.ravel().tolist(), flat, integer_range(op))
+        element = UniformType.per_axis(storage, f32, axis, scales.ravel(), flat, integer_range(op))
         element.verify_shape(shape)
         return element
     for axis, size in blocks.items():
@@ -110,16 +110,18 @@ def uniform(
     counts = [size // blocks.get(axis, size) for axis, size in enumerate(shape)]
     if prod(counts) != scales.size:
         raise VerifyException(f"{scales.size} scales, where the blocks of the tensor make {counts}")
-    points = None if flat is None else np.array(flat).reshape(counts)
+    points = None if flat is None else flat.reshape(counts)
     return UniformType.blockwise(storage, f32, blocks, scales.reshape(counts), points, integer_range(op))
 
 
-def whole(zero_points: np.ndarray) -> list[int]:
+def whole(zero_points: np.ndarray) -> np.ndarray:
     """Zero points as integers, whatever type they are stored in; VerifyException if they are none."""
+    if zero_points.dtype.kind in "iu":
+        return zero_points.astype(np.int64).ravel()
     numbers = zero_points.astype(np.float64).ravel()
     if not np.array_equal(numbers, np.rint(numbers)):
         raise VerifyException(f"a zero point is an integer, got {numbers[numbers != np.rint(numbers)][0]:g}")
-    return numbers.astype(np.int64).tolist()
+    return numbers.astype(np.int64)
 
 
 def block_sizes(op: Quantize | Dequantize, shape: Sequence[int]) -> dict[int, int]:

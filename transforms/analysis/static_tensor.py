@@ -20,6 +20,7 @@ from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
 from xir.ir.constants import round_to_bfloat16, storage_array
 from xir.ir.context import XirContext
+from xir.ir.nibbles import Unpacked
 from xir.ir.tensor_types import element_type
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.quantization_parameters import integer_range, parameters
@@ -72,7 +73,8 @@ class StaticTensor:
         element = self.element
         if not isinstance(element, UniformType) or element.storage_min.data < -8 or element.storage_max.data > 7:
             return self
-        if self.array.size and not -8 <= self.array.min() <= self.array.max() <= 7:
+        is_packed = isinstance(self.array, Unpacked) and self.array.packed is not None
+        if not is_packed and self.array.size and not -8 <= self.array.min() <= self.array.max() <= 7:
             return self  # a dequantise op takes what is stored, whatever it says of its range
         return replace(self, element=stored_as(element, i4))
 
@@ -100,7 +102,7 @@ def stored_as(element: UniformType, storage: IntegerType) -> UniformType:
     if element.is_per_tensor:
         return UniformType.per_tensor(storage, f32, element.scale, element.zero_point)
     if element.is_per_axis:
-        return UniformType.per_axis(storage, f32, element.axis, scales.tolist(), zero_points.tolist())
+        return UniformType.per_axis(storage, f32, element.axis, scales, zero_points)
     return UniformType.blockwise(storage, f32, blocks_of(element), scales, zero_points)
 
 
@@ -130,7 +132,7 @@ def selected(element: UniformType, index: Sequence[Index], shape: Sequence[int])
     scales, zero_points = element.scale_array(), element.zero_point_array()
     if element.is_per_axis:
         taken = index[element.axis] if element.axis < len(index) else slice(None)
-        picked = scales[taken].tolist(), zero_points[taken].tolist()
+        picked = scales[taken], zero_points[taken]
         return UniformType.per_axis(element.storage, f32, element.axis, *picked, range_of(element))
     blocks = blocks_of(element)
     of_blocks = tuple(block_index(each, blocks.get(axis, shape[axis]), shape[axis]) for axis, each in enumerate(index))
@@ -150,8 +152,8 @@ def block_index(index: Index, block: int, size: int) -> Index:
 
 def with_axis(element: UniformType, axis: int, copies: int = 1, repeats: int = 1) -> UniformType:
     """A type by axis along another axis, its scales laid out `copies` times, each `repeats` times in a row."""
-    scales = np.tile(np.repeat(element.scale_array(), repeats), copies).tolist()
-    zero_points = np.tile(np.repeat(element.zero_point_array(), repeats), copies).tolist()
+    scales = np.tile(np.repeat(element.scale_array(), repeats), copies)
+    zero_points = np.tile(np.repeat(element.zero_point_array(), repeats), copies)
     return UniformType.per_axis(element.storage, f32, axis, scales, zero_points, range_of(element))
 
 

@@ -2,6 +2,8 @@
 
 Data is held as handed over (a numpy array of any strides, bytes, a memoryview, an mmap) and never copied, so a model's
 weights exist once in memory from the importer to the file. Two keys may hold equal bytes; the digest tells.
+
+4-bit integers take a byte each in the IR, but are held two to a byte, as in the file, and unpacked when asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-BlobData = np.ndarray | bytes | bytearray | memoryview | mmap.mmap
+from xir.ir.nibbles import Packed, Unpacked, unpack
+
+BlobData = np.ndarray | Packed | bytes | bytearray | memoryview | mmap.mmap
 """What a blob can be made of."""
 
 CHUNK_BYTES = 1 << 20
@@ -22,8 +26,17 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass
 class _Blob:
-    array: np.ndarray
+    data: np.ndarray | Packed
     digest: bytes | None = None
+    packed_digest: bytes | None = None
+
+    @property
+    def array(self) -> np.ndarray:
+        return unpack(self.data) if isinstance(self.data, Packed) else self.data
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.size if isinstance(self.data, Packed) else self.data.nbytes
 
 
 @dataclass
@@ -39,7 +52,7 @@ class BlobStore:
         """
         if not key_hint:
             raise ValueError("a blob needs a non-empty key")
-        blob = _Blob(_as_array(data))
+        blob = _Blob(_held(data))
         key = key_hint
         suffix = 0
         while (existing := self._blobs.get(key)) is not None:
@@ -54,19 +67,31 @@ class BlobStore:
         """Store `data` under exactly `key`, replacing what was there."""
         if not key:
             raise ValueError("a blob needs a non-empty key")
-        self._blobs[key] = _Blob(_as_array(data))
+        self._blobs[key] = _Blob(_held(data))
 
     def get(self, key: str) -> np.ndarray:
-        """The data of `key`: the array as it was added, or its bytes as a `uint8` vector. KeyError if there is none."""
+        """The data of `key`: the array as it was added, or its bytes as a `uint8` vector. KeyError if there is none.
+
+        4-bit integers that are held packed are unpacked anew each time.
+        """
         return self._blobs[key].array
+
+    def packed(self, key: str) -> tuple[Packed, bytes] | None:
+        """The 4-bit integers of `key` as they are held, and the sha256 of these bytes; None for other data."""
+        blob = self._blobs[key]
+        if not isinstance(blob.data, Packed):
+            return None
+        if blob.packed_digest is None:
+            blob.packed_digest = _sha256(blob.data.bytes)
+        return blob.data, blob.packed_digest
 
     def nbytes(self, key: str) -> int:
         """The size of the data in bytes."""
-        return self._blobs[key].array.nbytes
+        return self._blobs[key].nbytes
 
     def chunks(self, key: str) -> Iterator[memoryview]:
         """The data's bytes in C order, as consecutive read-only views; strided data is gathered piece by piece."""
-        return _chunks(self._blobs[key].array)
+        return _blob_chunks(self._blobs[key])
 
     def digest(self, key: str) -> bytes:
         """The sha256 of the data's bytes in C order, computed once."""
@@ -96,8 +121,18 @@ class BlobStore:
         return len(self._blobs)
 
 
-def _as_array(data: BlobData) -> np.ndarray:
-    return data if isinstance(data, np.ndarray) else np.frombuffer(data, dtype=np.uint8)
+def _held(data: BlobData) -> np.ndarray | Packed:
+    if isinstance(data, Unpacked) and data.packed is not None:
+        return data.packed
+    return data if isinstance(data, np.ndarray | Packed) else np.frombuffer(data, dtype=np.uint8)
+
+
+def _blob_chunks(blob: _Blob) -> Iterator[memoryview]:
+    if not isinstance(blob.data, Packed):
+        yield from _chunks(blob.data)
+        return
+    for part in blob.data.split(CHUNK_BYTES):
+        yield from _chunks(unpack(part))
 
 
 def _chunks(array: np.ndarray) -> Iterator[memoryview]:
@@ -118,21 +153,35 @@ def _chunks(array: np.ndarray) -> Iterator[memoryview]:
 def _digest(blob: _Blob) -> bytes:
     if blob.digest is None:
         sha256 = hashlib.sha256()
-        for chunk in _chunks(blob.array):
+        for chunk in _blob_chunks(blob):
             sha256.update(chunk)
         blob.digest = sha256.digest()
     return blob.digest
 
 
+def _sha256(array: np.ndarray) -> bytes:
+    sha256 = hashlib.sha256()
+    for chunk in _chunks(array):
+        sha256.update(chunk)
+    return sha256.digest()
+
+
 def _equal(a: _Blob, b: _Blob) -> bool:
-    if a.array.nbytes != b.array.nbytes:
+    if a.nbytes != b.nbytes:
         return False
-    same_memory = a.array.__array_interface__["data"] == b.array.__array_interface__["data"]
-    if same_memory and a.array.strides == b.array.strides and a.array.shape == b.array.shape:
-        return True
-    if a.array.shape == b.array.shape and a.array.itemsize == b.array.itemsize:
-        return _same_bytes(np.atleast_1d(a.array), np.atleast_1d(b.array))
-    return _beginning(a.array) == _beginning(b.array) and _digest(a) == _digest(b)
+    if isinstance(a.data, Packed) and isinstance(b.data, Packed):
+        return a.data.shape == b.data.shape and _equal_arrays(a.data.bytes, b.data.bytes)
+    if isinstance(a.data, Packed) or isinstance(b.data, Packed):
+        return _digest(a) == _digest(b)
+    if a.data.shape != b.data.shape or a.data.itemsize != b.data.itemsize:
+        return _beginning(a.data) == _beginning(b.data) and _digest(a) == _digest(b)
+    return _equal_arrays(a.data, b.data)
+
+
+def _equal_arrays(a: np.ndarray, b: np.ndarray) -> bool:
+    """Of one shape and element size."""
+    same_memory = a.__array_interface__["data"] == b.__array_interface__["data"]
+    return (same_memory and a.strides == b.strides) or _same_bytes(np.atleast_1d(a), np.atleast_1d(b))
 
 
 def _beginning(array: np.ndarray) -> bytes:

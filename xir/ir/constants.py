@@ -7,6 +7,7 @@ values are read as float32 (exactly) and their raw form is `uint16`.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import cast
 
 import numpy as np
@@ -33,6 +34,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
+from xir.ir import nibbles
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
@@ -170,7 +172,7 @@ def make_dense(
     """The constant attribute of `array`: `dense` when small or a splat, else a resource whose key starts from `name`.
 
     `element_type` says what numpy cannot: bf16 (from float32 values, rounded to nearest even, or from `uint16` bits),
-    i4 (from `int8`), or another signedness. A resource keeps the array itself, without a copy.
+    i4 (from `int8`), or another signedness. A resource keeps the array itself, without a copy; of i4, its packed form.
     """
     element_type = element_type_of(array.dtype) if element_type is None else element_type
     if array.size > 1 and _is_splat_view(array):
@@ -186,6 +188,10 @@ def make_dense(
     if array.size <= DENSE_LIMIT:
         type = TensorType(cast(AnyDenseElement, element_type), array.shape)
         return dense_elements(type, array.tobytes())
+    if element_type == IntegerType(4):
+        with suppress(ValueError):  # which whoever writes the file tells
+            key = ctx.blobs.add(name, nibbles.pack(array))
+            return DenseResourceAttr.from_params(key, TensorType(element_type, array.shape))
     return DenseResourceAttr.from_params(ctx.blobs.add(name, array), TensorType(element_type, array.shape))
 
 

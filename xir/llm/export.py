@@ -14,7 +14,7 @@ from xir.progress import step
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from xir.api import ExecutorchProgram
+    from xir.api import EdgeProgram, ExecutorchProgram
     from xir.llm.huggingface.cached_decoder import CachedDecoder
 
 DEFAULT_WINDOW = 2048
@@ -82,7 +82,17 @@ def export(
 
 def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[ExecutorchProgram, Metadata]:
     """The program of a model's folder, and what it says of it. Errors are those of `export`."""
-    from xir.api import XnnpackPartitioner, to_edge
+    from xir.api import XnnpackPartitioner
+
+    # What PyTorch holds of the model is gone before it is compiled; its weights stay where they are.
+    edge, metadata = imported(folder, options)
+    with step("Compiling"):
+        return edge.to_backend(XnnpackPartitioner(options.target)).to_executorch(), metadata
+
+
+def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
+    """The methods of a model's folder, and what the file says of it. Errors are those of `export`."""
+    from xir.api import to_edge
     from xir.evaluate.evaluator import one_thread
     from xir.llm.huggingface.cached_decoder import CachedDecoder
     from xir.llm.huggingface.checkpoint import load_checkpoint
@@ -103,9 +113,8 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
         bos_id=checkpoint.bos_id,
         eos_ids=checkpoint.eos_ids,
     )
-    with step("Compiling"):
-        edge = to_edge(programs, constant_methods=metadata.constant_methods())
-        return edge.to_backend(XnnpackPartitioner(options.target)).to_executorch(), metadata
+    with step("Importing"):
+        return to_edge(programs, constant_methods=metadata.constant_methods()), metadata
 
 
 def exported(decoder: CachedDecoder, chunk: int) -> dict[str, ExportedProgram]:

@@ -50,9 +50,9 @@ from xir.emitter.codec import Buffer, Tagged, Tree, decode
 from xir.emitter.debug_info import NO_HANDLE
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnnpack import nibbles
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, split_blob
 from xir.emitter.xnnpack.types import plain_type, quantised_type
+from xir.ir import nibbles
 from xir.ir.constants import storage_dtype
 from xir.ir.context import XirContext
 
@@ -194,8 +194,10 @@ class _BlobReader:
         data, name = self.constant_bytes(value.constant, value.path)
         if len(data) < size:
             raise FormatError(f"the constant has {len(data)} bytes, its type needs {size}", path=value.path)
-        array = nibbles.unpack(data[:size], shape) if stored == i4 else np.frombuffer(data[:size], dtype=np.uint8)
-        key = self.ctx.blobs.add(name, array)
+        content = np.frombuffer(data[:size], dtype=np.uint8)
+        if stored == i4:
+            content = nibbles.Packed(content.reshape(-1, nibbles.row_size(shape)), shape)
+        key = self.ctx.blobs.add(name, content)
         stored_type = TensorType(stored, shape)
         op = ConstantOp(DenseResourceAttr.from_params(key, stored_type), value.type)
         self.block.add_op(op)

@@ -9,7 +9,7 @@
 | QDInt8 | `!xnnpack.qd<i8, n>` | PerTokenDynamicQuant |
 
 Scales are f32 on the wire, those of groups bf16. Where there are several they are constant data of their own, keyed
-`scale_` and the sha256 of their bytes. 4-bit integers are stored as `nibbles.py` says. Source: `XNNDatatype` and
+`scale_` and the sha256 of their bytes. 4-bit integers are stored as `xir/ir/nibbles.py` says. Source: `XNNDatatype` and
 `XNNQuantParams` of `backends/xnnpack/serialization/runtime_schema.fbs` in pytorch/executorch. Its packed datatypes,
 which XNNPACK gives values itself, have no element type here.
 """

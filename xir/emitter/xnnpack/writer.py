@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    DenseResourceAttr,
     FloatAttr,
     IntegerAttr,
     TensorType,
@@ -41,9 +42,9 @@ from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
 from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter
 from xir.emitter.fbs import load_schema
-from xir.emitter.xnnpack import nibbles
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, pack_blob
 from xir.emitter.xnnpack.types import quant_params
+from xir.ir import nibbles
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -157,11 +158,20 @@ class _GraphWriter:
         stored = op.elements.type
         assert isinstance(stored, TensorType)
         if stored.element_type == i4:
-            try:
-                return self.data(Data.of(nibbles.pack(storage_array(op.elements, self.ctx, op))))
-            except ValueError as error:
-                raise DiagnosticError(op, f"the constant does not fit its type: {error}") from None
+            return self.data(self.packed(op))
         return self.data(constant_data(op.elements, _stored_size(op), self.ctx, op))
+
+    def packed(self, op: ConstantOp) -> Data:
+        """The bytes of a constant of 4-bit integers: as the blob store holds them, or packed now."""
+        if isinstance(op.elements, DenseResourceAttr) and op.elements.resource_handle.data in self.ctx.blobs:
+            held = self.ctx.blobs.packed(op.elements.resource_handle.data)
+            if held is not None and held[0].shape == _shape(op):
+                content = held[0].bytes
+                return Data(content.nbytes, held[1], lambda: (content.reshape(-1).data,))
+        try:
+            return Data.of(nibbles.pack(storage_array(op.elements, self.ctx, op)).bytes.tobytes())
+        except ValueError as error:
+            raise DiagnosticError(op, f"the constant does not fit its type: {error}") from None
 
     def data(self, data: Data, prefix: str = "") -> int:
         key = prefix + data.digest.hex()
@@ -219,6 +229,13 @@ class _UnweightedWriter(_GraphWriter):
         self.largest = max(self.largest, size)
         self.constants.append({"offset": 0, "size": size})
         return len(self.constants) - 1
+
+
+def _shape(op: ConstantOp) -> tuple[int, ...]:
+    """The shape of what a constant stores."""
+    stored = op.elements.type
+    assert isinstance(stored, TensorType)
+    return tuple(stored.get_shape())
 
 
 def _stored_size(op: ConstantOp) -> int:

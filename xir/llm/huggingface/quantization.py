@@ -5,6 +5,7 @@ This needs no calibration: activations are quantised as they come, each token's 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Literal
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import xir.quantizer  # pyright: ignore[reportUnusedImport]  # noqa: F401  # registers torch.ops.quantized_decomposed
+from xir.importer.packed_weights import dequantize_int4
+from xir.ir import nibbles
 from xir.llm.errors import LlmError
 from xir.quantizer.observers import BLOCK, group_scales
 
@@ -67,17 +70,16 @@ def _blocks(weight: Tensor) -> tuple[Tensor, ...]:
     return weight.detach().split(max(BLOCK // weight.shape[1], 1))
 
 
-def _rounded(weight: Tensor, scales: Tensor, least: int, largest: int) -> Tensor:
-    """The integers (int8) from `least` to `largest` of a weight [channels, inputs] with scales [channels, groups]."""
-    integers = torch.empty(weight.shape, dtype=torch.int8)
+def _rounded(weight: Tensor, scales: Tensor, least: int, largest: int) -> Generator[tuple[int, Tensor]]:
+    """The integers (int8) from `least` to `largest` of a weight [channels, inputs] with scales [channels, groups], some
+    channels at a time, each time with the number of the first one."""
     begin = 0
     for block in _blocks(weight):
         end = begin + len(block)
         groups = block.float().reshape(len(block), scales.shape[1], -1)
         rounded = (groups / scales[begin:end, :, None]).round_()
-        integers[begin:end] = rounded.clamp_(least, largest).reshape(block.shape)
+        yield begin, rounded.clamp_(least, largest).reshape(block.shape).to(torch.int8)
         begin = end
-    return integers
 
 
 class Int8Weight(nn.Module):
@@ -91,7 +93,10 @@ class Int8Weight(nn.Module):
         super().__init__()
         scales = torch.cat([block.abs().amax(dim=1).float() / 127 for block in _blocks(weight)])
         scales[scales == 0] = 1
-        self.register_buffer("integers", _rounded(weight, scales[:, None], -127, 127))
+        integers = torch.empty(weight.shape, dtype=torch.int8)
+        for begin, part in _rounded(weight, scales[:, None], -127, 127):
+            integers[begin : begin + len(part)] = part
+        self.register_buffer("integers", integers)
         self.register_buffer("scales", scales)
         self.register_buffer("zero_points", torch.zeros_like(scales, dtype=torch.int64))
 
@@ -104,25 +109,24 @@ class Int8Weight(nn.Module):
 class Int4Weight(nn.Module):
     """A weight [channels, inputs] as integers from −8 to 7 with a bf16 scale for each group of inputs of a channel."""
 
-    integers: Tensor
+    packed: Tensor
+    """uint8 [channels, inputs / 2], as `xir.ir.nibbles` has it."""
     scales: Tensor
-    zero_points: Tensor
+    """[channels, groups], fp32."""
 
     def __init__(self, weight: Tensor, group_size: int):
         super().__init__()
         scales = group_scales(weight.detach(), group_size, -8, 7)
-        integers = _rounded(weight, scales, -8, 7)
-        zero_points = torch.zeros_like(scales, dtype=torch.int32)
-        self._span = (-8, 7, torch.int8, group_size)
-        self.register_buffer("integers", integers)
+        packed = torch.empty((weight.shape[0], weight.shape[1] // 2), dtype=torch.uint8)
+        for begin, part in _rounded(weight, scales, -8, 7):
+            packed[begin : begin + len(part)] = torch.from_numpy(nibbles.pack(part.numpy()).bytes)
+        self._group_size = group_size
+        self.register_buffer("packed", packed)
         self.register_buffer("scales", scales)
-        self.register_buffer("zero_points", zero_points)
 
     def forward(self) -> Tensor:
         """The weight, dequantised."""
-        return _quantized.dequantize_per_channel_group(
-            self.integers, self.scales, self.zero_points, *self._span, torch.float32
-        )
+        return dequantize_int4(self.packed, self.scales, self._group_size)
 
 
 class QuantizedLinear(nn.Module):
