@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -38,12 +38,11 @@ class Attention(nn.Module):
         kept = size.kv_heads * size.features
         self.q, self.o = nn.Linear(size.width, size.width, bias=False), nn.Linear(size.width, size.width, bias=False)
         self.k, self.v = nn.Linear(size.width, kept, bias=False), nn.Linear(size.width, kept, bias=False)
-        self.make_cache()
 
-    def make_cache(self) -> None:
+    def make_cache(self, window: int) -> None:
         """Empty caches of keys and values."""
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, self.size.kv_heads, self.size.window, self.size.features))
+            self.register_buffer(name, torch.zeros(1, self.size.kv_heads, window, self.size.features))
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor, at: Tensor) -> Tensor:
         q, k, v = (each.transpose(1, 2) for each in self.projected(x, rotary))
@@ -60,16 +59,16 @@ class Attention(nn.Module):
 class CustomAttention(Attention):
     """The same by ExecuTorch's operators for language models, whose caches are [1, window, heads, features]."""
 
-    def make_cache(self) -> None:
+    def make_cache(self, window: int) -> None:
         """Empty caches of keys and values."""
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, self.size.window, self.size.kv_heads, self.size.features))
+            self.register_buffer(name, torch.zeros(1, window, self.size.kv_heads, self.size.features))
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor, at: Tensor) -> Tensor:
         q, k, v = self.projected(x, rotary)
         first = int(at[0].item())
         torch._check(first >= 0)  # pyright: ignore[reportPrivateUsage]
-        torch._check(first + x.shape[1] <= self.size.window)  # pyright: ignore[reportPrivateUsage]
+        torch._check(first + x.shape[1] <= self.get_buffer("keys").shape[1])  # pyright: ignore[reportPrivateUsage]
         keys, values = self.get_buffer("keys"), self.get_buffer("values")
         torch.ops.llama.update_cache(k, keys, first)
         torch.ops.llama.update_cache(v, values, first)
@@ -109,20 +108,28 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(Layer(size, attention) for _ in range(size.layers))
         self.norm = nn.RMSNorm(size.width, eps=1e-5)
         self.head = nn.Linear(size.width, size.vocabulary, bias=False)
-        frequencies = THETA ** -(torch.arange(0, size.features, 2) / size.features)
-        angles = torch.outer(torch.arange(size.window).float(), frequencies).repeat(1, 2)
+        self.set_window(size.window)
+
+    def set_window(self, window: int) -> None:
+        """Begin anew, with caches for so many tokens."""
+        self.window = window
+        frequencies = THETA ** -(torch.arange(0, self.size.features, 2) / self.size.features)
+        angles = torch.outer(torch.arange(window).float(), frequencies).repeat(1, 2)
         self.register_buffer("cosine", angles.cos())
         self.register_buffer("sine", angles.sin())
+        for module in self.modules():
+            if isinstance(module, Attention):
+                module.make_cache(window)
 
     def forward(self, tokens: Tensor, at: Tensor) -> Tensor:
         x = self.tokens(tokens)
         rotary = self.get_buffer("cosine")[at][:, None], self.get_buffer("sine")[at][:, None]
-        mask = torch.arange(self.size.window) <= at[:, None]
+        mask = torch.arange(self.window) <= at[:, None]
         for layer in self.layers:
             x = layer(x, rotary, mask, at)
         return self.head(self.norm(x[:, -1:]))
 
 
-def decoder(size: Size, attention: type[Attention] = Attention, *, window: int | None = None) -> Decoder:
-    """A decoder with the weights that all of its size have, whatever their windows and operators."""
-    return Decoder(size if window is None else replace(size, window=window), attention).eval()
+def decoder(size: Size, attention: type[Attention] = Attention) -> Decoder:
+    """A decoder with the weights that all of its size have, whatever their operators."""
+    return Decoder(size, attention).eval()

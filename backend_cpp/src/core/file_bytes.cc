@@ -36,6 +36,8 @@ size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple
 
 size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
+constexpr size_t kLargePage = size_t{2} << 20;
+
 // As flatbuffers want it.
 bool IsAligned(Bytes bytes) { return reinterpret_cast<uintptr_t>(bytes.data()) % 16 == 0; }
 
@@ -129,13 +131,14 @@ AlignedBuffer AllocateUnzeroed(size_t size) {
 #else
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
-  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(kBufferAlignment, bytes));
-  return AlignedBuffer(memory, BufferDeleter());
+  void* memory = nullptr;
+  const size_t alignment = bytes < 2 * kLargePage ? kBufferAlignment : kLargePage;
+  if (posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
+  return AlignedBuffer(static_cast<uint8_t*>(memory), BufferDeleter());
 #endif
 }
 
 void PreferLargePages(uint8_t* memory, size_t size) {
-  constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t first = RoundUp(begin, kLargePage);
   const uintptr_t end = (begin + size) / kLargePage * kLargePage;

@@ -13,8 +13,9 @@
 
 namespace xir {
 
-// Asks for large pages, whose memory takes less time to come by, where whole ones lie in
-// [memory, memory + size).
+// Asks for large pages where whole ones lie in [memory, memory + size). Their memory takes less
+// time to come by, and is read faster in order: processors fetch ahead no further than to the end
+// of a page. A large buffer of AllocateUnzeroed begins with one.
 void PreferLargePages(uint8_t* memory, size_t size);
 
 // Whether memory that somebody else owns may be read for kOverreadBytes beyond its end: whether

@@ -10,9 +10,8 @@ namespace xir {
 namespace {
 
 constexpr size_t kNotFound = SIZE_MAX;  // XNN_CACHE_NOT_FOUND of src/xnnpack/cache.h
-// No processor's packed weights need more (XNN_ALLOCATION_ALIGNMENT of src/xnnpack/common.h).
-constexpr size_t kAlignment = 128;
-constexpr size_t kSmallestChunk = size_t{64} << 10;
+// What graphs that are smaller share.
+constexpr size_t kSharedChunk = size_t{64} << 20;
 
 // XNNPACK counts in offsets; here they are addresses.
 size_t OffsetOf(const uint8_t* data) { return reinterpret_cast<size_t>(data); }
@@ -180,23 +179,19 @@ uint8_t* WeightsProvider::Reserve(size_t size) {
   return scratch_.get();
 }
 
-// Packed weights have about the size of their constants, so one chunk is mostly enough. What is not
-// used of it takes no memory. XNNPACK zeroes what it is handed (xnn_get_pointer_to_write_weights of
-// src/operator-utils.c), the bytes between what it packs included.
+// Packed weights have about the size of their constants, so one chunk is mostly enough for a graph.
+// XNNPACK zeroes what it is handed (xnn_get_pointer_to_write_weights of src/operator-utils.c), the
+// bytes between what it packs included.
 uint8_t* WeightsProvider::ReservePacked(size_t size) {
-  if (size <= left_) return free_;
-  const bool first = packing_->chunks.empty();
-  const size_t expected = graph_.constant_bytes_ / 4 + (first ? graph_.constant_bytes_ : 0);
-  const size_t bytes = std::max({size, expected, kSmallestChunk}) + kAlignment;
-  AlignedBuffer chunk = AllocateUnzeroed(bytes);
-  if (chunk == nullptr) return nullptr;
-  PreferLargePages(chunk.get(), first ? graph_.constant_bytes_ : size);
-  const auto address = reinterpret_cast<uintptr_t>(chunk.get());
-  const size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
-  free_ = chunk.get() + skipped;
-  left_ = bytes - skipped;
-  packing_->chunks.push_back(std::move(chunk));
-  return free_;
+  PackedMemory& memory = graph_.shared_.memory();
+  const size_t total = graph_.shared_.constant_bytes();
+  const size_t remaining = std::max(total - std::min(memory.taken(), total), total / 4);
+  const size_t expected = std::min(remaining, std::max(graph_.constant_bytes_, kSharedChunk));
+  uint8_t* reserved = memory.Reserve(size, expected);
+  if (reserved == nullptr) return nullptr;
+  auto& chunks = packing_->chunks;
+  if (chunks.empty() || chunks.back() != memory.chunk()) chunks.push_back(memory.chunk());
+  return reserved;
 }
 
 size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data,
@@ -213,9 +208,7 @@ size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t
   PackedWeight& weight = packing_->weights.emplace_back(Describe(key));
   weight.data = data;
   weight.size = size;
-  const size_t used = std::min((size + kAlignment - 1) / kAlignment * kAlignment, left_);
-  free_ += used;
-  left_ -= used;
+  graph_.shared_.memory().Take(size);
   if (weight.kernel != 0) graph_.release_(graph_.view_.constants[weight.kernel]);
   return OffsetOf(data);
 }

@@ -36,8 +36,8 @@ struct PackedWeight {
 // All packed weights of a graph in the order in which XNNPACK asks for them. Immutable.
 struct PackedWeights {
   std::vector<PackedWeight> weights;
-  // Whose memory they are in: buffers, or a file.
-  std::vector<AlignedBuffer> chunks;
+  // Whose memory they are in: the program's, or a file.
+  std::vector<std::shared_ptr<const AlignedBuffer>> chunks;
   std::shared_ptr<const FileBytes> file;
   std::vector<std::shared_ptr<const PackedWeights>> lenders;  // of what is in other graphs' memory
 };
@@ -53,6 +53,7 @@ class PackedGraph {
   PackedGraph(const PackedGraph&) = delete;
 
   const GraphView& view() const { return view_; }
+  size_t constant_bytes() const { return constant_bytes_; }
   // Null until they are packed.
   std::shared_ptr<const PackedWeights> weights() const;
   // Takes weights that a file had, unless there are some.
@@ -107,8 +108,6 @@ class WeightsProvider {
   xnn_weights_cache_provider provider_{};
   std::shared_ptr<const PackedWeights> weights_;
   std::shared_ptr<PackedWeights> packing_;  // null unless this one packs
-  uint8_t* free_ = nullptr;                 // memory that is left in the last chunk
-  size_t left_ = 0;
   bool failed_ = false;
   size_t next_ = 0;
   AlignedBuffer scratch_;  // for what XNNPACK packs although it is there

@@ -140,6 +140,12 @@ std::unordered_map<uint32_t, std::string> DescribeWeights(const GraphView& view)
   return descriptions;
 }
 
+size_t SharedWeights::constant_bytes() const {
+  size_t total = 0;
+  for (const PackedGraph* graph : graphs_) total += graph->constant_bytes();
+  return total;
+}
+
 size_t SharedWeights::nbytes() const {
   std::unordered_map<const uint8_t*, size_t> sizes;
   for (const PackedGraph* graph : graphs_) {

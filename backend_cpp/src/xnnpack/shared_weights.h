@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verify/graph_view.h"
+#include "xnnpack/packed_memory.h"
 #include "xnnpack/packed_weights.h"
 
 namespace xir {
@@ -27,11 +28,15 @@ class SharedWeights {
   // Counts a graph of the program; all of them come before anything is packed.
   void Join(const PackedGraph* graph) { graphs_.push_back(graph); }
   size_t num_graphs() const { return graphs_.size(); }
+  // Bytes of the constants of all of them, those of several graphs as often.
+  size_t constant_bytes() const;
   // Bytes of what all of them have packed by now, each weight once.
   size_t nbytes() const;
 
   // Graphs pack one after the other, so that the second one finds what the first one packed.
   std::mutex& packing() { return packing_; }
+  // What they pack into; guarded by packing().
+  PackedMemory& memory() { return memory_; }
 
   struct Found {
     std::shared_ptr<const PackedWeights> owner;  // null where there is none
@@ -51,6 +56,7 @@ class SharedWeights {
 
   std::vector<const PackedGraph*> graphs_;
   std::mutex packing_;
+  PackedMemory memory_;
   mutable std::mutex mutex_;  // of entries_
   std::unordered_map<std::string, Entry> entries_;
 };
