@@ -1,4 +1,4 @@
-"""Writing files."""
+"""Writing files, and saying how large they are."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def atomic_file(path: str | Path) -> Generator[BinaryIO]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def size_text(nbytes: int) -> str:
+    """A file's size for people: `13.96 MB`, or `4.5 kB` of a small one."""
+    return f"{nbytes / 1e6:.2f} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:.1f} kB"

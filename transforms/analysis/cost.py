@@ -77,7 +77,7 @@ _RULES: dict[str, Callable[[Sequence[Shape], Shape], int]] = {
 
 def bytes_moved(op: Operation) -> int | None:
     """The bytes of all operands, constants among them, and results; None where a size is not known."""
-    sizes = [_nbytes(value.type) for value in (*op.operands, *op.results)]
+    sizes = [tensor_bytes(value.type) for value in (*op.operands, *op.results)]
     known = [size for size in sizes if size is not None]
     return sum(known) if known and len(known) == len(sizes) else None
 
@@ -90,7 +90,7 @@ def _shape(type: Attribute) -> Shape | None:
     return None if any(size < 0 for size in shape) else shape
 
 
-def _nbytes(type: Attribute) -> int | None:
+def tensor_bytes(type: Attribute) -> int | None:
     """A tensor's bytes; elements of less than a byte are packed."""
     shape = _shape(type)
     if shape is None or not isinstance(type, TensorType):

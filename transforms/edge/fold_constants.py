@@ -18,11 +18,16 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
+from xir.transforms.analysis.cost import tensor_bytes
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 
 MAX_GROWTH = 1 << 20
 """How many bytes larger than its operands a result may be: folding must not fill the file with zeros."""
+
+MAX_SHARE = 8
+"""What is gathered of constants, as positions for each pair of patches are, may be larger: together up to the bytes of
+all constants divided by this. A file that is an eighth larger is little for what is not computed at each run."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class FoldConstantsPass(XirPass):
     """Evaluate edge ops whose operands are constants.
 
     Positions, causal masks and the like, which a model computes from nothing but its sizes, become constants, and
-    the ops behind them that want a constant get one. An op on bf16, and one whose result would be large, stays.
+    the ops behind them that want a constant get one. An op on bf16 stays, and one whose result is more than a megabyte
+    larger than its operands; what is gathered may be, as long as the program gets an eighth larger at most.
 
     Before:
     ```mlir
@@ -48,10 +54,11 @@ class FoldConstantsPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
         replaced: list[Operation] = []
+        budget = Budget(constant_bytes(op) // MAX_SHARE)
         for candidate in list(op.walk()):
             if isinstance(candidate, edge.EdgeOp) and candidate.has_run_time_numbers:
                 candidate = with_known_numbers(candidate, ctx)
-            if not isinstance(candidate, edge.EdgeOp) or (array := evaluated(candidate, ctx)) is None:
+            if not isinstance(candidate, edge.EdgeOp) or (array := evaluated(candidate, ctx, budget)) is None:
                 continue
             if may_rewrite(candidate, "fold"):
                 replaced += [owner for value in candidate.operands if isinstance(owner := value.owner, Operation)]
@@ -87,7 +94,33 @@ def item_of(value: object, ctx: XirContext) -> bool | int | float | None:
     return array_of(item.self, ctx).reshape(-1)[0].item()
 
 
-def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:
+Gathers = edge.EmbeddingOp | edge.GatherOp | edge.IndexTensorOp | edge.IndexSelectOp
+"""Ops that no backend has a node for. Others whose results are large fill or repeat, which backends do themselves."""
+
+
+@dataclass
+class Budget:
+    """The bytes by which large results may still make the program larger."""
+
+    left: int
+
+    def grants(self, op: edge.EdgeOp, growth: int) -> bool:
+        """Whether a result may be so many bytes larger than the op's operands."""
+        if growth <= MAX_GROWTH:
+            return True
+        if growth > self.left or not isinstance(op, Gathers):
+            return False
+        self.left -= growth
+        return True
+
+
+def constant_bytes(module: ModuleOp) -> int:
+    """The bytes of a module's constants, each stored once."""
+    constants = {op.value: op for op in module.walk() if isinstance(op, edge.ConstantOp)}
+    return sum(tensor_bytes(op.result.type) or 0 for op in constants.values())
+
+
+def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | None:
     """What an op computes, None if that is not known or not wanted."""
     evaluate = EVALUATORS.get(op.name)
     if evaluate is None or op.symbols or any(has_open_form(value) for value in (*op.operands, *op.results)):
@@ -101,13 +134,14 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext) -> np.ndarray | None:
     if size == 0:
         return None
     arrays = {value: array_of(value, ctx) for value in needed}
-    if (growth := size - sum(array.nbytes for array in arrays.values())) > MAX_GROWTH:
+    growth = size - sum(array.nbytes for array in arrays.values())
+    if not budget.grants(op, growth):
         missed(
             op,
             "fold",
             f"{op.operator_name} of constants is computed at each run",
             "its result would make the file larger",
-            figures={"Bytes": growth, "Limit": MAX_GROWTH},
+            figures={"Bytes": growth, "Limit": max(MAX_GROWTH, budget.left)},
         )
         return None
     try:

@@ -14,6 +14,7 @@ from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
 from xir.aot_compiler.source import load
+from xir.files import size_text
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
@@ -78,7 +79,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
-            edge = _lower(program, partitioner, numerics, recorder, wanted)
+            edge = _lower(program, partitioner, numerics, recorder, wanted, options.max_size)
             executorch = edge.to_executorch(
                 debug_info=not options.strip_debug, numerics=numerics, recorder=recorder, remarks=wanted
             )
@@ -99,7 +100,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         return 1
     except AlreadyReportedError:
         return 1
-    size = f"{path.stat().st_size / 1e6:.2f} MB"
+    size = size_text(path.stat().st_size)
     found = _test(path, exact) if options.test_after_export else None
     facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
     print_results(options, edge, executorch, [f"{path}: {fact}" for fact in facts if fact], quality, remarks)
@@ -147,10 +148,11 @@ def _lower(
     numerics: NumericsChecker | None,
     recorder: Recorder | None,
     remarks: RemarkFilter | None,
+    max_size: int | None,
 ) -> EdgeProgram:
     from xir.api import to_edge
 
-    edge = to_edge(program)
+    edge = to_edge(program, max_size=max_size)
     if partitioner is None:
         return edge
     return edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)

@@ -64,6 +64,12 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="run the file on the example inputs, and fail if its outputs are too far from PyTorch's",
     )
     parser.add_argument(
+        "--max-size",
+        metavar="N",
+        type=int,
+        help="the largest that open dimensions get which were exported without a bound, as by Dim.AUTO",
+    )
+    parser.add_argument(
         "--test-sqnr",
         metavar="DB",
         type=float,
@@ -179,6 +185,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--max-batch goes with a model; what is dynamic in an exported program was said at export")
     if options.max_batch is not None and options.max_batch < 2:
         raise UsageError(f"--max-batch takes a number from 2 on, got {options.max_batch}")
+    if options.max_size is not None and options.max_size < 1:
+        raise UsageError(f"--max-size takes a number from 1 on, got {options.max_size}")
     if options.test_sqnr is not None and not options.test_after_export:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
     if (options.report or options.report_json) and not options.delegate:

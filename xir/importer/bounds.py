@@ -45,8 +45,8 @@ def input_bounds(name: str, value: Any, ranges: Ranges, location: LocationAttr) 
         if (bound := largest(size, ranges)) is None:
             raise DiagnosticError(
                 location,
-                f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...) or "
-                "xir.to_edge(..., max_size=...)",
+                f"dimension {dim} of input '{name}' has no upper bound: give one, torch.export.Dim(..., max=...), "
+                "xir.to_edge(..., max_size=...) or xir-aot --max-size",
             )
         shape.append(bound)
     return DictionaryAttr({MAX_SHAPE: int_array(tuple(shape)), DIM_NAMES: dim_names(value)})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir import __version__
+from xir.files import size_text
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def _export(options: argparse.Namespace) -> int:
         options.quantize_embedding,
     )
     metadata = export(options.folder, output, chosen)
-    size = Path(output).stat().st_size / 1e6 if Path(output).is_file() else 0.0
-    print(f"{output}: {size:.1f} MB, prompt and answer up to {metadata.max_context_len} tokens")
+    size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""
+    print(f"{output}: {size}prompt and answer up to {metadata.max_context_len} tokens")
     return 0
 
 

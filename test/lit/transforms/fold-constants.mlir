@@ -78,6 +78,27 @@ func.func @large() -> tensor<1024x1024xf32> {
 
 // -----
 
+// What is gathered may be large beside larger weights, up to an eighth of these: the first table, not the second.
+// CHECK-LABEL: func.func @beside_weights(
+// CHECK:         edge.constant dense_resource<index_select> : tensor<300x1000xf32>
+// CHECK:         edge.index_select(
+// CHECK:         edge.expand(
+func.func @beside_weights()
+    -> (tensor<3000000xf32>, tensor<300x1000xf32>, tensor<300x1000xf32>, tensor<300x1000xf32>) {
+  %w = edge.constant dense<1.0> : tensor<3000000xf32>
+  %i = edge.constant dense<1> : tensor<300xi64>
+  %x = edge.constant dense<2.0> : tensor<3x1000xf32>
+  %y = edge.constant dense<3.0> : tensor<3x1000xf32>
+  %z = edge.constant dense<4.0> : tensor<1x1000xf32>
+  %0 = edge.index_select(%x, %i) {dim = 0 : i64} : (tensor<3x1000xf32>, tensor<300xi64>) -> tensor<300x1000xf32>
+  %1 = edge.index_select(%y, %i) {dim = 0 : i64} : (tensor<3x1000xf32>, tensor<300xi64>) -> tensor<300x1000xf32>
+  %2 = edge.expand(%z) {size = array<i64: 300, 1000>} : (tensor<1x1000xf32>) -> tensor<300x1000xf32>
+  func.return %w, %0, %1, %2
+    : tensor<3000000xf32>, tensor<300x1000xf32>, tensor<300x1000xf32>, tensor<300x1000xf32>
+}
+
+// -----
+
 // numpy has no bf16.
 // CHECK-LABEL: func.func @bf16(
 // CHECK:         edge.neg(

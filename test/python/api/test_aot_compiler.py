@@ -240,13 +240,18 @@ def rows():
 def bounded():
     return Rows(), (torch.rand(3, 2, 2),), ({0: torch.export.Dim("rows", max=7)},)
 
+def auto():
+    return Rows(), (torch.rand(3, 2, 2),), ({0: torch.export.Dim.AUTO},)
+
 def three():
     return Three(), (torch.rand(3, 2),), ({0: torch.export.Dim("rows", max=7)},)
 """
 
 
 @pytest.mark.parametrize(
-    ("arguments", "bound"), [(["mine.py:bounded"], 7), (["mine.py:rows", "--max-batch", "5"], 5)], ids=lambda a: str(a)
+    ("arguments", "bound"),
+    [(["mine.py:bounded"], 7), (["mine.py:rows", "--max-batch", "5"], 5), (["mine.py:auto", "--max-size", "9"], 9)],
+    ids=lambda a: str(a),
 )
 def test_dynamic_shapes(arguments: list[str], bound: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(DYNAMIC, encoding="utf-8")
@@ -254,6 +259,7 @@ def test_dynamic_shapes(arguments: list[str], bound: int, folder: Path, capsys: 
     out, err = capsys.readouterr()
     assert f"xir.max_shape = array<i64: {bound}, 2, 2>" in out
     assert out.splitlines()[-1].endswith("1 delegate, nothing outside")
+    assert " kB, " in out.splitlines()[-1]
     assert err == ""
 
 
@@ -262,6 +268,7 @@ def test_dynamic_shapes(arguments: list[str], bound: int, folder: Path, capsys: 
     [
         (["--model", "mine.py:three"], "'three' does not export with these dynamic shapes: Constraints violated"),
         (["--model", "mine.py:bounded", "--max-batch", "5"], "'bounded' says itself what is dynamic"),
+        (["--model", "mine.py:auto", "--max-size", "0"], "--max-size takes a number from 1 on, got 0"),
         (["--model", "mine.py:rows", "--max-batch", "1"], "--max-batch takes a number from 2 on, got 1"),
         (["--pt2", "rows.pt2", "--max-batch", "5"], "--max-batch goes with a model"),
     ],
