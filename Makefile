@@ -42,6 +42,10 @@ verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, i
 planted: build ## Plant miscompiles in the passes, one after the other, and see which xir-bisect finds, names and reduces
 	$(BIN)/python -m bench.planted
 
+.PHONY: mutants
+mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
+	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
 	$(BIN)/python -m bench.tables

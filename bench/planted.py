@@ -71,6 +71,8 @@ class Outcome:
     """The pass that it names; empty if it names none."""
     line: str = ""
     """The source line that it names."""
+    place: str = ""
+    """Where that is, as `file:number`."""
     told: str = ""
     ops: int = 0
     """Of the test."""
@@ -89,15 +91,13 @@ def planted_faults() -> list[PlantedFault]:
 
 
 class Planter(importlib.abc.MetaPathFinder):
-    """Loads one file with a fault in it. ValueError if the file does not say what is to be changed."""
+    """Loads one file of the sources with another text."""
 
-    def __init__(self, fault: PlantedFault):
-        self.name = ".".join(("xir", *Path(fault.file).with_suffix("").parts)).replace("xir.xir.", "xir.")
-        source = (ROOT / fault.file).read_text(encoding="utf-8")
-        if fault.before not in source:
-            raise ValueError(f"{fault.file} does not say: {fault.before}")
-        self.source = source.replace(fault.before, fault.after, 1)
-        self.path = str(ROOT / fault.file)
+    def __init__(self, file: str, source: str):
+        self.name = ".".join(("xir", *Path(file).with_suffix("").parts)).replace("xir.xir.", "xir.")
+        self.name = self.name.removesuffix(".__init__")
+        self.source = source
+        self.path = str(ROOT / file)
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         """The changed file's spec, under the name that passes import it by."""
@@ -113,6 +113,14 @@ class _Changed(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         return compile(self.source, self.path, "exec")
+
+
+def with_fault(fault: PlantedFault) -> str:
+    """The text of the file with the fault. ValueError if it does not say what is to be changed."""
+    source = (ROOT / fault.file).read_text(encoding="utf-8")
+    if fault.before not in source:
+        raise ValueError(f"{fault.file} does not say: {fault.before}")
+    return source.replace(fault.before, fault.after, 1)
 
 
 def in_process(work: Any) -> tuple[Any, float]:
@@ -159,19 +167,23 @@ def modules_besides_xir() -> list[str]:
     return [name for name in sys.modules if name.partition(".")[0] not in ("xir", "__main__", "bench")]
 
 
-def bisected(fault: PlantedFault, programs: Path, test: Path) -> dict[str, Any]:
-    """What `xir-bisect` prints, and whether its test fails, with the fault planted."""
-    sys.meta_path.insert(0, Planter(fault))
+def bisected(program: Path, pipeline: str, test: Path) -> dict[str, Any]:
+    """What `xir-bisect` prints, and whether its test fails, in a process in which something is planted."""
     from xir.tools.xir_bisect import main
 
     printed = io.StringIO()
-    program = programs / f"{fault.program}.mlir"
-    arguments = [str(program), fault.pipeline, "-o", str(test)]
+    arguments = [str(program), pipeline, "-o", str(test)]
     if (inputs := program.with_suffix(".pt")).exists():
         arguments += ["--inputs", str(inputs)]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         main(arguments)
     return {"told": printed.getvalue(), "fails": test.exists() and not passes(test)}
+
+
+def bisected_with(fault: PlantedFault, programs: Path, test: Path) -> dict[str, Any]:
+    """What `bisected` says with the fault planted."""
+    sys.meta_path.insert(0, Planter(fault.file, with_fault(fault)))
+    return bisected(programs / f"{fault.program}.mlir", fault.pipeline, test)
 
 
 def passes(test: Path) -> bool:
@@ -193,9 +205,11 @@ def outcome(told: Mapping[str, Any], seconds: float) -> Outcome:
     rewrite = re.search(r"^  \S.* at '\S+', (.*?):(\d+)(?::\d+)?$", text, re.MULTILINE)
     error = re.search(r"^(.*?):(\d+)(?::\d+)?: error: ", text, re.MULTILINE)
     ops = re.search(r": a test of (\d+) ops?,", text)
+    place = rewrite or error
     return Outcome(
         culprit=named[1] if named else "",
-        line=next((source_line(each[1], int(each[2])) for each in (rewrite, error) if each), ""),
+        line=source_line(place[1], int(place[2])) if place else "",
+        place=f"{place[1]}:{place[2]}" if place else "",
         told=text,
         ops=int(ops[1]) if ops else 0,
         seconds=seconds,
@@ -215,7 +229,7 @@ def outcomes(faults: Sequence[PlantedFault], programs: Path, folder: Path) -> It
     """Each fault's; tests are written to a folder."""
     for number, fault in enumerate(faults):
         test = folder / f"test_{number}.mlir"
-        told, seconds = in_process(lambda fault=fault, test=test: bisected(fault, programs, test))
+        told, seconds = in_process(lambda fault=fault, test=test: bisected_with(fault, programs, test))
         found = outcome(told or {"told": "the process ended"}, seconds)
         if found.fails:
             clean, _ = in_process(lambda test=test: passes(test))

@@ -347,9 +347,17 @@ def text_of(program: str) -> str:
     return text.split("// -----")[number]
 
 
+SETS = 3
+"""How many sets of inputs eager computes on."""
+
+
 def write_programs(folder: Path) -> None:
-    """Write each program as text with its source lines, and its inputs beside it."""
+    """Write each program as text with its source lines, its inputs beside it, and what eager computes in two calls."""
     from xir import QuantConfig, quantize, to_edge
+    from xir.evaluate.checker import functions_of
+    from xir.evaluate.inputs import draw_inputs
+    from xir.ir.context import XirContext
+    from xir.ir.parser import parse_module
     from xir.ir.printer import PrintOptions, module_to_text
 
     for name, program in PROGRAMS.items():
@@ -362,8 +370,23 @@ def write_programs(folder: Path) -> None:
         text = module_to_text(edge.module, edge.ctx, PrintOptions(resources=True, debuginfo=True))
         (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
         torch.save(list(inputs), folder / f"{name}.pt")
+        sets = [inputs, *(program.inputs() for _ in range(SETS - 1))]
+        torch.save([eager(exported, each) for each in sets], folder / f"{name}.eager")
     for name in LIT_TESTS:
-        (folder / f"{name}.mlir").write_text(text_of(name), encoding="utf-8")
+        path = folder / f"{name}.mlir"
+        path.write_text(text_of(name), encoding="utf-8")
+        function = functions_of(parse_module(XirContext(), text_of(name), str(path)))[0]
+        sets = [draw_inputs(function, seed) for seed in range(SETS)]
+        torch.save([{"inputs": each, "calls": []} for each in sets], folder / f"{name}.eager")
+
+
+def eager(exported: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> dict[str, Any]:
+    """Inputs, and what a program computes of them in two calls, the second with what the first left in buffers."""
+    module = exported.module()
+    with torch.no_grad():
+        calls = [module(*(each.clone() for each in inputs)) for _ in range(2)]
+    outputs = [[each.clone() for each in (call if isinstance(call, tuple) else [call])] for call in calls]
+    return {"inputs": list(inputs), "calls": outputs}
 
 
 def _open(program: Program) -> Any:

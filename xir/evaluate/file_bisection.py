@@ -5,7 +5,8 @@ values, as a number or in another layout. So a difference is the node's own, or 
 before it, and can be held to roundings. Results that eager does not have are common, as fusion and decomposition make
 them: a node is wrong if an output depends on it that eager does not have either.
 
-Where all is as in eager, what the kernels computed is compared with the nodes' definitions, each on what they had.
+Where all is as in eager, what the kernels computed is compared with the definitions of nodes, and with ATen for kernels
+outside of delegates, each on what it had.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import permutations
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -135,22 +136,29 @@ class FileBisection:
 
     def _computed(self, step: Step) -> Sequence[Any]:
         """The results of a step by its definition; what the kernel computed where that is not known."""
+        defined = self._defined(step, self.values)
+        if defined is not None:
+            return defined
+        return [self.file.tensors.get(self._key(result)) for result in step.results]
+
+    def _defined(self, step: Step, values: dict[SSAValue, Any]) -> Sequence[Any] | None:
+        """The results of a step by its definition, on operands of these values; None where that is not known."""
         try:
             if isinstance(step.op, NodeOp):
-                operands = {value: self._operand(value, self.values) for value in step.operands}
+                operands = {value: self._operand(value, values) for value in step.operands}
                 if all(value is not None for value in operands.values()):
                     return self._evaluator.results_of(step.op, operands)
             elif isinstance(step.op, pte.KernelCallOp):
-                written = call_kernel(step.op, self._tensors_of(step))
+                written = call_kernel(step.op, self._tensors_of(step, values))
                 return [written[result] for result in step.results]
         except (DiagnosticError, NotCalledError, RuntimeError, KeyError):
             # A plugin's node, or an operator that ATen lacks.
             pass
-        return [self.file.tensors.get(self._key(result)) for result in step.results]
+        return None
 
-    def _tensors_of(self, step: Step) -> dict[SSAValue, torch.Tensor]:
+    def _tensors_of(self, step: Step, values: dict[SSAValue, Any]) -> dict[SSAValue, torch.Tensor]:
         """What an instruction reads, constants as well."""
-        known = {value: self.values[value] for value in step.operands if value in self.values}
+        known = {value: values[self._key(value)] for value in step.operands if self._key(value) in values}
         for value in step.operands:
             if isinstance(op := value.owner, pte.TensorOp) and op.data is not None and op.buffer is None:
                 known[value] = constant_tensor(op.data, self.ctx, op)
@@ -289,23 +297,17 @@ class FileBisection:
     # Kernels.
 
     def _wrong_kernel(self) -> Difference | None:
-        """The first node that its kernel computes otherwise, on operands that kernels computed."""
+        """The first node or instruction that its kernel computes otherwise, on operands that kernels computed."""
         actual: dict[SSAValue, Any] = {self._key(value): tensor for value, tensor in self.file.tensors.items()}
         for step in self.file.steps:
-            if not isinstance(step.op, NodeOp):
-                continue
-            operands = {value: self._operand(value, actual) for value in step.operands}
-            if any(value is None for value in operands.values()):
-                continue
-            try:
-                results = self._evaluator.results_of(step.op, operands)
-            except DiagnosticError:
-                continue
-            for result, computed in zip(step.results, results, strict=True):
-                key, element = self._key(result), self._element(result)
+            for result, computed in zip(step.results, self._defined(step, actual) or (), strict=False):
+                key = self._key(result)
                 if key not in actual:
                     actual[key] = computed
                     continue
+                if isinstance(step.op, pte.KernelCallOp) and self._chooses(step, result):
+                    continue
+                element = self._element(result)
                 got, wanted = (quantised.numbers(each, element) for each in (actual[key], computed))
                 if not is_close(got, wanted, element, 10 * self._allowed(step, result)):
                     place = int((got.double() - wanted.double()).abs().argmax())
@@ -315,23 +317,31 @@ class FileBisection:
                     return Difference(step, result, relative(got, wanted), *numbers, eager, 0, by_kernel=True)
         return None
 
+    def _chooses(self, step: Step, result: SSAValue) -> bool:
+        """Whether a kernel gives integers for numbers: places of the largest, of which there may be several, or what
+        numbers are rounded to."""
+        numbers = [self._element(value) for value in step.operands if self._has_type(value)]
+        return isinstance(self._element(result), IntegerType) and any(isinstance(each, AnyFloat) for each in numbers)
+
 
 def bisect_file(
     model: tuple[ModuleOp, XirContext],
     file: tuple[ModuleOp, XirContext],
     name: str = "forward",
     inputs: Sequence[Any] | None = None,
+    libraries: Sequence[str] = (),
 ) -> Difference | None:
     """The first node of a file that leaves what a model's edge module computes; None if none does.
 
-    `inputs` are those of a caller of the method (default: drawn). The file's module is changed. DiagnosticError if the
-    file or the model has no such method, or takes other inputs; XirRuntimeError if the file does not run.
+    `inputs` are those of a caller of the method (default: drawn), `libraries` shared libraries of kernels, which are
+    asked before the runtime's own. The file's module is changed. DiagnosticError if the file or the model has no such
+    method, or takes other inputs; XirRuntimeError if the file does not run.
     """
     module, ctx = model
     function = function_of(module, name)
     stored = draw_inputs(function) if inputs is None else as_stored(function, inputs)
     eager = eager_values(function, ctx, stored)
-    values = values_of_file(*file, name, as_called(function, stored))
+    values = values_of_file(*file, name, as_called(function, stored), libraries)
     last = function.body.block.last_op
     assert last is not None
     return FileBisection(file[1], eager, values).run(list(last.operands))

@@ -61,8 +61,12 @@ def plan_of(module: ModuleOp, name: str) -> pte.ExecutionPlanOp:
     return found
 
 
-def values_of_file(module: ModuleOp, ctx: XirContext, name: str, inputs: Sequence[Any]) -> FileValues:
+def values_of_file(
+    module: ModuleOp, ctx: XirContext, name: str, inputs: Sequence[Any], libraries: Sequence[str] = ()
+) -> FileValues:
     """Run a method of a file, which was read, on inputs as a caller gives them, and keep all its values.
+
+    `libraries` are shared libraries of kernels, which are asked before the runtime's own.
 
     The module is changed. DiagnosticError as `plan_of`'s; XirRuntimeError if the file does not run.
     """
@@ -71,7 +75,7 @@ def values_of_file(module: ModuleOp, ctx: XirContext, name: str, inputs: Sequenc
     plan = plan_of(module, name)
     watched = _Watch(plan)
     _plan_anew(module)
-    method = Runtime.get().load_program(file_of(module, ctx)).load_method(name)
+    method = Runtime.get().load_program(file_of(module, ctx), libraries=libraries).load_method(name)
     results = method.execute(inputs)
     given = dict(zip(plan.signature.inputs, inputs, strict=True))
     computed = dict(zip(plan.signature.outputs, results, strict=True))

@@ -14,7 +14,7 @@ from xir.runtime.fallback import DIM_ORDER_COPIES, find_operator, schema_of
 
 
 class NotCalledError(Exception):
-    """ATen has no such operator, or an argument is known at run time only."""
+    """ATen has no such operator, an argument is known at run time only, or the results are anything."""
 
 
 def call_kernel(op: pte.KernelCallOp, tensors: Mapping[SSAValue, torch.Tensor]) -> dict[SSAValue, torch.Tensor]:
@@ -27,7 +27,7 @@ def call_kernel(op: pte.KernelCallOp, tensors: Mapping[SSAValue, torch.Tensor]) 
         copied = _argument(source, tensors).to(_dtype(target))
         return {target: _in_memory(copied, target)}
     operator = find_operator(op.kernel.data)
-    if operator is None:
+    if operator is None or torch.Tag.nondeterministic_seeded in operator.tags or "empty" in op.kernel.data:
         raise NotCalledError(op.kernel.data)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}

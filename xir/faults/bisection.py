@@ -28,6 +28,7 @@ class Culprit:
     count: int = 0
     """How many rewrites the pass makes in all."""
     rewrite: Rewrite | None = None
+    """It, or what a pass that stops was about to do."""
 
 
 def find_culprit(
@@ -87,17 +88,17 @@ def _with_rewrite(failure: Failure, progress: Callable[[str], None]) -> Culprit:
 
     found, counter = attempt(None)
     total = counter.count
-    if found is None or (total == 0 and counter.last is None) or attempt(0)[0] is not None:
+    if failure.stopped:
+        return Culprit(failure, count=total, rewrite=counter.trying)
+    if found is None or total == 0 or failure.repeats(attempt(0)[0]):
         return Culprit(failure, count=total)
-    # A crash ends the pass within the rewrite that is to be found, before that is counted.
-    good, bad = 0, total + (failure.fault is not Fault.WRONG)
-    last = counter.last
+    good, bad, last = 0, total, counter.last
     while bad - good > 1:
         middle = (good + bad) // 2
         progress(f"{failure.culprit.name}, rewrite {middle} of {total}")
         found, counter = attempt(middle)
-        if found is None:
-            good = middle
-        else:
+        if failure.repeats(found):
             bad, last = middle, counter.last
-    return Culprit(failure, bad, total, last if failure.fault is Fault.WRONG else None)
+        else:
+            good = middle
+    return Culprit(failure, bad, total, last)

@@ -44,6 +44,11 @@ class Failure:
     """The passes from that module to the one that went wrong."""
 
     @property
+    def stopped(self) -> bool:
+        """Whether the pass did not come to its end; else it has, and what it left is wrong or does not verify."""
+        return self.fault is not Fault.WRONG and not does_not_verify(self.diagnostic)
+
+    @property
     def passes(self) -> list[XirPass]:
         """The passes to run on `before` to see it."""
         return [*self.leading, self.culprit]
@@ -63,11 +68,20 @@ class Failure:
 
 
 def kind_of(diagnostic: Diagnostic) -> str:
-    """What a message says but for quoted names, types, lists and numbers, which differ between programs."""
-    message = re.sub(r"'[^']*'", "''", diagnostic.message)
+    """What a message says but for quoted names, types, lists and numbers, which differ between programs. A bug's op is
+    not one of these.
+    """
+    where = re.match(r"internal error in .*? at op '[^']*'", diagnostic.message)
+    start = where[0] if where else ""
+    message = re.sub(r"'[^']*'", "''", diagnostic.message[len(start) :])
     while message != (shorter := re.sub(r"<[^<>]*>|\[[^][]*\]", "", message)):
         message = shorter
-    return re.sub(r"-?\d[\d.e+-]*", "0", message)
+    return start + re.sub(r"-?\d[\d.e+-]*", "0", message)
+
+
+def does_not_verify(diagnostic: Diagnostic) -> bool:
+    """Whether it is said of the module that a pass has left."""
+    return any("does not verify" in each.message for each in diagnostic.notes)
 
 
 def run(
@@ -114,8 +128,7 @@ def run(
         except (DiagnosticError, InternalError) as error:
             if not since:
                 raise
-            notes = error.diagnostic.notes
-            crashed = isinstance(error, InternalError) or any("does not verify" in each.message for each in notes)
+            crashed = isinstance(error, InternalError) or does_not_verify(error.diagnostic)
             return failure(Fault.CRASH if crashed else Fault.REFUSED, error.diagnostic)
         except AlreadyReportedError:
             errors = [each for each in said if each.severity is Severity.ERROR]

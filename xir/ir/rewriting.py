@@ -58,6 +58,8 @@ class RewriteCounter:
     """After so many rewrites no pattern is tried any more; None lets all be made."""
     count: int = 0
     last: Rewrite | None = None
+    trying: Rewrite | None = None
+    """What is tried now; it need not become a rewrite."""
 
     @property
     def is_exhausted(self) -> bool:
@@ -67,7 +69,7 @@ class RewriteCounter:
     def add(self, pattern: str, op: str, location: LocationAttr) -> None:
         """Count a rewrite."""
         self.count += 1
-        self.last = Rewrite(pattern, op, location)
+        self.last = self.trying = Rewrite(pattern, op, location)
 
 
 _counter: ContextVar[RewriteCounter | None] = ContextVar("rewrite counter", default=None)
@@ -128,12 +130,16 @@ def rewrite_once(block: Block, pattern: RewritePattern) -> None:
             return
         if op.parent is block:
             name, location, rewriter = op.name, op.location, PatternRewriter(op)
+            if counter is not None:
+                counter.trying = Rewrite(type(pattern).__name__, name, location)
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
                 if counter is not None:
                     counter.add(type(pattern).__name__, name, location)
                 if function is not None:
                     _remark_rewrite(pattern, name, location, function)
+            if counter is not None:
+                counter.trying = None
 
 
 def _remarked_function(where: Operation | Block) -> str | None:
@@ -198,6 +204,8 @@ class _Driver:
         name, location = op.name, op.location
         function = function_of(op) if self._is_heard else None
         for pattern in self._patterns:
+            if counter is not None:
+                counter.trying = Rewrite(type(pattern).__name__, name, location)
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
                 if self._rewrites_left == 0:
@@ -205,9 +213,12 @@ class _Driver:
                 self._rewrites_left -= 1
                 if counter is not None:
                     counter.add(type(pattern).__name__, name, location)
+                    counter.trying = None
                 if function is not None:
                     _remark_rewrite(pattern, name, location, function)
                 return True
+        if counter is not None:
+            counter.trying = None
         return False
 
     def _rewriter_before(self, op: Operation) -> PatternRewriter:

@@ -49,6 +49,11 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--method", default="forward", metavar="NAME", help="the method of the file that is run (default: forward)"
     )
+    parser.add_argument(
+        "--libraries", metavar="FILES",
+        help="with --pte: shared libraries of kernels and backends, separated by commas, which are asked before the "
+        "runtime's own",
+    )  # fmt: skip
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser
 
@@ -79,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _bisect(options: argparse.Namespace) -> int:
     if options.pte is not None:
         return _bisect_file(options)
+    if options.libraries is not None:
+        raise UsageError("--libraries goes with --pte")
     from xir.evaluate.checker import NumericsChecker, functions_of
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
@@ -134,6 +141,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.progress import step
     from xir.runtime import XirRuntimeError
 
+    libraries = [] if options.libraries is None else options.libraries.split(",")
     file_ctx = XirContext()
     try:
         file = read(map_file(options.pte), file_ctx)
@@ -145,7 +153,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
         inputs = load_inputs(options.inputs.split(","), function_of(module, options.method))
     try:
         with step("Following the file"):
-            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs)
+            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries)
     except XirRuntimeError as error:
         raise UsageError(f"{options.pte} does not run: {error}") from error
     if found is None:
@@ -163,6 +171,8 @@ def told(culprit: Culprit) -> str:
     lines = [str(failure.diagnostic), f"pass: {failure.culprit}"]
     if culprit.number:
         lines.append(f"rewrite: {culprit.number} of {culprit.count}")
+    elif culprit.rewrite is not None:
+        lines.append("rewrite: one that is not finished")
     if culprit.rewrite is not None:
         rewrite = culprit.rewrite
         lines.append(f"  {rewrite.pattern} at '{rewrite.op}', {format_location(rewrite.location)}")

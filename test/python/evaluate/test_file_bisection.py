@@ -15,6 +15,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
 )
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import get_symmetric_quantization_config
 from executorch.exir import to_edge_transform_and_lower
+from reference.kernel_library import build_kernel_library
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f32
@@ -150,6 +151,54 @@ def test_a_loosened_bound_is_found(program: torch.export.ExportedProgram, file: 
 
 def test_swapped_outputs_are_found(program: torch.export.ExportedProgram, file: bytes) -> None:
     assert "output 0 is another value of eager's" in told(program, file, swapped_outputs)
+
+
+WRONG_KERNEL = """
+#include "xir/kernel_checks.h"
+#include "xir/kernel_library.h"
+
+namespace {
+
+using namespace xir::kernels;
+
+// Sums along the last dimension that forget where a row ends.
+xir::Status CumSum(const xir::Tensor& x, int64_t, Unused, xir::Tensor& out) {
+  XIR_RETURN_IF_ERROR(ResizeResult(out, x.shape));
+  float sum = 0;
+  for (int64_t i = 0; i < x.numel(); ++i) out.as<float>()[i] = sum += x.as<float>()[i];
+  return {};
+}
+
+constexpr xir::TypedKernel kKernels[] = {MakeKernel<CumSum>("aten::cumsum.out")};
+
+}  // namespace
+
+XIR_KERNEL_LIBRARY(kKernels)
+"""
+"""Takes the place of the runtime's own."""
+
+
+@pytest.mark.parametrize("program", ["fp32"], indirect=True)
+def test_a_wrong_kernel_is_found(
+    program: torch.export.ExportedProgram, file: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, library, path = tmp_path / "wrong.cc", tmp_path / "libwrong.so", tmp_path / "net.pte"
+    source.write_text(WRONG_KERNEL, encoding="utf-8")
+    build_kernel_library(source, library)
+    torch.export.save(program, tmp_path / "net.pt2")
+    path.write_bytes(file)
+    arguments = [str(tmp_path / "net.pt2"), "--pte", str(path)]
+    assert xir_bisect(arguments) == 0
+    capsys.readouterr()
+    assert xir_bisect([*arguments, "--libraries", str(library)]) == 1
+    told = capsys.readouterr().out
+    assert "error: the kernel of 'aten::cumsum.out' errs: off by " in told
+    line = "        return self.last(self.norm(torch.cumsum(pooled, 1))), torch.softmax(pooled, 1)"
+    assert f"{Path(__file__).name}:{line_of(line)}" in told
+    assert xir_bisect([*arguments, "--libraries", str(tmp_path / "libnone.so")]) == 1
+    assert "libnone.so" in capsys.readouterr().err
+    assert xir_bisect([str(tmp_path / "net.pt2"), "--libraries", str(library)]) == 1
+    assert "--libraries goes with --pte" in capsys.readouterr().err
 
 
 def test_values_within_delegates_are_those_of_the_kernels() -> None:

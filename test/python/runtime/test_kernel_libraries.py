@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import which
 
 import numpy as np
 import pytest
 import torch
+from reference.kernel_library import BACKEND, build_kernel_library
 
 import xir
 from xir.runtime import Runtime, XirRuntimeError
 
-ROOT = Path(__file__).parents[3]
-BACKEND = ROOT / "backend_cpp"
-# What a kernel takes of the runtime.
-SOURCES = [
-    "core/dtype.cc",
-    "core/status.cc",
-    "core/tensor.cc",
-    "kernels/kernel_arguments.cc",
-    "kernels/kernel_checks.cc",
-]
 RUNNER = Path(sys.executable).parent / "xnn_executor_runner"
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's library, built as an application would."""
-    compiler = which(os.environ.get("CXX", "c++"))
-    assert compiler is not None
     path = tmp_path_factory.mktemp("kernels") / "libaxpy.so"
-    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{BACKEND / 'include'}"]
-    command += [f"-I{BACKEND / 'src'}", str(BACKEND / "examples/kernels/axpy.cc")]
-    subprocess.run([*command, *(str(BACKEND / "src" / name) for name in SOURCES), "-o", str(path)], check=True)
+    build_kernel_library(BACKEND / "examples/kernels/axpy.cc", path)
     return path
 
 
