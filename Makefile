@@ -38,6 +38,10 @@ verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, i
 verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8 and with open sizes: do the numbers stay?
 	XIR_FUZZ=$$((($(COUNT) + 23) / 24)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
 
+.PHONY: transformers
+transformers: build ## Text encoders of transformers: delegates, kernels outside, and errors at ten lengths in both runtimes
+	$(BIN)/python -m bench.encoders
+
 .PHONY: planted
 planted: build ## Plant miscompiles in the passes, one after the other, and see which xir-bisect finds, names and reduces
 	$(BIN)/python -m bench.planted
