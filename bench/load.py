@@ -5,7 +5,11 @@ weights, and stock's. Times are the processor's, which other work on the machine
 the clock on the wall. Ratios are medians over the rounds, of each round's own ratio: a burst of noise meets all three.
 
 There are two tables. In a process that has loaded before, the C library still has memory to pack into; a new process,
-which is how most applications load, gets each page from the system.
+which is how most applications load, gets each page from the system. Neither has lowered a model: what that leaves of
+memory would be there to pack into as well, as in no application.
+
+No file of packed weights takes away the first execution, so that what it takes of stock's load and first execution is
+the least that both can come to. That is a column of its own.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import gc
 import mmap
 import multiprocessing
 import re
+import resource
 import statistics
 import subprocess
 import sysconfig
@@ -21,10 +26,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -36,23 +41,28 @@ from bench.stock import stock_program
 from xir.models import load_model
 
 Load = Callable[[], Execute]
-Taken = tuple[float, float, float]
-"""Milliseconds of loading and of the first execution, and of both by the clock on the wall."""
-TimeOne = Callable[[Load, Tensors], Taken]
 
 
-@dataclass
-class Times:
-    """Milliseconds of one runtime in each round."""
+class Taken(NamedTuple):
+    """What a program took once."""
 
-    load: list[float] = field(default_factory=list)
-    first: list[float] = field(default_factory=list)
-    wall: list[float] = field(default_factory=list)
-    """Of both, by the clock on the wall."""
+    load: float
+    first: float
+    """Milliseconds of the processor, for loading and for the first execution."""
+    wall: float
+    """Milliseconds of both by the clock on the wall."""
+    faults: float
+    """Pages, or groups of them, that the system had to hand out or to map."""
 
-    def both(self) -> list[float]:
+    @property
+    def both(self) -> float:
         """Load and first execution together."""
-        return [load + first for load, first in zip(self.load, self.first, strict=True)]
+        return self.load + self.first
+
+
+Times = list[Taken]
+"""Of one runtime, one for each round."""
+TimeOne = Callable[[Load, Tensors], Taken]
 
 
 def load_xir(path: Path, packed: Path | None) -> Execute:
@@ -76,12 +86,14 @@ def supply_memory() -> None:
 def time_once(load: Load, inputs: Tensors) -> Taken:
     """Load and run once in this process."""
     gc.collect()
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     wall, begin = time.perf_counter(), time.process_time()
     execute = load()
     loaded = time.process_time()
     execute(inputs)
     done, passed = time.process_time(), time.perf_counter() - wall
-    return (loaded - begin) * 1e3, (done - loaded) * 1e3, passed * 1e3
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+    return Taken((loaded - begin) * 1e3, (done - loaded) * 1e3, passed * 1e3, faults)
 
 
 def time_in_new_process(load: Load, inputs: Tensors) -> Taken:
@@ -102,35 +114,31 @@ def time_in_new_process(load: Load, inputs: Tensors) -> Taken:
 
 def measure(loads: dict[str, Load], inputs: Tensors, rounds: int, time_one: TimeOne) -> dict[str, Times]:
     """Load and run each once a round, a different one first each time. The first round warms caches and is dropped."""
-    times = {name: Times() for name in loads}
+    times: dict[str, Times] = {name: [] for name in loads}
     names = list(loads)
     for index in range(rounds + 1):
         for name in names[index % len(names) :] + names[: index % len(names)]:
             supply_memory()
-            load, first, wall = time_one(loads[name], inputs)
+            taken = time_one(loads[name], inputs)
             if index > 0:
-                times[name].load.append(load)
-                times[name].first.append(first)
-                times[name].wall.append(wall)
+                times[name].append(taken)
     return times
-
-
-def ratio(of: list[float], to: list[float]) -> float:
-    """The median of the rounds' ratios."""
-    return statistics.median(a / b for a, b in zip(of, to, strict=True))
 
 
 def time_table(times: dict[str, Times]) -> str:
     """Medians, and ratios to stock's."""
     rows = [
-        "| | load ms | first ms | both ms | load, of stock's | both, of stock's | wall, of stock's |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| | load ms | first ms | both ms | page faults | first, of stock's both | both, of stock's | by the wall |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    stock = times["ExecuTorch"]
     for name, each in times.items():
-        cells = [f"{statistics.median(values):.2f}" for values in (each.load, each.first, each.both())]
-        pairs = [(each.load, stock.load), (each.both(), stock.both()), (each.wall, stock.wall)]
-        cells += [f"{ratio(of, to):.2f}" for of, to in pairs]
+        pairs = list(zip(each, times["ExecuTorch"], strict=True))
+        columns = zip(*((taken.load, taken.first, taken.both) for taken in each), strict=True)
+        cells = [f"{statistics.median(values):.2f}" for values in columns]
+        cells.append(f"{statistics.median(taken.faults for taken in each):.0f}")
+        cells.append(f"{statistics.median(ours.first / stock.both for ours, stock in pairs):.2f}")
+        cells.append(f"{statistics.median(ours.both / stock.both for ours, stock in pairs):.2f}")
+        cells.append(f"{statistics.median(ours.wall / stock.wall for ours, stock in pairs):.2f}")
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -194,25 +202,32 @@ def instances_line(path: Path, inputs: Tensors, seconds: float) -> str:
     )
 
 
-def bench(name: str, cache: Path, folder: Path, rounds: int, seconds: float) -> None:
-    """Measure one model and print what there is to say."""
+def prepare(name: str, cache: Path) -> tuple[Path, Path, Tensors]:
+    """Our program of a model, stock's, and the inputs."""
     model, inputs = load_model(name)
-    ours, packed = cache / f"{name}_fp32_xir.pte", folder / f"{name}.packed"
+    ours = cache / f"{name}_fp32_xir.pte"
     with step("Lowering with xir"):
         lowering.lower_xir(torch.export.export(model, inputs), ours)
-    stock = stock_program(name, model, inputs, None, cache).path
-    loads: dict[str, Load] = {
-        "xir": partial(load_xir, ours, None),
-        "xir, packed weights": partial(load_xir, ours, packed),  # the first time writes the file
-        "ExecuTorch": partial(load_stock, stock, 1),
-    }
-    for where, time_one in (("in new processes", time_in_new_process), ("again and again in one process", time_once)):
-        with step("Measuring"):
-            times = measure(loads, inputs, rounds, time_one)
-        print(f"\n{name}, fp32, one thread, {rounds} rounds {where}\n\n{time_table(times)}\n")
-    print(f"native runner: {memory_line(ours, None)}")
-    print(f"with packed weights: {memory_line(ours, packed)}")
-    print(instances_line(ours, inputs, seconds), flush=True)
+    return ours, stock_program(name, model, inputs, None, cache).path, inputs
+
+
+def measure_model(name: str, ours: Path, stock: Path, inputs: Tensors, rounds: int, seconds: float) -> None:
+    """Measure one model in this process, and print what there is to say."""
+    torch.set_num_threads(1)  # a process with more could not be copied
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder) / f"{name}.packed"
+        loads: dict[str, Load] = {
+            "xir": partial(load_xir, ours, None),
+            "xir, packed weights": partial(load_xir, ours, packed),  # the first time writes the file
+            "ExecuTorch": partial(load_stock, stock, 1),
+        }
+        for where, time_one in (("in new processes", time_in_new_process), ("in one process", time_once)):
+            with step("Measuring"):
+                times = measure(loads, inputs, rounds, time_one)
+            print(f"\n{name}, fp32, one thread, {rounds} rounds {where}\n\n{time_table(times)}\n")
+        print(f"native runner: {memory_line(ours, None)}")
+        print(f"with packed weights: {memory_line(ours, packed)}")
+        print(instances_line(ours, inputs, seconds), flush=True)
 
 
 def main() -> None:
@@ -223,12 +238,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each throughput measurement (default: 2)")
     parser.add_argument("--stock-cache", type=Path, help="keep programs in this folder, and take stock's from there")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)  # a process with more could not be copied
     with tempfile.TemporaryDirectory() as made:
         cache = arguments.stock_cache or Path(made)
         cache.mkdir(parents=True, exist_ok=True)
         for name in arguments.models:
-            bench(name, cache, Path(made), arguments.rounds, arguments.seconds)
+            work = (name, *prepare(name, cache), arguments.rounds, arguments.seconds)
+            process = multiprocessing.get_context("spawn").Process(target=measure_model, args=work)
+            process.start()
+            process.join()
+            if process.exitcode:
+                parser.exit(1)
 
 
 if __name__ == "__main__":

@@ -347,7 +347,7 @@ XIR_TEST(control_groups_limit_memory) {
   const std::string make = "mkdir -p " + root + "/proc/self " + root +
                            "/sys/fs/cgroup/memory/a/b " + root + "/sys/fs/cgroup/unified/a";
   EXPECT(std::system(make.c_str()) == 0);
-  const uint64_t physical = AvailableMemory(root);
+  const uint64_t physical = ReadAvailableMemory(root);
   EXPECT(physical > 0);
   WriteText(root + "/proc/self/mountinfo",
             "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
@@ -359,13 +359,13 @@ XIR_TEST(control_groups_limit_memory) {
   WriteText(root + "/sys/fs/cgroup/unified/memory.max", "max\n");
 
   WriteText(root + "/proc/self/cgroup", "5:devices:/a\n4:cpu,memory:/a/b\n");
-  EXPECT(AvailableMemory(root) == 70000);
+  EXPECT(ReadAvailableMemory(root) == 70000);
   WriteText(root + "/proc/self/cgroup", "4:memory:/x\n0::/c/a\n");
-  EXPECT(AvailableMemory(root) == 50000);
+  EXPECT(ReadAvailableMemory(root) == 50000);
   WriteText(root + "/proc/self/cgroup", "0::/c\n");
-  EXPECT(AvailableMemory(root) == physical);
+  EXPECT(ReadAvailableMemory(root) == physical);
   WriteText(root + "/proc/self/cgroup", "damaged\n::\n");
-  EXPECT(AvailableMemory(root) == physical);
+  EXPECT(ReadAvailableMemory(root) == physical);
   EXPECT(std::system(("rm -r " + root).c_str()) == 0);
 }
 

@@ -84,7 +84,12 @@ uint64_t LimitOfGroup(const Mount& mount, std::string group, const std::string& 
 
 }  // namespace
 
-uint64_t AvailableMemory(const std::string& root) {
+uint64_t AvailableMemory() {
+  static const uint64_t limit = ReadAvailableMemory("");
+  return limit;
+}
+
+uint64_t ReadAvailableMemory(const std::string& root) {
   uint64_t limit = PhysicalMemory();
   // A line is hierarchy:controllers:group, cgroups(7); version 2 has no controllers there.
   for (const std::string& line : ReadLines(root + "/proc/self/cgroup")) {
