@@ -73,6 +73,13 @@ void* MapZeroed(size_t bytes, BufferDeleter* deleter) {
   return memory;
 }
 
+// C++17's aligned_alloc is missing in older Androids.
+uint8_t* AllocateAligned(size_t bytes, size_t alignment) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
+  return static_cast<uint8_t*>(memory);
+}
+
 void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
   if (deleter->allocator != nullptr) {
     deleter->size = bytes;
@@ -80,7 +87,7 @@ void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
     return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
   }
   if (bytes >= kMappedSize) return MapZeroed(bytes, deleter);
-  void* memory = std::aligned_alloc(kBufferAlignment, bytes);
+  void* memory = AllocateAligned(bytes, kBufferAlignment);
   if (memory != nullptr) std::memset(memory, 0, bytes);
   return memory;
 }
@@ -131,10 +138,8 @@ AlignedBuffer AllocateUnzeroed(size_t size) {
 #else
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
-  void* memory = nullptr;
   const size_t alignment = bytes < 2 * kLargePage ? kBufferAlignment : kLargePage;
-  if (posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
-  return AlignedBuffer(static_cast<uint8_t*>(memory), BufferDeleter());
+  return AlignedBuffer(AllocateAligned(bytes, alignment), BufferDeleter());
 #endif
 }
 
