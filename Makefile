@@ -27,8 +27,8 @@ demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
 	$(BIN)/python scripts/demo.py --model_name $(MODEL)
 
 .PHONY: bench
-bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8
-	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) --stock-cache build/bench
+bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8, CPU=zen4 by a cost profile
+	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) $(if $(CPU),--cpu $(CPU)) --stock-cache build/bench
 
 .PHONY: verify-zoo
 verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: do the numbers stay?

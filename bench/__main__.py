@@ -37,12 +37,16 @@ def parse_arguments() -> argparse.Namespace:
         choices=("static", "dynamic"),
         help="quantise by each compiler's own recipe (default mode: static)",
     )
+    parser.add_argument("--cpu", help="a cost profile for xir's float program, as of xir-aot")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
     parser.add_argument(
         "--stock-cache", type=Path, help="keep ExecuTorch's programs in this folder, and take them from there"
     )
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.cpu and arguments.quantize:
+        parser.error("--cpu goes with float programs")
+    return arguments
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,12 @@ class Results:
     accuracy_text: str
 
 
-def bench_float(name: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_float(name: str, cpu: str | None, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the float programs."""
     model, inputs = load_model(name)
     ours = folder / "xir.pte"
     with step("Lowering with xir"):
-        lowered = lowering.lower_xir(torch.export.export(model, inputs), ours)
+        lowered = lowering.lower_xir(torch.export.export(model, inputs), ours, cpu)
     stock = stock_program(name, model, inputs, None, cache)
     measured = [latency.compare(ours, stock.path, inputs, count) for count in threads]
     largest = latency.largest_difference(ours, stock.path, inputs)
@@ -108,7 +112,7 @@ def main() -> None:
         folder, cache = Path(made), arguments.stock_cache or Path(made)
         cache.mkdir(parents=True, exist_ok=True)
         if mode is None:
-            results = bench_float(name, threads, folder, cache)
+            results = bench_float(name, arguments.cpu, threads, folder, cache)
         else:
             results = bench_quantised(name, mode, threads, folder, cache)
     form = f"{mode} q8" if mode else "fp32"

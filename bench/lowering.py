@@ -19,10 +19,11 @@ class Lowering:
     size: int
 
 
-def lower_xir(exported: torch.export.ExportedProgram, path: Path) -> Lowering:
-    """Lower with xir, for the machine that it runs on, and write the file."""
+def lower_xir(exported: torch.export.ExportedProgram, path: Path, cpu: str | None = None) -> Lowering:
+    """Lower with xir, for `cpu` or the family of the machine that it runs on, and write the file."""
+    family = "x86" if platform.machine() in ("x86_64", "AMD64") else "any"
     start = time.perf_counter()
-    partitioner = xir.XnnpackPartitioner(cpu="x86" if platform.machine() in ("x86_64", "AMD64") else "any")
+    partitioner = xir.XnnpackPartitioner(cpu=cpu or family)
     buffer = xir.to_edge(exported).to_backend(partitioner).to_executorch().buffer
     seconds = time.perf_counter() - start
     path.write_bytes(buffer)

@@ -49,6 +49,7 @@ COMMANDS = (
     "xir.tools.xir_reduce",
     "xir.tools.xir_lsp",
     "xir.tools.xir_explore",
+    "xir.tools.xir_tune",
     "xir.tools.xir_llm",
     "xir.tools.xir_llm export",
     "xir.tools.xir_llm run",

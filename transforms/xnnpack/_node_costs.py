@@ -19,7 +19,7 @@ def convolution(profile: CostProfile, image: Shape, filter: Shape, result: Shape
     kernel: Kernel = "gemm" if filter[1:3] == (1, 1) else "igemm"
     cost = profile.kernels[kernel]
     work = cost.padded(prod(result[:-1]), filter[0]) * prod(filter[1:])
-    return cost.nanoseconds(work, _bytes(image, filter, result))
+    return cost.nanoseconds(work, _bytes(image, result), _bytes(filter))
 
 
 def depthwise(profile: CostProfile, taps: int, image: Shape, result: Shape) -> float:

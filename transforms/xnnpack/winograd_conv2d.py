@@ -30,6 +30,8 @@ from xir.transforms.xnnpack._winograd_nodes import Builder, predicted
 LEAST_GAIN = 0.1
 """The share of a convolution's time that a form must save: predictions are not closer than that."""
 
+LEAST_SAVED = 20.0
+"""The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
 
 WITHOUT_PROFILE = ("any", "x86")
 """What `cpu` may be beside a profile: other passes have a choice there, this one has none to make."""
@@ -132,7 +134,7 @@ class WinogradConv2dPass(XirPass):
             "Microseconds": round(times[best]),
             "ErrorGrowth": round(convolution.error_growth(best), 1),
         }
-        if times[best] > (1 - LEAST_GAIN) * times[DIRECT]:
+        if times[DIRECT] - times[best] < max(LEAST_GAIN * times[DIRECT], LEAST_SAVED):
             reason = f"{best} is predicted to take {figures['Microseconds']} µs, not much less than the direct form"
             missed(node, "composed", f"{name_of(node)} stays direct", reason, figures=figures)
             return DIRECT, {}

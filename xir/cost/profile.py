@@ -1,7 +1,7 @@
 """Profiles: for each kernel of XNNPACK's, how long a node takes by what it multiplies and moves.
 
-A node takes `work * multiplications + traffic * bytes + call` nanoseconds, of one kernel and on one thread. The figures
-are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
+A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + call` nanoseconds, of one kernel and
+on one thread. The figures are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
     version = 1
     processor = "AMD EPYC, Zen 4"
@@ -11,6 +11,7 @@ are fitted to measurements of one processor (`xir-tune`). They are a text file, 
     [gemm]
     work = 0.02
     traffic = 0.01
+    weights = 0.05
     call = 500.0
     rows = 7
     columns = 32
@@ -47,7 +48,9 @@ class KernelCost:
     work: float
     """A multiply-add."""
     traffic: float
-    """A byte that is read or written, weights among them."""
+    """A byte that is read or written; it is often in a cache, where the node before has left it."""
+    weights: float
+    """A byte of weights, which are read from further away: a network has more of them than a core's cache holds."""
     call: float
     """A node, whatever its size."""
     rows: int = 1
@@ -55,9 +58,9 @@ class KernelCost:
     columns: int = 1
     """Columns of the right matrix, likewise."""
 
-    def nanoseconds(self, work: float, traffic: float) -> float:
+    def nanoseconds(self, work: float, traffic: float, weights: float = 0) -> float:
         """What a node takes."""
-        return self.work * work + self.traffic * traffic + self.call
+        return self.work * work + self.traffic * traffic + self.weights * weights + self.call
 
     def padded(self, rows: int, columns: int) -> int:
         """The elements of a product of `rows` by `columns` that the kernel computes, with those it throws away."""
@@ -77,8 +80,8 @@ class CostProfile:
     def text(self) -> str:
         """The file."""
         lines = [
-            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic in ns for each byte,",
-            "# call in ns for each node; `xir-tune` measured it.",
+            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic and weights in",
+            "# ns for each byte, call in ns for each node; `xir-tune` measured it.",
             f"version = {VERSION}",
             *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
         ]
@@ -139,7 +142,7 @@ def _kernel_cost(table: object, where: str) -> KernelCost:
     known = {field.name: field.type for field in fields(KernelCost)}
     if unknown := sorted(values.keys() - known.keys()):
         raise ValueError(f"{where} has no '{unknown[0]}'")
-    if missing := [name for name in ("work", "traffic", "call") if name not in values]:
+    if missing := [name for name in ("work", "traffic", "weights", "call") if name not in values]:
         raise ValueError(f"{where} lacks '{missing[0]}'")
     for key, value in values.items():
         whole = known[key] == "int"

@@ -23,6 +23,7 @@ class Fit:
     cost: KernelCost
     error: float
     """The root of the mean squared relative difference."""
+    samples: int
 
 
 def fit_all(measured: Sequence[Measured]) -> dict[Kernel, Fit]:
@@ -39,14 +40,17 @@ def fit(measured: Sequence[Measured]) -> Fit:
 
 def fit_tile(measured: Sequence[Measured], rows: int, columns: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
-    tile = KernelCost(0.0, 0.0, 0.0, rows, columns)
+    tile = KernelCost(0.0, 0.0, 0.0, 0.0, rows, columns)
     times = np.array([each.nanoseconds for each in measured])
-    features = np.array([[each.sample.work(tile), each.sample.traffic, each.sample.calls] for each in measured], float)
+    samples = [each.sample for each in measured]
+    features = np.array([[each.work(tile), each.traffic, each.weights, each.calls] for each in samples], float)
     scaled = features / times[:, None]
-    found = [solved(scaled, list(kept)) for count in (1, 2, 3) for kept in combinations(range(3), count)]
-    best, error = min((each for each in found if each is not None), key=lambda each: each[1])
-    work, traffic, call = cast("list[float]", best.tolist())
-    return Fit(replace(tile, work=work, traffic=traffic, call=call), error)
+    used = [column for column in range(features.shape[1]) if features[:, column].any()]
+    subsets = [list(kept) for count in range(1, len(used) + 1) for kept in combinations(used, count)]
+    found = [solution for kept in subsets if (solution := solved(scaled, kept)) is not None]
+    best, error = min(found, key=lambda each: each[1])
+    work, traffic, weights, call = cast("list[float]", best.tolist())
+    return Fit(replace(tile, work=work, traffic=traffic, weights=weights, call=call), error, len(measured))
 
 
 def solved(features: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:

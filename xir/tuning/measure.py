@@ -12,10 +12,17 @@ from xir.progress import counted
 from xir.runtime import Runtime
 from xir.tuning.samples import Addition, Convolution, Depthwise, Sample, Swap, program
 
-REPEATED = 9
+FEWEST_REPEATED, MOST_REPEATED = 9, 100
 """Nodes of the longer chain; the shorter one has one."""
+WEIGHTS = 16 << 20
+"""The bytes of weights that the longer chain has at least, within those limits, so that they come from as far away as
+those of a network."""
 ROUND_SECONDS = 0.02
 ROUNDS = 5
+
+SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32), (14, 256), (7, 128), (56, 128),
+          (4, 512), (112, 64), (28, 24), (28, 256), (14, 40))  # fmt: skip
+"""Height and width, and channels, so mixed that each n-th has small and large ones."""
 
 LARGEST_PRODUCT = 150_000_000
 """Multiply-adds; larger convolutions take their time and teach nothing new."""
@@ -29,11 +36,10 @@ class Measured:
     nanoseconds: float
 
 
-def samples() -> list[Sample]:
-    """The shapes that are measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them."""
+def samples(every: int = 1) -> list[Sample]:
+    """What is measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them, or some of those."""
     chosen: list[Sample] = []
-    for size, channels in ((4, 256), (4, 512), (7, 128), (7, 512), (14, 64), (14, 256), (28, 32), (28, 128), (28, 256),
-                           (56, 64), (56, 128), (112, 32), (112, 64)):  # fmt: skip
+    for size, channels in SHAPES[::every]:
         chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
         chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3))]
         chosen += [Addition(size, channels), Swap(size, channels)]
@@ -53,12 +59,14 @@ def measure(chosen: Sequence[Sample]) -> list[Measured]:
 def nanoseconds(sample: Sample) -> float:
     """What one such node takes: what a long chain takes more than a short one, for each node more."""
     image = np.random.default_rng(0).standard_normal(sample.shape, dtype=np.float32)
-    runs = [loaded(program(sample, count), image) for count in (1, REPEATED)]
+    wanted = WEIGHTS // sample.weights if sample.weights else 0
+    count = min(max(wanted, FEWEST_REPEATED), MOST_REPEATED)
+    runs = [loaded(program(sample, length), image) for length in (1, count)]
     best = [float("inf")] * len(runs)
     for _ in range(ROUNDS):
         for index, run in enumerate(runs):
             best[index] = min(best[index], shortest(run))
-    return max(best[1] - best[0], 0.0) / (REPEATED - 1)
+    return max(best[1] - best[0], 0.0) / (count - 1)
 
 
 def loaded(file: bytes, image: np.ndarray) -> Callable[[], object]:

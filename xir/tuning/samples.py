@@ -51,8 +51,13 @@ class Sample(ABC):
 
     @property
     def traffic(self) -> int:
-        """The bytes that it moves."""
+        """The bytes that it moves, but for its weights."""
         return FLOAT_BYTES * 2 * self.elements
+
+    @property
+    def weights(self) -> int:
+        """The bytes of its weights."""
+        return 0
 
     @abstractmethod
     def work(self, cost: KernelCost) -> int:
@@ -79,8 +84,8 @@ class Convolution(Sample):
         return self.taps[0] * self.taps[1] * self.channels
 
     @property
-    def traffic(self) -> int:
-        return super().traffic + FLOAT_BYTES * self.inner * self.channels
+    def weights(self) -> int:
+        return FLOAT_BYTES * self.inner * self.channels
 
     def work(self, cost: KernelCost) -> int:
         return cost.padded(self.size * self.size, self.channels) * self.inner

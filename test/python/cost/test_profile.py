@@ -1,0 +1,60 @@
+"""The text of cost profiles: what is written is read, and what is wrong is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xir.cost.profile import KERNELS, KernelCost, load_profile, parse_profile, shipped
+
+TEXT = load_profile("zen4").text()
+
+
+def test_what_is_written_is_read() -> None:
+    for name in shipped():
+        profile = load_profile(name)
+        assert set(profile.kernels) == set(KERNELS)
+        assert parse_profile(profile.text(), "again") == profile
+
+
+def test_a_product_is_padded_to_the_tile() -> None:
+    cost = KernelCost(2.0, 0.5, 3.0, 10.0, rows=7, columns=16)
+    assert cost.padded(8, 17) == 14 * 32
+    assert cost.nanoseconds(3, 4, 5) == 2.0 * 3 + 0.5 * 4 + 3.0 * 5 + 10.0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("version = 1", "version = 2", "it has version 2, this is version 1: run xir-tune anew"),
+        ("version = 1\n", "", "it has version None"),
+        ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
+        ('family = "x86"', "family = 1", "family must be a text, it is 1"),
+        ("[copy]", "[copies]", "'copies' is none of the kernels gemm, igemm, dwconv, elementwise, copy"),
+        (TEXT[TEXT.index("[copy]") :], "", r"\[copy\] is missing"),
+        (
+            TEXT[TEXT.index("[gemm]") : TEXT.index("[igemm]")],
+            "[gemm]\nwork = 1.0\nweights = 1\ncall = 1\n",
+            "lacks 'traffic'",
+        ),
+        ("[gemm]\n", "[gemm]\nspeed = 1\n", r"\[gemm\] has no 'speed'"),
+        ("[gemm]\nwork = ", "[gemm]\nwork = -", r"\[gemm\]: work must be a number, 0 or more, it is -"),
+        ("[gemm]\nwork = ", '[gemm]\nwork = "a" #', r"\[gemm\]: work must be a number, 0 or more, it is 'a'"),
+        ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
+        ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
+        ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
+        ("version = 1", "version = ", "it is no profile: "),
+    ],
+)
+def test_what_is_wrong_is_said(before: str, after: str, message: str) -> None:
+    assert before in TEXT
+    with pytest.raises(ValueError, match=message):
+        parse_profile(TEXT.replace(before, after, 1), "it")
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no profile 'pdp11': it is a \.toml file, or one of zen4"):
+        load_profile("pdp11")
+    with pytest.raises(FileNotFoundError):
+        load_profile(str(tmp_path / "missing.toml"))

@@ -1,0 +1,97 @@
+"""Costs are found again in times that were made of them, and `xir-tune` writes a profile that passes take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xir.cost.profile import KERNELS, KernelCost, load_profile
+from xir.runtime import Runtime
+from xir.tools import xir_tune
+from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+from xir.tuning import measure
+from xir.tuning.fit import fit, fit_all
+from xir.tuning.measure import Measured, samples
+from xir.tuning.samples import Addition, Convolution, Depthwise, Sample, Swap, program
+
+TRUTH = {
+    "gemm": KernelCost(0.02, 0.004, 0.05, 700.0, rows=6, columns=16),
+    "igemm": KernelCost(0.03, 0.001, 0.04, 900.0, rows=7, columns=32),
+    "dwconv": KernelCost(0.05, 0.0, 0.0, 300.0),
+    "elementwise": KernelCost(0.0, 0.02, 0.0, 250.0),
+    "copy": KernelCost(0.0, 0.01, 0.0, 150.0),
+}
+
+
+def made_up(sample: Sample) -> Measured:
+    cost = TRUTH[sample.kernel]
+    work, call = sample.work(cost), cost.call * (sample.calls - 1)
+    return Measured(sample, cost.nanoseconds(work, sample.traffic, sample.weights) + call)
+
+
+def test_known_costs_are_found() -> None:
+    fits = fit_all([made_up(sample) for sample in samples()])
+    assert set(fits) == set(KERNELS)
+    for kernel, found in fits.items():
+        wanted = TRUTH[kernel]
+        assert found.error < 1e-6
+        if kernel in ("gemm", "igemm"):
+            assert (found.cost.rows, found.cost.columns) == (wanted.rows, wanted.columns)
+            assert found.cost.work == pytest.approx(wanted.work, rel=1e-3)
+            assert found.cost.traffic == pytest.approx(wanted.traffic, rel=1e-2)
+            assert found.cost.weights == pytest.approx(wanted.weights, rel=1e-2)
+        assert found.cost.call == pytest.approx(wanted.call, rel=1e-3)
+
+
+def test_no_cost_is_below_zero() -> None:
+    """Times that grow more slowly than the work would have a negative share for something else."""
+    chosen = [Depthwise(size, channels, (3, 3)) for size in (4, 16, 64) for channels in (32, 256)]
+    found = fit([Measured(each, 100.0 * each.elements**0.7) for each in chosen])
+    assert min(found.cost.work, found.cost.traffic, found.cost.weights, found.cost.call) >= 0
+    assert found.error > 0
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [Convolution(5, 8, (1, 1)), Convolution(5, 8, (3, 1)), Convolution(5, 8, (3, 3)), Depthwise(5, 8, (4, 1)),
+     Addition(5, 8), Swap(5, 8)],
+)  # fmt: skip
+def test_a_chain_runs(sample: Sample) -> None:
+    image = np.ones(sample.shape, np.float32)
+    method = Runtime.get().load_program(program(sample, 3), threads=1).load_method("forward")
+    (result,) = (np.from_dlpack(each) for each in method.execute([image]))
+    assert result.shape == sample.shape
+    if isinstance(sample, Addition | Swap):
+        assert (result == (4.0 if isinstance(sample, Addition) else 1.0)).all()
+    else:
+        assert np.ptp(result) > 0
+
+
+def test_a_profile_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measure, "SHAPES", ((4, 32), (7, 64), (14, 32), (14, 64)))
+    monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
+    file = tmp_path / "mine.toml"
+    assert xir_tune.main(["-o", str(file), "--processor", "a test"]) == 0
+    assert f"wrote {file}" in capsys.readouterr().out
+    profile = load_profile(str(file))
+    assert profile.processor == "a test"
+    assert all(cost.work + cost.traffic + cost.call > 0 for cost in profile.kernels.values())
+    assert WinogradConv2dPass(cpu=str(file)).profile() == profile
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "profile.txt"], "a profile is a .toml file, not 'profile.txt'"),
+        (["-o", "no/folder/a.toml"], "there is no folder 'no/folder'"),
+        (["-o", "a.toml", "--processor", 'a "b"'], "a printable name without quotes"),
+        (["-o", "a.toml", "--samples", "9"], "--samples is 1 to 4, not 9"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert xir_tune.main(arguments) == 1
+    assert message in capsys.readouterr().err

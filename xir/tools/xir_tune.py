@@ -1,0 +1,104 @@
+"""`xir-tune`: measure XNNPACK's nodes on this machine, and write the cost profile that passes choose by."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir.cost.profile import CostProfile, Family
+from xir.files import atomic_file
+from xir.tools.command_line import ArgumentParser, UsageError
+
+if TYPE_CHECKING:
+    from xir.cost.profile import Kernel
+    from xir.tuning.fit import Fit
+
+FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
+"""What a system calls its machines -> the processors that passes distinguish."""
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog="xir-tune",
+        description="Measure XNNPACK's nodes over many sizes on this machine, on one thread, and write a cost profile "
+        "for `xir-aot --cpu FILE`. It takes some minutes; nothing else should run meanwhile.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE.toml", type=Path, required=True, help="the profile to write")
+    parser.add_argument("--processor", metavar="NAME", help="what the profile calls this processor")
+    parser.add_argument(
+        "--samples", metavar="N", type=int, help="measure only every N-th size, for a rough profile in less time"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code."""
+    try:
+        return _tune(argument_parser().parse_args(argv))
+    except (UsageError, OSError) as error:
+        sys.stderr.write(f"xir-tune: error: {error}\n")
+    except SystemExit as error:
+        return int(error.code or 0)
+    return 1
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from xir.tuning.fit import fit_all
+    from xir.tuning.measure import measure, samples
+
+    if options.output.suffix != ".toml":
+        raise UsageError(f"a profile is a .toml file, not '{options.output}'")
+    if options.samples is not None and not 1 <= options.samples <= 4:
+        raise UsageError(f"--samples is 1 to 4, not {options.samples}: there is too little to fit otherwise")
+    processor = options.processor or processor_name()
+    if not processor.isprintable() or '"' in processor or "\\" in processor:
+        raise UsageError(f"--processor takes a printable name without quotes and backslashes, not {processor!r}")
+    if not options.output.parent.is_dir():
+        raise UsageError(f"there is no folder '{options.output.parent}'")
+    fits = fit_all(measure(samples(options.samples or 1)))
+    family = FAMILIES.get(platform.machine().lower(), "any")
+    library = f"executorch {importlib.metadata.version('executorch')}"
+    profile = CostProfile(processor, family, library, {kernel: fit.cost for kernel, fit in fits.items()})
+    with atomic_file(options.output) as file:
+        file.write(profile.text().encode("utf-8"))
+    print(table(fits))
+    print(f"wrote {options.output}")
+    return 0
+
+
+def processor_name() -> str:
+    """What the system calls its processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def table(fits: Mapping[Kernel, Fit]) -> str:
+    """How well each kernel's costs explain what was measured."""
+    rows: list[tuple[str, ...]] = [
+        ("kernel", "samples", "ns/multiply-add", "ns/byte", "of weights", "ns/node", "off by")
+    ]
+    for kernel, fit in fits.items():
+        cost = fit.cost
+        figures = (f"{value:.3g}" for value in (cost.work, cost.traffic, cost.weights, cost.call))
+        rows.append((kernel, str(fit.samples), *figures, f"{fit.error:.0%}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
