@@ -46,6 +46,10 @@ transformers: build ## Text encoders of transformers: delegates, kernels outside
 planted: build ## Plant miscompiles in the passes, one after the other, and see which xir-bisect finds, names and reduces
 	$(BIN)/python -m bench.planted
 
+.PHONY: planted-models
+planted-models: build ## Plant some of them in MobileNetV2 (fp32 and int8), MobileNetV3 and a vision transformer
+	$(BIN)/python -m bench.planted --models
+
 .PHONY: mutants
 mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
 	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))

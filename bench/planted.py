@@ -1,8 +1,8 @@
 """`python -m bench.planted`: plants miscompiles in the passes, one after the other, and tells which `xir-bisect` finds.
 
 Each fault runs in a process of its own, with its file changed in memory, on the program of `bench/planted_programs.py`
-that it names. It is found if the pass and the op are named, by the op's source line, and the test that is written is of
-few ops, fails with the fault, and passes without it.
+that it names, or with `--models` on models of the zoo. It is found if the pass and the op are named, by the op's source
+line, and the test that is written is of few ops, fails with the fault, and passes without it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 
 import torch
 
-from bench.planted_programs import LIT_TESTS, PROGRAMS, write_programs
+from bench.planted_programs import LIT_TESTS, MODELS, PROGRAMS, write_model, write_programs
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,6 +61,8 @@ class PlantedFault:
     at: tuple[str, ...]
     """What one of the source lines says that may be named."""
     pipeline: str = "delegate,emit"
+    models: tuple[str, ...] = ()
+    """The models in which it shows as well (`bench.planted_programs.MODELS`)."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,13 @@ class Outcome:
 def planted_faults() -> list[PlantedFault]:
     """The faults of `planted_faults.toml`."""
     text = Path(__file__).with_name("planted_faults.toml").read_text(encoding="utf-8")
-    return [PlantedFault(**row | {"at": tuple(row["at"])}) for row in tomllib.loads(text)["fault"]]
+    rows: list[dict[str, Any]] = tomllib.loads(text)["fault"]
+    return [PlantedFault(**row | {key: tuple(row.get(key, ())) for key in ("at", "models")}) for row in rows]
+
+
+def on_models(faults: Sequence[PlantedFault]) -> list[PlantedFault]:
+    """The faults that show in models, in each of these, wherever they do."""
+    return [replace(fault, program=model, at=("",)) for fault in faults for model in fault.models]
 
 
 class Planter(importlib.abc.MetaPathFinder):
@@ -183,7 +191,8 @@ def bisected(program: Path, pipeline: str, test: Path) -> dict[str, Any]:
 def bisected_with(fault: PlantedFault, programs: Path, test: Path) -> dict[str, Any]:
     """What `bisected` says with the fault planted."""
     sys.meta_path.insert(0, Planter(fault.file, with_fault(fault)))
-    return bisected(programs / f"{fault.program}.mlir", fault.pipeline, test)
+    program = programs / f"{fault.program}.pt2"
+    return bisected(program if program.exists() else program.with_suffix(".mlir"), fault.pipeline, test)
 
 
 def passes(test: Path) -> bool:
@@ -259,11 +268,14 @@ def main() -> int:
     )
     parser.add_argument("--programs", metavar="FOLDER", help="write the programs there, or take those that are there")
     parser.add_argument("--told", action="store_true", help="print what xir-bisect says of what is not found")
+    parser.add_argument("--models", action="store_true", help="plant in MobileNets and a vision transformer instead")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     chosen = [each for each in planted_faults() if any(part in each.culprit for part in options.only.split(","))]
-    unknown = {each.program for each in chosen} - {*PROGRAMS, *LIT_TESTS}
+    if options.models:
+        chosen = on_models(chosen)
+    unknown = {each.program for each in chosen} - {*PROGRAMS, *LIT_TESTS, *MODELS}
     assert not unknown, unknown
     preload()
     found_count = 0
@@ -271,13 +283,17 @@ def main() -> int:
         folder = Path(scratch)
         programs = Path(options.programs or scratch)
         programs.mkdir(parents=True, exist_ok=True)
-        if not any(programs.glob("*.mlir")):
+        if options.models:
+            for model in sorted({each.program for each in chosen}):
+                in_process(lambda model=model: write_model(programs, model))
+        elif not any(programs.glob("*.mlir")):
             in_process(lambda: write_programs(programs))
         print(f"{'pass':22}  {'CPU s':>5}  {'ops':>3}  {'line named':58}  fault")
         for fault, found in outcomes(chosen, programs, folder):
             problems = shortcomings(fault, found)
             found_count += not problems
-            what = f"{fault.before.strip()} -> {fault.after.strip()}".replace("\n", " ")
+            where = f"{fault.program}: " if options.models else ""
+            what = f"{where}{fault.before.strip()} -> {fault.after.strip()}".replace("\n", " ")
             print(
                 f"{fault.culprit:22}  {found.seconds:5.1f}  {found.ops:3}  {found.line[:58]:58}  {what[:100]}",
                 flush=True,

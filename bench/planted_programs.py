@@ -330,12 +330,22 @@ PROGRAMS: dict[str, Program] = {
 }
 """By name."""
 
+MODELS: dict[str, tuple[str, Literal["static"] | None]] = {
+    "mv2": ("mv2", None),
+    "mv2_int8": ("mv2", "static"),
+    "mv3": ("mv3", None),
+    "vit": ("vit", None),
+}
+"""Models of the zoo, as they are or quantised."""
+
 LIT_TESTS = {
     "int_mm": ("raise-int-mm", 0),
     "tables": ("isolate-tables", 0),
     "prefix": ("attend-live-prefix", 0),
     "positions": ("fold-lookups", 0),
     "one_row": ("fold-lookups", 1),
+    "nibbles": ("fuse-quantized-embedding", 0),
+    "bytes": ("fuse-quantized-embedding", 1),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 
@@ -378,6 +388,20 @@ def write_programs(folder: Path) -> None:
         function = functions_of(parse_module(XirContext(), text_of(name), str(path)))[0]
         sets = [draw_inputs(function, seed) for seed in range(SETS)]
         torch.save([{"inputs": each, "calls": []} for each in sets], folder / f"{name}.eager")
+
+
+def write_model(folder: Path, name: str) -> None:
+    """Write a model as an exported program, if it is not there."""
+    from xir import QuantConfig, quantize
+    from xir.models import load_model
+
+    path = folder / f"{name}.pt2"
+    if path.exists():
+        return
+    model, mode = MODELS[name]
+    network, inputs = load_model(model)
+    exported = torch.export.export(network, inputs)
+    torch.export.save(exported if mode is None else quantize(exported, inputs, config=QuantConfig(mode)), path)
 
 
 def eager(exported: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> dict[str, Any]:
