@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
@@ -20,6 +21,7 @@ from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
+from xir.transforms.edge._open_positions import OpenPositions
 from xir.transforms.edge._ranges import MOVES, Arithmetic, integer_ranges
 from xir.transforms.edge.fold_constants import MAX_GROWTH
 
@@ -37,7 +39,8 @@ class FoldLookupsPass(XirPass):
     """Take rows of constant tables by what is known of their indices.
 
     - Rows of a table by constant indices that are then sliced or repeated, as learned positions are up to the length of
-      a sequence, are a constant that is sliced or repeated. So are rows by `arange`.
+      a sequence, are a constant that is sliced or repeated. So are rows by `arange`, and by what is computed of nothing
+      else, as relative positions are: a slice of what is looked up at the largest length.
     - A row that is the same everywhere, as that of token types if the program is given none, is added as one row.
     - Rows by an index plus a number are those of the rest of the table, where the index is not negative.
     - Integers that stay small keep the type in which they are looked up: `cumsum(ids != 1)` needs no conversions.
@@ -74,6 +77,7 @@ class LookupFolding:
         self.ctx = ctx
         self.sizes = sizes
         self.ranges = integer_ranges(block, ctx, self.sizes)
+        self.positions = OpenPositions(ctx, sizes)
         self.wide: dict[SSAValue, SSAValue] = {}
         """Small integers and booleans -> the same numbers without conversions in between, as i64 or i1."""
 
@@ -174,12 +178,32 @@ class LookupFolding:
             size = shape_of(value)[0]
             rows = edge.SliceTensorOp(self=op.weight, dim=0, start=0, end=end)
             rows = build.call(rows, (size, shape_of(op.weight)[1]))
+        elif (positions := self.positions.known(value)) is not None and positions.array is not None:
+            if not any(positions.ends) or not self.are_few(op, positions.array):
+                return False
+            rows = self.first_rows(op, build, value, positions.ends, self.table(op)[positions.array])
         else:
             return False
         for move in reversed(moves):
             rows = self.moved(build, move, rows)
         self.replace(op, rows)
         return True
+
+    def first_rows(
+        self,
+        op: edge.EmbeddingOp,
+        build: Builder,
+        indices: SSAValue,
+        ends: Sequence[SSAValue | None],
+        rows: np.ndarray,
+    ) -> SSAValue:
+        """As many of the rows that are looked up at the largest sizes as there are indices."""
+        value, shape = self.constant(op, rows), list(rows.shape)
+        for dim, end in enumerate(ends):
+            if end is not None:
+                shape[dim] = shape_of(indices)[dim]
+                value = build.call(edge.SliceTensorOp(self=value, dim=dim, start=0, end=end), tuple(shape))
+        return value
 
     def are_few(self, op: edge.EmbeddingOp, indices: np.ndarray) -> bool:
         """Whether indices are of rows that there are, and of not many more than the table has."""

@@ -63,3 +63,47 @@ func.func @of_an_input(%ids: tensor<4xi64>) -> tensor<4x1xf32> {
   %1 = edge.embedding(%table, %0) : (tensor<6x1xf32>, tensor<4xi64>) -> tensor<4x1xf32>
   func.return %1 : tensor<4x1xf32>
 }
+
+// -----
+
+// What follows from positions alone is looked up at the largest length; of fewer positions it has the first rows. The
+// logarithm of 0 is no integer, and does not count behind the choice.
+// CHECK-LABEL: func.func @relative
+// CHECK: %[[ROWS:.*]] = edge.constant dense<{{.*}}> : tensor<3x3x1xf32>
+// CHECK: %[[FIRST:.*]] = edge.slice.Tensor(%[[ROWS]])[%n] {{.*}} : (tensor<3x3x1xf32>, i64) -> tensor<?x3x1xf32>
+// CHECK: %[[BOTH:.*]] = edge.slice.Tensor(%[[FIRST]])[%n] {dim = 1 : i64, {{.*}} -> tensor<?x?x1xf32>
+// CHECK-NOT: edge.embedding
+// CHECK: edge.abs(%[[BOTH]])
+func.func @relative(%x: tensor<?xf32> {xir.max_shape = array<i64: 3>, xir.dim_names = ["n"]}) -> tensor<?x?x1xf32> {
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %table = edge.constant dense<[[10.0], [11.0], [12.0], [13.0], [14.0]]> : tensor<5x1xf32>
+  %at = edge.arange.start_step()[%n] {start = 0 : i64, end} : (i64) -> tensor<?xi64>
+  %column = edge.unsqueeze(%at) {dim = 1 : i64} : (tensor<?xi64>) -> tensor<?x1xi64>
+  %distance = edge.sub.Tensor(%at, %column) : (tensor<?xi64>, tensor<?x1xi64>) -> tensor<?x?xi64>
+  %far = edge.abs(%distance) : (tensor<?x?xi64>) -> tensor<?x?xi64>
+  %float = edge._to_copy(%far) {dtype = f32} : (tensor<?x?xi64>) -> tensor<?x?xf32>
+  %log = edge.log(%float) : (tensor<?x?xf32>) -> tensor<?x?xf32>
+  %whole = edge._to_copy(%log) {dtype = i64} : (tensor<?x?xf32>) -> tensor<?x?xi64>
+  %behind = edge.add.Scalar(%whole) {other = 4 : i64} : (tensor<?x?xi64>) -> tensor<?x?xi64>
+  %is_near = edge.lt.Scalar(%far) {other = 2 : i64} : (tensor<?x?xi64>) -> tensor<?x?xi1>
+  %bucket = edge.where.self(%is_near, %far, %behind) : (tensor<?x?xi1>, tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x?xi64>
+  %rows = edge.embedding(%table, %bucket) : (tensor<5x1xf32>, tensor<?x?xi64>) -> tensor<?x?x1xf32>
+  %0 = edge.abs(%rows) : (tensor<?x?x1xf32>) -> tensor<?x?x1xf32>
+  func.return %0 : tensor<?x?x1xf32>
+}
+
+// -----
+
+// The logarithm of 0 counts, and what an integer is that it becomes is the processor's affair.
+// CHECK-LABEL: func.func @left_open
+// CHECK: edge.embedding
+func.func @left_open(%x: tensor<?xf32> {xir.max_shape = array<i64: 3>, xir.dim_names = ["n"]}) -> tensor<?x1xf32> {
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  %table = edge.constant dense<[[10.0], [11.0], [12.0]]> : tensor<3x1xf32>
+  %at = edge.arange.start_step()[%n] {start = 0 : i64, end} : (i64) -> tensor<?xi64>
+  %float = edge._to_copy(%at) {dtype = f32} : (tensor<?xi64>) -> tensor<?xf32>
+  %log = edge.log(%float) : (tensor<?xf32>) -> tensor<?xf32>
+  %whole = edge._to_copy(%log) {dtype = i64} : (tensor<?xf32>) -> tensor<?xi64>
+  %rows = edge.embedding(%table, %whole) : (tensor<3x1xf32>, tensor<?xi64>) -> tensor<?x1xf32>
+  func.return %rows : tensor<?x1xf32>
+}

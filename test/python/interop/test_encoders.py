@@ -6,10 +6,10 @@ import pytest
 
 from bench.encoders import ENCODERS, measure
 
-OUTSIDE = {("CLIP text", True): (1, 7), ("MPNet", True): (2, 23)}
-"""Encoder and whether its sizes are open -> delegates and kernels, where these are more than one and six.
+KERNELS = {("CLIP text", True): 7, ("MPNet", True): 8}
+"""Encoder and whether its sizes are open -> kernels outside of delegates, where they are more than six.
 
-CLIP looks up where texts end by their numbers in the batch; MPNet sorts relative positions into buckets."""
+CLIP looks up where texts end by their numbers in the batch; MPNet slices a table of relative positions twice."""
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["fixed", "open"])
@@ -18,6 +18,5 @@ def test_encoders(name: str, is_open: bool) -> None:
     result = measure(name, is_open=is_open)
     assert result.error < 2e-6
     assert result.stock_error < 2e-6
-    delegates, kernels = OUTSIDE.get((name, is_open), (1, 6))
-    assert result.delegates == delegates
-    assert len(result.kernels) <= kernels
+    assert result.delegates == 1
+    assert len(result.kernels) <= KERNELS.get((name, is_open), 6)
