@@ -219,13 +219,16 @@ def is_static(value: SSAValue) -> bool:
     return isinstance(owner, edge.ConstantOp)
 
 
-def static_tensor(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
-    """The tensor that a value is at compile time; None if it is computed at run time."""
+def static_tensor(value: SSAValue, ctx: XirContext, *, to_short: bool = False) -> StaticTensor | None:
+    """The tensor that a value is at compile time; None if it is computed at run time.
+
+    With `to_short` also one that is dequantised to fp16 or bf16: its type stands for fp32 numbers all the same.
+    """
     owner = value.owner
     if isinstance(owner, edge.ConstantOp):
         array = storage_array(owner.value, ctx, owner)
         return StaticTensor(array, element_type(value), owner.resource or "constant")
-    if not isinstance(owner, Dequantize) or element_type(value) != f32:
+    if not isinstance(owner, Dequantize) or (element_type(value) != f32 and not to_short):
         return None
     integers, element = static_integers(owner.operands[0], ctx), parameters(owner, ctx)
     if integers is None or element is None:
@@ -244,9 +247,9 @@ def static_integers(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
     return replace(tensor, array=quantised(tensor.numbers(), element, integer_range(owner)), element=element.storage)
 
 
-def static_operand(value: SSAValue, what: str, ctx: XirContext) -> StaticTensor:
-    """The tensor that a value is; RefusalError, naming it as `what`, if it is computed at run time."""
-    tensor = static_tensor(value, ctx)
+def static_operand(value: SSAValue, what: str, ctx: XirContext, *, to_short: bool = False) -> StaticTensor:
+    """The tensor that a value is, as `static_tensor`; RefusalError, naming it as `what`, if computed at run time."""
+    tensor = static_tensor(value, ctx, to_short=to_short)
     if tensor is None:
         raise NOT_STATIC(what=what)
     return tensor

@@ -32,6 +32,8 @@ from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.printer import PrintOptions, module_to_text
 
+Q = torch.ops.quantized_decomposed
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -322,3 +324,68 @@ def test_look_ups_of_other_compilers() -> None:
     assert lowered.kernel_names == ["quantized_decomposed::embedding_4bit.dtype_out"]
     for found in run(lowered.buffer, tokens):
         torch.testing.assert_close(found, model(tokens))
+
+
+class Heads(torch.nn.Module):
+    """Two linear modules that read the same tensor, one of them without a bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 96), torch.nn.Linear(64, 7, bias=False)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.first(x), self.second(x)
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (2, 5, 3, 64)], ids=["rows", "batches"])
+@pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)], ids=["8 bits", "4 bits by group"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_floats_are_quantised_at_run_time(
+    dtype: torch.dtype, granularity: PerGroup | PerAxis, shape: tuple[int, ...]
+) -> None:
+    """Between conversions to fp32, once for both modules; results are rounded, and scales of groups to bf16."""
+    torch.manual_seed(0)
+    model, x = Heads().to(dtype), torch.randn(shape, dtype=dtype)
+    is_grouped = isinstance(granularity, PerGroup)
+    program = by_torchao(model, x, dynamic(4 if is_grouped else 8, granularity))
+    wide = Heads().float()
+    for layer, quantised in ((wide.first, model.first), (wide.second, model.second)):
+        weight: Any = quantised.weight
+        layer.weight.data = torch.ops.torchao.dequantize_affine(
+            weight.qdata, weight.block_size, weight.scale.float(), weight.zero_point, torch.int8, -128, 127
+        )
+    assert model.first.bias is not None
+    wide.first.bias.data = model.first.bias.float()
+    scale, zero_point = Q.choose_qparams_per_token_asymmetric(x.float(), torch.int8)
+    span = (scale, zero_point, -128, 127, torch.int8)
+    rounded = Q.dequantize_per_token(Q.quantize_per_token(x.float(), *span), *span, torch.float32)
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    check_nodes(lowered)
+    file = lowered.to_executorch().buffer
+    ours = runtime.Runtime.get().load_program(file).load_method("forward").execute([x])
+    stock = _load_for_executorch_from_buffer(file).forward([x])
+    with torch.no_grad():
+        results = wide(rounded)
+    for layer, found, again, expected in zip((wide.first, wide.second), ours, stock, results, strict=True):
+        assert found.dtype == again.dtype == dtype
+        limit = (torch.finfo(dtype).eps / 2 + (2**-8 if is_grouped else 1e-4)) * expected.abs().max()
+        # One integer of a row may be another, where the quotient is halfway between two.
+        step = scale.max() * layer.weight.detach().abs().max()
+        for each in (found, again):
+            error = (each.float() - expected).abs()
+            assert error.max() <= limit + step
+            assert error.median() <= limit / 4
+
+
+@pytest.mark.parametrize("per_channel", [True, False], ids=["by channel", "by tensor"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_floats_by_stocks_quantizer(dtype: torch.dtype, per_channel: bool) -> None:
+    torch.manual_seed(0)
+    x = rows().to(dtype)
+    program = by_stock(Linears().to(dtype), x, per_channel=per_channel, dynamic=True)
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    check_nodes(lowered)
+    expected = program.module()(x)
+    for result in run(lowered.to_executorch().buffer, x):
+        # Eager finds one range for all rows, XNNPACK one for each.
+        assert (result - expected).abs().max() <= 0.03 * expected.abs().max()

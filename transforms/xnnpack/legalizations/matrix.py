@@ -6,10 +6,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr, bf16, f32
+from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.families import Dequantize
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.ir.symbolic_size import SymbolicSize
@@ -18,6 +19,7 @@ from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.masking import COMPUTED_MASK, static_mask
+from xir.transforms.xnnpack.legalizations.quantization import quantised_at_run_time, rounded_at_run_time
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NodeBuilder,
@@ -131,13 +133,17 @@ def fully_connected(
     """A fully connected node; `transpose` says that `weight` is [I, O]. XNNPACK packs a computed weight at each run.
 
     Of bf16 operands XNNPACK makes an fp32 result, to which it adds an fp32 bias; so the weights of a file stay short.
+    With quantised weights, products of fp16 and bf16 are computed between conversions: XNNPACK has kernels of fp16 for
+    these on few processors, and none of bf16.
     """
-    element = element_type(value)
+    element, computed = element_type(value), f32 if element_type(value) == bf16 else element_type(value)
+    if element in (f16, bf16) and isinstance(weight.owner, Dequantize) and is_static(weight):
+        value, computed = in_f32(value, b), f32
     if element == bf16 and not is_static(weight):
         # Which XNNPACK packs in fp32 only.
         value, weight = b.convert(value, f32), b.convert(weight, f32)
     if is_static(weight):
-        stored = b.weight(weight, "weight").narrowed()
+        stored = b.weight(weight, "weight", to_short=True).narrowed()
         if transpose and isinstance(stored.element, UniformType):
             # XNNPACK transposes floating-point filters only.
             stored, transpose = stored.transpose(1, 0), False
@@ -148,11 +154,18 @@ def fully_connected(
         weight = b.static(stored)
     operands = [value, weight]
     if bias is not None:
-        operands.append(b.convert(bias, f32) if element == bf16 else b.bias(bias) if is_static(bias) else bias)
+        is_wider = computed != element
+        operands.append(b.convert(bias, f32) if is_wider else b.bias(bias) if is_static(bias) else bias)
     properties: dict[str, Attribute] = {"transpose_weights": UnitAttr()} if transpose else {}
-    computed = f32 if element == bf16 else element
     product = b.node(xnnpack.FullyConnectedOp, operands, properties, element=computed)
     return b.convert(product, element)
+
+
+def in_f32(value: SSAValue, b: NodeBuilder) -> SSAValue:
+    """Numbers of fp16 or bf16; those that are quantised at run time are so from fp32 on, and not rounded in between."""
+    writer = value.owner
+    source = quantised_at_run_time(writer) if isinstance(writer, Dequantize) else None
+    return b.convert(value, f32) if source is None else rounded_at_run_time(source, b)
 
 
 def has_half_byte(weight: StaticTensor) -> bool:

@@ -6,7 +6,7 @@ a plain tensor of integers; a cast stands wherever a rule crosses that border.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import Float32Type, f16, f64, i8, i16, i64
+from xdsl.dialects.builtin import Float32Type, bf16, f16, f32, f64, i8, i16, i64
 from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
@@ -122,13 +122,14 @@ def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
 @rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
 def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
-    if not isinstance(element_type(op.results[0]), Float32Type):
-        raise NOT_TO_F32(element=element_type(op.results[0]))
+    result = element_type(op.results[0])
+    source = quantised_at_run_time(op)
+    if source is not None and result in (f32, f16, bf16):
+        return b.convert(rounded_at_run_time(source, b), result)
+    if not isinstance(result, Float32Type):
+        raise NOT_TO_F32(element=result)
     if is_static(op.results[0]):
         return b.static(b.weight(op.results[0], "input"))
-    source = quantised_at_run_time(op)
-    if source is not None:
-        return b.dequantise(b.quantise(source, xnnpack.DynamicType.of(ROW_OF_ONE)))
     element = activation_type(op, b.ctx)
     value = op.operands[0]
     for other in readers_and_writers(value):
@@ -136,6 +137,11 @@ def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
         if found is None or stored_as(found, found.storage) != stored_as(element, element.storage):
             raise READ_OTHERWISE()
     return b.dequantise(b.cast(value, stored_as(element, element.storage)))
+
+
+def rounded_at_run_time(value: SSAValue, b: NodeBuilder) -> SSAValue:
+    """What is left in fp32 of numbers that are quantised to 8 bits with scales found at run time."""
+    return b.dequantise(b.quantise(b.convert(value, f32), xnnpack.DynamicType.of(ROW_OF_ONE)))
 
 
 def readers_and_writers(value: SSAValue) -> list[Quantize | Dequantize]:

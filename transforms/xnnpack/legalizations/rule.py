@@ -242,9 +242,12 @@ class NodeBuilder:
             raise NO_SUCH_NUMBER(number=value, element=element)
         return self.constant(np.array(value, dtype=np.float64), like, "scalar")
 
-    def weight(self, value: SSAValue, what: str) -> StaticTensor:
-        """A static operand, to move its elements, quantised or not; RefusalError if it is computed at run time."""
-        return static_operand(value, what, self.ctx)
+    def weight(self, value: SSAValue, what: str, *, to_short: bool = False) -> StaticTensor:
+        """A static operand, to move its elements, quantised or not; RefusalError if it is computed at run time.
+
+        With `to_short` it may be dequantised to fp16 or bf16.
+        """
+        return static_operand(value, what, self.ctx, to_short=to_short)
 
     def static(self, tensor: StaticTensor) -> SSAValue:
         """A static tensor in floating point; a quantised one is dequantised by a node, for `fold-qdq` to fold away."""
