@@ -305,6 +305,7 @@ def _transform(
     remark_filter: RemarkFilter | None,
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
+    original = module
     with paused_collection():
         module, ctx = module.clone(), ctx.clone()
     ctx.remark_filter = remark_filter
@@ -322,7 +323,7 @@ def _transform(
             numerics.attach(manager)
         if recorder is not None:
             recorder.attach(manager)
-        manager.run(module)
+        manager.run(module, original=original)
     with paused_collection():
         verify(module)
     return module, ctx, remarks

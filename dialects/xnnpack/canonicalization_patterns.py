@@ -7,11 +7,12 @@ from typing import TypeVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, UnitAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import op_rewrite_pattern
 
 MoveT = TypeVar("MoveT", xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
 
@@ -19,7 +20,7 @@ MoveT = TypeVar("MoveT", xnnpack.StaticTransposeOp, xnnpack.StaticReshapeOp)
 class DropIdentityTranspose(RewritePattern):
     """transpose(x) by the identity → x."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.StaticTransposeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one transpose."""
         if list(ints(op.perm)) == list(range(len(op.perm))):
@@ -29,7 +30,7 @@ class DropIdentityTranspose(RewritePattern):
 class ComposeTransposes(RewritePattern):
     """transpose(transpose(x, p), q) → transpose(x, p∘q)."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.StaticTransposeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the second of two transposes."""
         inner = op.input.owner
@@ -43,7 +44,7 @@ class ComposeTransposes(RewritePattern):
 class DropIdentityReshape(RewritePattern):
     """reshape(x) to the shape it has → x."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.StaticReshapeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one reshape."""
         if op.input.type == op.output.type and DYNAMIC_INDEX not in shape_of(op.input):
@@ -53,7 +54,7 @@ class DropIdentityReshape(RewritePattern):
 class ComposeReshapes(RewritePattern):
     """reshape(reshape(x)) → reshape(x)."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.StaticReshapeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the second of two reshapes."""
         inner = op.input.owner
@@ -67,7 +68,7 @@ class ComposeReshapes(RewritePattern):
 class DropUnboundedClamp(RewritePattern):
     """clamp(x) without bounds → x."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ClampOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one clamp."""
         if op.bounds == (float("-inf"), float("inf")) and op.input.type == op.output.type:
@@ -77,7 +78,7 @@ class DropUnboundedClamp(RewritePattern):
 class DropIdentityConvert(RewritePattern):
     """convert(x) to the type it has → x."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ConvertOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one conversion."""
         if op.input.type == op.output.type:
@@ -89,7 +90,7 @@ class TransposeByFlag(RewritePattern):
     right matrices anyway, rows of them in long runs. The same through a reshape of the dimensions before.
     """
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.BatchMatrixMultiplyOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one product."""
         reshape = op.rhs.owner if isinstance(op.rhs.owner, xnnpack.StaticReshapeOp) else None

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, Region, SSAValue
 
 from xir.backend.interface import Backend, Request
@@ -16,6 +15,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError
 from xir.ir.provenance import origins_of
 from xir.ir.tensor_types import element_type, has_dynamic_size, tensor_type
+from xir.ir.walking import functions_in
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 
@@ -29,9 +29,7 @@ def check_graphs(ctx: XirContext, module: ModuleOp, name: str, request: Request,
     """
     backend = backend_named(name)
     graphs: list[GraphOp] = []
-    for function in module.walk():
-        if not isinstance(function, FuncOp) or function.is_declaration:
-            continue
+    for function in functions_in(module):
         sizes = ctx.analyses.get(SymbolicSizes, function)
         mine = [op for op in function.body.block.ops if isinstance(op, GraphOp) and name == op.BACKEND]
         graphs += [graph for op in mine if (graph := at_bounds(op, backend, sizes)) is not None]

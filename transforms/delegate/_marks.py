@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
 from xir.backend.interface import Taken, Trial
@@ -17,6 +16,7 @@ from xir.ir.diagnostics import Severity
 from xir.ir.provenance import set_origins
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.ir.rewriting import erase_dead_ops, may_try
+from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._op_filter import Selection
@@ -85,9 +85,8 @@ Refuse = Callable[[Operation, RefusalError], None]
 
 def function_blocks(module: ModuleOp) -> Iterator[Block]:
     """The bodies of a module's functions."""
-    for op in module.walk():
-        if isinstance(op, FuncOp) and not op.is_declaration:
-            yield op.body.block
+    for function in functions_in(module):
+        yield function.body.block
 
 
 def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: Marks, refuse: Refuse) -> None:
@@ -248,7 +247,7 @@ def name_of(op: Operation) -> str:
 
 def number_origins(ctx: XirContext, module: ModuleOp) -> None:
     """Number the edge ops, if a later pass needs the origins of nodes and the ops have no numbers yet."""
-    ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)] if ctx.tracks_origins else []
+    ops = list(ops_in(module, edge.EdgeOp)) if ctx.tracks_origins else []
     if not any(ORIGINS in op.attributes for op in ops):
         for number, op in enumerate(ops):
             set_origins(op, (number,))
@@ -284,15 +283,10 @@ def late_refusals(op: Operation) -> dict[str, Attribute]:
     return dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
 
 
-def take_back(module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
-    """Keep a backend from taking the ops of these numbers, and say why, and which pass found it; False if all are kept
-    from it already."""
-    ops = [op for op in module.walk() if isinstance(op, edge.EdgeOp)]
-    is_new = False
+def take_back(module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> None:
+    """Keep a backend from taking the ops of these numbers, and say why, and which pass found it."""
+    ops = list(ops_in(module, edge.EdgeOp))
     for number, reason in refused.items():
+        refusal = DictionaryAttr({"pass": StringAttr(by), "reason": StringAttr(reason)})
         known = late_refusals(ops[number])
-        if backend not in known:
-            is_new = True
-            refusal = DictionaryAttr({"pass": StringAttr(by), "reason": StringAttr(reason)})
-            ops[number].attributes[TAKEN_BACK] = DictionaryAttr({**known, backend: refusal})
-    return is_new
+        ops[number].attributes[TAKEN_BACK] = DictionaryAttr({backend: refusal, **known})

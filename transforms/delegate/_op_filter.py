@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from xir.dialects import edge
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.refusal import Refusal
 
 FloatName = Literal["f32", "f16", "bf16"]
@@ -42,7 +43,7 @@ class Selection:
         unknown = {name for name in self.ops | self.exclude if "::" in name} - known
         if not unknown:
             return
-        called = {name for op in module.walk() if isinstance(op, edge.EdgeOp) for name in names_of(op)}
+        called = {name for op in ops_in(module, edge.EdgeOp) for name in names_of(op)}
         for name in sorted(unknown - called):
             close = difflib.get_close_matches(name, sorted(called | known), n=1)
             hint = f", did you mean {close[0]!r}?" if close else ""

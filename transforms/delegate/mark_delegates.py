@@ -84,6 +84,6 @@ class MarkDelegatesPass(XirPass):
             write_marks(marks)
         say_notes(ctx, op, self.name, trial)
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> None:
         """Keep the backend from taking these ops, by their numbers."""
-        return take_back(module, refused, backend, by)
+        take_back(module, refused, backend, by)

@@ -17,6 +17,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed, passed
 from xir.ir.rewriting import erase_dead_ops
+from xir.ir.walking import ops_in
 from xir.transforms.edge._hidden_columns import AND, NOT, OR, Behind, HiddenColumns
 
 Stored = edge.MutableBufferOp | edge.IndexPutOp | edge.SliceScatterOp
@@ -75,14 +76,9 @@ class AttendLivePrefixPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite the attention of every function."""
-        for block in {each.parent_block(): None for each in op.walk() if is_attention(each)}:
+        for block in {each.parent_block(): None for each in ops_in(op, edge.ScaledDotProductAttentionOp)}:
             if block is not None:
                 LivePrefix(block, ctx).run()
-
-
-def is_attention(op: Operation) -> bool:
-    """Whether an op is attention."""
-    return isinstance(op, edge.ScaledDotProductAttentionOp)
 
 
 class LivePrefix:

@@ -13,6 +13,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.quantization_parameters import parameters
 
 
@@ -39,9 +40,8 @@ class CheckQuantizationPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """DiagnosticError for the first op whose parameters are known and make no sense."""
-        for each in op.walk():
-            if not isinstance(each, Quantize | Dequantize):
-                continue
+        each: Quantize | Dequantize
+        for each in ops_in(op, Quantize | Dequantize):
             try:
                 parameters(each, ctx)
             except VerifyException as error:

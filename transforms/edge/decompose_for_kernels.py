@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
 
 
@@ -46,7 +46,7 @@ class DecomposeForKernelsPass(XirPass):
 class _Decompose(RewritePattern):
     """One step: an op becomes what its rule builds."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
         """Decompose one op."""
         rule = DECOMPOSITIONS.get(op.name)

@@ -19,6 +19,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.batch_norm import batch_norm_affine
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.static_tensor import static_array, static_name
@@ -57,12 +58,12 @@ class FoldBatchNormPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold every batch norm that can be, in program order, so that chains fold too."""
-        for candidate in list(op.walk()):
-            if isinstance(candidate, BatchNorm):
-                try:
-                    fold(candidate, ctx)
-                except RefusalError as refusal:
-                    missed(candidate, "fold", "batch norm computed at each run", refusal.reason, refusal.hint)
+        candidate: BatchNorm
+        for candidate in list(ops_in(op, BatchNorm)):
+            try:
+                fold(candidate, ctx)
+            except RefusalError as refusal:
+                missed(candidate, "fold", "batch norm computed at each run", refusal.reason, refusal.hint)
 
 
 NOTHING_BEFORE = "what it normalises comes of no convolution or linear op"

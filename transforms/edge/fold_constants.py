@@ -18,6 +18,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import tensor_bytes
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
@@ -55,12 +56,10 @@ class FoldConstantsPass(XirPass):
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
         replaced: list[Operation] = []
         budget = Budget(constant_bytes(op) // MAX_SHARE)
-        for candidate in list(op.walk()):
-            if isinstance(candidate, edge.EdgeOp) and candidate.has_run_time_numbers:
+        for candidate in list(ops_in(op, edge.EdgeOp)):
+            if candidate.has_run_time_numbers:
                 candidate = with_known_numbers(candidate, ctx)
-            if not isinstance(candidate, edge.EdgeOp) or (array := evaluated(candidate, ctx, budget)) is None:
-                continue
-            if may_rewrite(candidate, "fold"):
+            if (array := evaluated(candidate, ctx, budget)) is not None and may_rewrite(candidate, "fold"):
                 replaced += [owner for value in candidate.operands if isinstance(owner := value.owner, Operation)]
                 replace(candidate, array, ctx)
         for constant in reversed(list(dict.fromkeys(replaced))):

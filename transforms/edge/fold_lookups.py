@@ -8,7 +8,6 @@ from typing import ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, i1, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
@@ -19,6 +18,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
+from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
 from xir.transforms.edge._open_positions import OpenPositions
@@ -62,11 +62,9 @@ class FoldLookupsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function with look-ups."""
-        for function in op.walk():
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                block = function.body.block
-                if any(isinstance(each, edge.EmbeddingOp) for each in block.ops):
-                    LookupFolding(block, ctx, ctx.analyses.get(SymbolicSizes, function)).run()
+        for function in functions_in(op):
+            if next(ops_in(function, edge.EmbeddingOp), None) is not None:
+                LookupFolding(function.body.block, ctx, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
 class LookupFolding:

@@ -21,6 +21,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, missed, passed, wanted
 from xir.ir.rewriting import erase_dead_ops, may_try
+from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
 from xir.transforms.edge._numbers import are_numbers
@@ -78,9 +79,8 @@ class LowerMasksPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function."""
-        for function in op.walk():
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                MaskLowering(function, ctx).run()
+        for function in functions_in(op):
+            MaskLowering(function, ctx).run()
 
 
 def say_why_not(op: Masking, computed: Container[SSAValue]) -> None:
@@ -106,8 +106,10 @@ class MaskLowering:
 
     def run(self) -> None:
         """Find what masks floats, build the masks' fp32 forms, then rewrite what reads them."""
+        masking: list[Masking] = list(ops_in(self.function, Masking))
+        if not masking:
+            return
         computed = of_integers(self.block)
-        masking = [op for op in self.block.ops if isinstance(op, Masking)]
         masked = {op: mask for op in masking if (mask := self.mask_of(op, computed)) is not None}
         if wanted(RemarkKind.MISSED):
             for op in masking:

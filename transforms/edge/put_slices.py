@@ -17,6 +17,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
+from xir.ir.walking import ops_in
 
 Writing = edge.IndexPutOp | edge.SliceScatterOp | edge.SelectScatterOp
 """Ops that replace some of what `self` holds."""
@@ -53,9 +54,7 @@ class PutSlicesPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite what is between each buffer and its update."""
-        for update in list(op.walk()):
-            if not isinstance(update, edge.UpdateBufferOp):
-                continue
+        for update in list(ops_in(op, edge.UpdateBufferOp)):
             for writing in chain_of(update):
                 put = slices_put(writing, ctx)
                 if put is None or not may_try(writing, "put slices"):

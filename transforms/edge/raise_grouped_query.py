@@ -16,6 +16,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
+from xir.ir.walking import ops_in
 
 HEADS = -3
 """The dimension of heads in queries, keys and values, [..., H, L, E]."""
@@ -46,8 +47,8 @@ class RaiseGroupedQueryPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every attention whose keys and values are repeated alike."""
-        for attention in list(op.walk()):
-            if not isinstance(attention, edge.ScaledDotProductAttentionOp) or attention.enable_gqa:
+        for attention in list(ops_in(op, edge.ScaledDotProductAttentionOp)):
+            if attention.enable_gqa:
                 continue
             key, value = unrepeated(attention.key), unrepeated(attention.value)
             if key is None or value is None or shape_of(key)[HEADS] != shape_of(value)[HEADS]:

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize
@@ -24,7 +24,7 @@ from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.analysis.quantization_parameters import integer_range, known
 from xir.transforms.edge.decompositions import EdgeBuilder
 
@@ -70,7 +70,7 @@ class Raise(RewritePattern):
 class DropShift(Raise):
     """_int_mm(u8(q + 128), w) − 128·Σw → _int_mm(q, w)."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.SubTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the subtraction."""
         product = made_by(op.self, edge.IntMmOp)
@@ -115,7 +115,7 @@ class Rescale(Raise):
 class ScaleOperand(Rescale):
     """f32(_int_mm(q, w)) · scale → dequantised q × w, where q's zero point is 0."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.MulTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the multiplication."""
         found = self.scaled_product(op)
@@ -126,7 +126,7 @@ class ScaleOperand(Rescale):
 class ShiftOperand(Rescale):
     """f32(_int_mm(q, w)) · scale − (f32(zero point) · scale) · Σw → dequantised q × w."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.SubTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the subtraction."""
         scaled, correction = made_by(op.self, edge.MulTensorOp), made_by(op.other, edge.MulTensorOp)
@@ -177,7 +177,7 @@ class ScaledProduct:
 class ScaleWeight(Raise):
     """mm(x, f32(w)) · scales → linear(x, dequantised wᵀ)."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.MulTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the multiplication."""
         product = made_by(op.self, edge.MmOp)
@@ -220,7 +220,7 @@ class ScaleWeight(Raise):
 class AddBias(Raise):
     """view(linear(x, w)) + bias → view(linear(x, w, bias)), w being dequantised."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.AddTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the addition."""
         source, views = without_views(op.self)

@@ -8,7 +8,6 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
@@ -21,6 +20,7 @@ from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
 from xir.ir.tensor_types import has_dynamic_size
+from xir.ir.walking import functions_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 
 View = edge.ViewOp | edge.UnsafeViewOp
@@ -53,9 +53,8 @@ class UnmergeDynamicDimsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function with several dynamic dimensions."""
-        for function in op.walk():
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                Unmerger(function.body.block, ctx.analyses.get(SymbolicSizes, function)).run()
+        for function in functions_in(op):
+            Unmerger(function.body.block, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
 @dataclass

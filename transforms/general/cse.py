@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Block, Operation, Region
 from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.annotations import ORIGINS
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.context import XirContext
 from xir.ir.dominance import immediate_dominators
 from xir.ir.numerics import Numerics
@@ -47,35 +48,19 @@ class CsePass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""
-        numbers = _Numbers()
+        numbers = AttributeNumbers()
         for region in op.regions:
             _simplify_region(region, _Known(), numbers)
 
 
-class _Numbers:
-    """Numbers for attributes, the same for equal ones. Hashing an attribute costs much more than looking up its id."""
-
-    def __init__(self) -> None:
-        self._by_id: dict[int, tuple[Attribute, int]] = {}
-        self._by_value: dict[Attribute, int] = {}
-
-    def __getitem__(self, attribute: Attribute) -> int:
-        known = self._by_id.get(id(attribute))
-        if known is None:
-            # The attribute is kept as well, so that its id stays its own after its op is gone.
-            known = (attribute, self._by_value.setdefault(attribute, len(self._by_value)))
-            self._by_id[id(attribute)] = known
-        return known[1]
-
-
-def _simplify_region(region: Region, known: _Known, numbers: _Numbers) -> None:
+def _simplify_region(region: Region, known: _Known, numbers: AttributeNumbers) -> None:
     known_at: dict[Block, _Known] = {}
     for block, dominator in immediate_dominators(region).items():
         known_at[block] = (known if dominator is None else known_at[dominator]).new_child()
         _simplify_block(block, known_at[block], numbers)
 
 
-def _simplify_block(block: Block, known: _Known, numbers: _Numbers) -> None:
+def _simplify_block(block: Block, known: _Known, numbers: AttributeNumbers) -> None:
     for op in list(block.ops):
         if op.regions:
             isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
@@ -105,7 +90,7 @@ def _met_by_distinct(first: Operation, op: Operation) -> bool:
     )
 
 
-def _key(op: Operation, numbers: _Numbers) -> object:
+def _key(op: Operation, numbers: AttributeNumbers) -> object:
     operands = tuple(map(id, op.operands))
     properties = frozenset((name, numbers[value]) for name, value in op.properties.items())
     attributes = frozenset((name, numbers[value]) for name, value in op.attributes.items() if name != ORIGINS)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseResourceAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, passed, wanted
+from xir.ir.walking import ops_in
 
 
 @dataclass(frozen=True)
@@ -41,12 +52,20 @@ def referenced_resources(module: ModuleOp) -> dict[str, None]:
     """The resource keys that ops refer to, in the order of first use."""
     keys: dict[str, None] = {}
     seen: set[int] = set()
-    for op in module.walk():
-        for attribute in (*op.properties.values(), *op.attributes.values()):
-            if id(attribute) not in seen:
-                seen.add(id(attribute))
-                keys.update(dict.fromkeys(_resource_keys(attribute)))
+    for op in ops_in(module, Operation):
+        for attributes in (op.properties, op.attributes):
+            for attribute in attributes.values():
+                if id(attribute) not in seen:
+                    seen.add(id(attribute))
+                    if may_refer(type(attribute)):
+                        keys.update(dict.fromkeys(_resource_keys(attribute)))
     return keys
+
+
+@cache
+def may_refer(kind: type[Attribute]) -> bool:
+    """Whether an attribute of a class may hold a resource: arrays of numbers, text, numbers and their types do not."""
+    return not issubclass(kind, DenseArrayBase | StringAttr | IntegerAttr | FloatAttr | TypeAttribute)
 
 
 def _resource_keys(attribute: Attribute) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
@@ -19,6 +19,7 @@ from xir.dialects.xnnpack.kinds import BinaryKind
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._integers import conversion, converted, dequantised_from, on_elements
@@ -33,7 +34,7 @@ class FoldRunTimeInput(RewritePattern):
     reported: set[Operation]
     """The nodes whose filters have been reported to stay in floating point; the pattern adds to them."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:
         """Fold the conversions before one node."""
         kernel = dequantised_from(op.filter)
@@ -91,7 +92,7 @@ class FoldFilter(RewritePattern):
     reported: set[Operation]
     """The nodes whose filters have been reported to stay in floating point, each only once."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:
         """Fold the conversion of one node's filter."""
         kernel = dequantised_from(op.filter)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, f32, i8, i32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from xir.dialects import xnnpack
@@ -16,6 +16,7 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.quantization import stored_bounds
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
+from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import quantised, range_of
 from xir.transforms.xnnpack._integers import (
     conversion,
@@ -41,7 +42,7 @@ class FoldQuantise(RewritePattern):
 
     ctx: XirContext
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ConvertOp, rewriter: PatternRewriter, /) -> None:
         """Fold a conversion into the node before it, and those that it becomes above that node into theirs."""
         pending = [op] if is_quantise(op) else []

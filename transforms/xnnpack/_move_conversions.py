@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
@@ -15,6 +15,7 @@ from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
+from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import dequantised, quantised, range_of
 from xir.transforms.xnnpack._integers import (
     constant_name,
@@ -29,7 +30,7 @@ from xir.transforms.xnnpack._integers import (
 class SinkDequantise(RewritePattern):
     """move(dequantise(x)) → dequantise(move(x)), which moves a quarter of the bytes."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.NodeOp, rewriter: PatternRewriter, /) -> None:
         """Let a node that moves data move integers, if they stand for the same numbers afterwards."""
         if not is_move(op):
@@ -52,7 +53,7 @@ class DequantiseLeftOver(RewritePattern):
 
     ctx: XirContext
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ConvertOp, rewriter: PatternRewriter, /) -> None:
         """Replace a conversion by the floating-point numbers before it."""
         source = op.input.owner

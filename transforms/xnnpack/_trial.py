@@ -14,6 +14,7 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.annotations import ORIGINS
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import call, tensor
@@ -55,6 +56,7 @@ class XnnpackTrial(Trial):
         self.target = request.target
         self.checker = XnnpackChecker(ctx) if request.check else None
         self.verdicts: dict[Hashable, str | None] = {}
+        self.numbers = AttributeNumbers()
         self.donors: Donors | None = None
 
     def begin(self, block: Block) -> None:
@@ -104,7 +106,7 @@ class XnnpackTrial(Trial):
         if is_between_integers(node):
             check_node(node)
             return
-        kind = kind_of(node)
+        kind = kind_of(node, self.numbers)
         if kind not in self.verdicts:
             self.verdicts[kind] = self.verdict(node)
         if (reason := self.verdicts[kind]) is not None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
@@ -55,10 +56,10 @@ class XnnpackChecker:
         return None if refusal is None else f"{op.name}: {refusal.reason}"
 
 
-def kind_of(op: xnnpack.NodeOp) -> Hashable:
+def kind_of(op: xnnpack.NodeOp, numbers: AttributeNumbers) -> Hashable:
     """What a node's legality depends on: all but the elements of its constants."""
-    operands = [(value.type, is_constant(value)) for value in op.operands]
-    return (type(op), *operands, *op.result_types, *op.properties.items())
+    values = [(numbers[value.type], is_constant(value)) for value in (*op.operands, *op.results)]
+    return (type(op), *values, *((name, numbers[value]) for name, value in op.properties.items()))
 
 
 def graph_of(op: xnnpack.NodeOp) -> xnnpack.SubgraphOp:
@@ -95,4 +96,5 @@ def can_be_input(value: SSAValue) -> bool:
 
 def is_constant(value: SSAValue) -> bool:
     """Whether the elements are known."""
-    return isinstance(value.owner, Operation) and isinstance(value.owner, edge.ConstantOp | xnnpack.ConstantOp)
+    kind = type(value.owner)
+    return kind is edge.ConstantOp or kind is xnnpack.ConstantOp

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
@@ -25,7 +25,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.xnnpack._constants import part_of
 
 
@@ -63,14 +63,14 @@ class BubbleUpSlice(RewritePattern):
     def __init__(self, ctx: XirContext):
         self.ctx = ctx
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.NodeOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one op."""
-        slicing = op.get_trait(SlicesOperands)
-        if slicing is None or any(DYNAMIC_INDEX in shape_of(value) for value in (*op.operands, *op.results)):
-            return
         slices = slices_of(op.results[0])
         if not slices or any(box_of(each) != box_of(slices[0]) for each in slices[1:]):
+            return
+        slicing = op.get_trait(SlicesOperands)
+        if slicing is None or any(DYNAMIC_INDEX in shape_of(value) for value in (*op.operands, *op.results)):
             return
         box = box_of(slices[0])
         boxes = slicing.boxes(op, box)
@@ -126,9 +126,12 @@ def over_slices(op: xnnpack.NodeOp, operands: Sequence[SSAValue], result: SSAVal
 
 def slices_of(value: SSAValue) -> list[xnnpack.StaticSliceOp]:
     """The users of a value if all of them are slices, else none."""
-    users = [use.operation for use in value.uses]
-    slices = [user for user in users if isinstance(user, xnnpack.StaticSliceOp)]
-    return slices if len(slices) == len(users) else []
+    slices: list[xnnpack.StaticSliceOp] = []
+    for use in value.uses:
+        if not isinstance(use.operation, xnnpack.StaticSliceOp):
+            return []
+        slices.append(use.operation)
+    return slices
 
 
 def box_of(op: xnnpack.StaticSliceOp) -> Box:

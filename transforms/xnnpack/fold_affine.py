@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from xir.dialects import xnnpack
@@ -22,7 +22,8 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.remarks import RemarkKind, missed, wanted
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack.legalizations.rule import bounds
@@ -55,8 +56,8 @@ class FoldAffinePass(XirPass):
         """Fold until nothing can be."""
         rewrite_patterns(op, [FoldBehind(ctx), FoldInFront(ctx)])
         if wanted(RemarkKind.MISSED):
-            for node in op.walk():
-                if isinstance(node, xnnpack.BinaryOp) and (reason := why_not(node, ctx)) is not None:
+            for node in ops_in(op, xnnpack.BinaryOp):
+                if (reason := why_not(node, ctx)) is not None:
                     figures = {} if (moved := bytes_moved(node)) is None else {"BytesMoved": moved}
                     text = f"{node.name} {node.kind.data} by a constant is a node of its own"
                     missed(node, "fold-affine", text, reason, figures=figures)
@@ -170,7 +171,7 @@ class WeightFolder:
 class FoldBehind(WeightFolder, RewritePattern):
     """affine(move(linear(x))) → move(linear'(x)), if the values in between have no other users."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.BinaryOp, rewriter: PatternRewriter, /) -> None:
         """Fold one binary node into the linear node behind whose results it stands."""
         affine = affine_of(op, self.ctx)
@@ -225,7 +226,7 @@ class FoldBehind(WeightFolder, RewritePattern):
 class FoldInFront(WeightFolder, RewritePattern):
     """fully_connected(move(affine(x))) → fully_connected'(move(x)), when only such nodes use the affine map."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.BinaryOp, rewriter: PatternRewriter, /) -> None:
         """Fold one binary node into the fully connected nodes that it feeds."""
         affine = affine_of(op, self.ctx)

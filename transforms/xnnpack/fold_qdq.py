@@ -23,6 +23,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops, rewrite_once
+from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._fold_filters import FoldFilter, FoldRunTimeInput
 from xir.transforms.xnnpack._fold_quantise import FoldQuantise
 from xir.transforms.xnnpack._move_conversions import DequantiseLeftOver, SinkDequantise
@@ -56,9 +57,8 @@ class FoldQdqPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold in every subgraph of the module."""
-        for subgraph in list(op.walk()):
-            if isinstance(subgraph, xnnpack.SubgraphOp):
-                fold(subgraph.body.block, ctx)
+        for subgraph in list(ops_in(op, xnnpack.SubgraphOp)):
+            fold(subgraph.body.block, ctx)
 
 
 def fold(block: Block, ctx: XirContext) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.ir import Attribute
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
@@ -24,7 +24,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.xnnpack._constants import constant_like
 
 
@@ -71,7 +71,7 @@ class FoldWidthStride(RewritePattern):
         """What one row of the kernel multiplies for an output element, padding included."""
         return kernel_width * -(-channels // self.channel_group) * self.channel_group
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.Conv2dOp, rewriter: PatternRewriter, /) -> None:
         """Merge `stride` pixels of a row, if the row divides into such groups and no product is wasted."""
         kernel = element_type(op.filter)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -19,8 +19,9 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.remarks import RemarkKind, missed, wanted
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.tensor_types import element_type, shape_of
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
@@ -28,7 +29,7 @@ from xir.transforms.xnnpack.legalizations.rule import bounds
 class FuseClamp(RewritePattern):
     """clamp(move(node)) → move(node within bounds), if the unclamped values have no other users."""
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ClampOp, rewriter: PatternRewriter, /) -> None:
         """Fuse one clamp."""
         producer = bounded_producer(op.input)
@@ -110,10 +111,9 @@ class FuseConvReluPass(XirPass):
         """Fuse every clamp that can be."""
         rewrite_patterns(op, [FuseClamp()])
         if wanted(RemarkKind.MISSED):
-            for clamp in op.walk():
-                if isinstance(clamp, xnnpack.ClampOp):
-                    figures = {} if (moved := bytes_moved(clamp)) is None else {"BytesMoved": moved}
-                    missed(clamp, "fuse-clamp", "xnnpack.clamp is a node of its own", why_not(clamp), figures=figures)
+            for clamp in ops_in(op, xnnpack.ClampOp):
+                figures = {} if (moved := bytes_moved(clamp)) is None else {"BytesMoved": moved}
+                missed(clamp, "fuse-clamp", "xnnpack.clamp is a node of its own", why_not(clamp), figures=figures)
 
 
 def why_not(clamp: xnnpack.ClampOp) -> str:

@@ -18,6 +18,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
+from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._tables import is_dequantise, table_through
 
 
@@ -46,9 +47,8 @@ class IsolateTablesPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Isolate the chains of every subgraph."""
-        for subgraph in op.walk():
-            if isinstance(subgraph, xnnpack.SubgraphOp):
-                isolate(subgraph.body.block)
+        for subgraph in ops_in(op, xnnpack.SubgraphOp):
+            isolate(subgraph.body.block)
 
 
 def isolate(block: Block) -> None:

@@ -89,6 +89,6 @@ class PartitionXnnpackPass(XirPass):
             erase_dead_ops(block, edge.EdgeOp)
         say_notes(ctx, op, self.name, trial)
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> None:
         """Leave the ops of these numbers outside."""
-        return take_back(module, refused, backend, by)
+        take_back(module, refused, backend, by)

@@ -25,6 +25,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
+from xir.ir.walking import ops_in
 
 SHORT: tuple[Attribute, ...] = (f16, bf16)
 """Types whose values fp32 holds exactly."""
@@ -51,9 +52,8 @@ class PropagateConvertsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every subgraph."""
-        for each in op.walk():
-            if isinstance(each, xnnpack.SubgraphOp):
-                propagate(each.body.block, ctx)
+        for each in ops_in(op, xnnpack.SubgraphOp):
+            propagate(each.body.block, ctx)
 
 
 def propagate(block: Block, ctx: XirContext) -> None:

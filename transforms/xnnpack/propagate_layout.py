@@ -33,6 +33,7 @@ from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.remarks import RemarkKind, analysis, passed, wanted
 from xir.ir.rewriting import may_try
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._layout_islands import LayoutChooser, Layouts, transpose_cost
@@ -72,11 +73,10 @@ class PropagateLayoutPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Lay out every subgraph of the module."""
-        for subgraph in list(op.walk()):
-            if isinstance(subgraph, xnnpack.SubgraphOp):
-                before = transposes(subgraph) if wanted(RemarkKind.PASSED) else []
-                lay_out(subgraph.body.block, ctx)
-                say_what_is_left(subgraph, before)
+        for subgraph in list(ops_in(op, xnnpack.SubgraphOp)):
+            before = transposes(subgraph) if wanted(RemarkKind.PASSED) else []
+            lay_out(subgraph.body.block, ctx)
+            say_what_is_left(subgraph, before)
 
 
 def transposes(subgraph: xnnpack.SubgraphOp) -> list[xnnpack.StaticTransposeOp]:

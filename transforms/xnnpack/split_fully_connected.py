@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
@@ -28,8 +27,9 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.symbolic_size import exact_quotient
+from xir.ir.walking import functions_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack._constants import part_of
 
@@ -94,9 +94,8 @@ class SplitFullyConnectedPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Split every node of every function that can be."""
-        for function in op.walk():
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                rewrite_patterns(function, [SplitFullyConnected(ctx, ctx.analyses.get(SymbolicSizes, function))])
+        for function in functions_in(op):
+            rewrite_patterns(function, [SplitFullyConnected(ctx, ctx.analyses.get(SymbolicSizes, function))])
 
 
 class SplitFullyConnected(RewritePattern):
@@ -106,7 +105,7 @@ class SplitFullyConnected(RewritePattern):
         self.ctx = ctx
         self.sizes = sizes
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.FullyConnectedOp, rewriter: PatternRewriter, /) -> None:
         """Replace the slices of one node."""
         static = (op.filter, *(() if op.bias is None else (op.bias,)))

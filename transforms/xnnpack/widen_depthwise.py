@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
@@ -25,7 +25,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.analysis.static_tensor import dequantised
 from xir.transforms.xnnpack._stays_float import report_float
 
@@ -73,7 +73,7 @@ class WidenDepthwise(RewritePattern):
     def __init__(self, ctx: XirContext):
         self.ctx = ctx
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.DepthwiseConv2dOp, rewriter: PatternRewriter, /) -> None:
         """Convert before and behind a node whose filter and bias are known."""
         static = (op.filter, *(() if op.bias is None else (op.bias,)))

@@ -24,6 +24,7 @@ class Recorder:
     """What passes had to say, errors among it."""
     _text: str = ""
     """Of the last stage, with locations."""
+    _first: XirPass | None = None
 
     def attach(self, manager: PassManager) -> None:
         """Record what the manager's passes do."""
@@ -47,9 +48,10 @@ class Recorder:
 
     def _before(self, each: XirPass, module: ModuleOp) -> None:
         if not self.stages:
+            self._first = each
             self.record(module, "input", "the program as it came")
-        elif each.numbers_origins and full_text(module) != self._text:
-            # The pass manager goes back to here when a backend has refused what this pass gave it.
+        elif each is self._first and full_text(module) != self._text:
+            # The pass manager begins again when a backend has refused what a pass gave it.
             self.record(module, "taken back", "a backend refused an op: the passes run again without it")
 
     def _after(self, each: XirPass, module: ModuleOp) -> None:

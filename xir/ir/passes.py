@@ -10,7 +10,7 @@ import dataclasses
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
@@ -64,14 +64,12 @@ class XirPass(ModulePass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Transform the module in place. DiagnosticError if the user's program is at fault; any other is a bug."""
 
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> bool:
-        """Mark ops of a module that the pass has not seen yet, so that a backend does not get them; False if it marks
-        none.
+    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> None:
+        """Mark ops of a module that the pass is about to see, so that a backend does not get them.
 
         `refused` says by the ops' origins why, and `by` is the pass that found it. Only passes that number origins have
         something to take back.
         """
-        return False
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -160,19 +158,22 @@ class LateRefusalError(DiagnosticError):
 PassHook = Callable[[XirPass, ModuleOp], None]
 
 
-class _Checkpoint:
-    """A module and its resources as they were before a pass, and what passes have said since.
+class _Restart:
+    """What it takes to run a pipeline once more, without the ops that a backend has refused late.
 
-    What they said is handed on when all is over.
+    Until it is closed, what passes say is held, for what a run said that is given up is of no interest.
     """
 
-    def __init__(self, ctx: XirContext, index: int, module: ModuleOp):
-        self.index = index
-        self.module = module
-        self._ctx = ctx
-        self._blobs = ctx.blobs.clone()
+    def __init__(self, manager: PassManager, marking: XirPass, original: ModuleOp):
+        self._ctx = manager.ctx
+        self._marking = marking
+        self._original = original
+        self._blobs = manager.ctx.blobs.clone()
+        self._counters = manager.rewrite_counters or {}
+        self._counts = {name: counter.count for name, counter in self._counters.items()}
+        self._refused: list[tuple[Mapping[int, str], str, str]] = []
         self._said: list[Diagnostic] = []
-        ctx.diagnostics.handlers.append(self._hold)
+        manager.ctx.diagnostics.handlers.append(self._hold)
 
     def _hold(self, diagnostic: Diagnostic) -> bool:
         if diagnostic.severity is Severity.ERROR:
@@ -180,15 +181,32 @@ class _Checkpoint:
         self._said.append(diagnostic)
         return True
 
-    def restore(self, module: ModuleOp) -> int:
-        """Give a module its content back; the index of the pass to go on with."""
+    def add(self, error: LateRefusalError, by: str) -> bool:
+        """Take note of what a pass found to be refused; False if that is nothing new, and a restart would not help."""
+        known = {(backend, origin) for refused, backend, _ in self._refused for origin in refused}
+        if all((error.backend, origin) in known for origin in error.refused):
+            return False
+        self._refused.append((error.refused, error.backend, by))
+        return True
+
+    def restore(self, module: ModuleOp) -> None:
+        """Give a module its content back, the context its blobs, and counters of rewrites their counts."""
         for op in reversed(list(module.body.block.ops)):
             op.detach()
             op.erase(safe_erase=False)
-        module.body.block.add_ops([op.clone() for op in self.module.body.block.ops])
+        with paused_collection():
+            module.body.block.add_ops([op.clone() for op in self._original.body.block.ops])
         self._ctx.blobs.restore(self._blobs)
+        self._ctx.analyses.invalidate()
+        for name, counter in self._counters.items():
+            counter.count = self._counts.get(name, 0)
         self._said.clear()
-        return self.index
+
+    def before(self, each: XirPass, module: ModuleOp) -> None:
+        """Mark what was refused, if it is the turn of the pass that would delegate it again."""
+        if each is self._marking:
+            for refused, backend, by in self._refused:
+                each.take_back(module, refused, backend, by)
 
     def close(self) -> None:
         """Hand on what was said."""
@@ -216,12 +234,14 @@ class PassManager:
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
-    def run(self, module: ModuleOp) -> None:
+    def run(self, module: ModuleOp, *, original: ModuleOp | None = None) -> None:
         """Run the passes on `module` in place.
 
-        What a backend refuses late, once other passes have changed it, is taken back: the module is again what it was
-        before the pass that delegated it, which then leaves the ops alone that the refused node was made of. Each time
-        it is one op more, or an error. What passes said in between is said once.
+        What a backend refuses late, once other passes have changed it, is taken back: the passes run again from the
+        module as it came, and the one that delegated the refused node leaves the ops alone that it was made of. Each
+        time it is one op more, or an error. What passes say is what those of the last run said.
+
+        `original` is a module equal to `module` which stays as it is; where the caller has one it spares a copy.
 
         DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned;
         InternalError if a pass or the verifier raised anything else.
@@ -230,39 +250,43 @@ class PassManager:
         self.ctx.tracks_origins = any(each.uses_origins for each in passes)
         if self.verify_each:
             self._verify(module)
-        checkpoint: _Checkpoint | None = None
-        index = 0
+        restart = self._restart(passes, module, original)
         try:
             with self.ctx.analyses.kept():
-                while index < len(passes):
-                    each = passes[index]
-                    if (
-                        checkpoint is None
-                        and each.numbers_origins
-                        and any(later.may_refuse for later in passes[index + 1 :])
-                    ):
-                        with paused_collection():
-                            checkpoint = _Checkpoint(self.ctx, index, module.clone())
-                    try:
-                        self._run_one(each, module)
-                        index += 1
-                    except LateRefusalError as error:
-                        if checkpoint is None or not passes[checkpoint.index].take_back(
-                            checkpoint.module, error.refused, error.backend, each.name
-                        ):
-                            self._failed(each, module)
-                            raise
-                        index = checkpoint.restore(module)
-                        self.ctx.analyses.invalidate()
-                    except Exception:
-                        self._failed(each, module)
-                        raise
+                while not self._run_all(passes, module, restart):
+                    assert restart is not None
+                    restart.restore(module)
         finally:
-            if checkpoint is not None:
-                checkpoint.close()
+            if restart is not None:
+                restart.close()
             if self.ctx.tracks_origins:
                 self.ctx.tracks_origins = False
                 drop_origins(module)
+
+    def _restart(self, passes: Sequence[XirPass], module: ModuleOp, original: ModuleOp | None) -> _Restart | None:
+        """What a restart takes; None if no pass refuses what one before it has delegated."""
+        marking = next((index for index, each in enumerate(passes) if each.numbers_origins), len(passes))
+        if not any(later.may_refuse for later in passes[marking + 1 :]):
+            return None
+        with paused_collection():
+            return _Restart(self, passes[marking], module.clone() if original is None else original)
+
+    def _run_all(self, passes: Sequence[XirPass], module: ModuleOp, restart: _Restart | None) -> bool:
+        """Run the passes; False if they are to run again without ops that were refused late."""
+        for each in passes:
+            try:
+                if restart is not None:
+                    restart.before(each, module)
+                self._run_one(each, module)
+            except LateRefusalError as error:
+                if restart is not None and restart.add(error, each.name):
+                    return False
+                self._failed(each, module)
+                raise
+            except Exception:
+                self._failed(each, module)
+                raise
+        return True
 
     def _failed(self, each: XirPass, module: ModuleOp) -> None:
         for hook in self.failed_pass:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 import torch
 from xdsl.dialects.builtin import UNKNOWN_LOC
@@ -168,6 +169,26 @@ def test_what_xnnpack_refuses_at_the_end_is_taken_back_out() -> None:
     ops = [type(op) for op in program.module.walk() if isinstance(op, EdgeOp | SubgraphOp)]
     assert [op is SubgraphOp for op in ops] == [True, False, True]
     program.to_executorch()
+
+
+def test_weights_are_as_before_when_an_op_is_taken_back() -> None:
+    filter = np.arange(1, 33, dtype=np.float32).reshape(4, 2, 2, 2)
+    ctx = XirContext()
+    ctx.blobs.set("filter", filter)
+    text = REFUSED.replace(
+        "  func.return %2 : tensor<?x1x2x4xf32>",
+        """\
+  %3 = edge.cat([%2, %2]) {dim = 1 : i64} : (tensor<?x1x2x4xf32>, tensor<?x1x2x4xf32>) -> tensor<?x2x2x4xf32>
+  %w = edge.constant dense_resource<filter> : tensor<4x2x2x2xf32>
+  %4 = edge.convolution(%3, %w, none) {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>,
+         dilation = array<i64: 1, 1>, transposed = false, output_padding = array<i64: 0, 0>, groups = 1 : i64}
+       : (tensor<?x2x2x4xf32>, tensor<4x2x2x2xf32>) -> tensor<?x4x1x3xf32>
+  func.return %4 : tensor<?x4x1x3xf32>""",
+    ).replace("-> tensor<?x1x2x4xf32> {", "-> tensor<?x4x1x3xf32> {")
+    # What the rules lay out for NHWC takes the filter's place, which is dropped before XNNPACK refuses.
+    program = EdgeProgram(parse_module(ctx, text, "refused.mlir"), ctx).to_backend(xir.XnnpackPartitioner())
+    assert [op.name for op in program.module.walk() if isinstance(op, EdgeOp)] == ["edge.upsample_bilinear2d.vec"]
+    assert filter.transpose(0, 2, 3, 1).tobytes() in program.to_executorch().buffer
 
 
 def test_an_op_without_a_place_is_taken_back_out_too() -> None:
