@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import LateRefusalError, XirPass
 from xir.ir.provenance import inherit, origins_of
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.shapes import broadcast
 from xir.ir.tensor_types import element_type, shape_of
 from xir.runtime.plugin_libraries import register_library
@@ -61,6 +61,7 @@ __all__ = [
     "legalize_regions",
     "make_dense",
     "numbers",
+    "op_rewrite_pattern",
     "origins_of",
     "parse_dense",
     "passes_of",

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from xir.plugin import XirContext, XirPass, inherit, register_pass, register_pipeline, rewrite_patterns
+from xir.plugin import (
+    XirContext,
+    XirPass,
+    inherit,
+    op_rewrite_pattern,
+    register_pass,
+    register_pipeline,
+    rewrite_patterns,
+)
 from xir_softclip.op import SoftclipOp
 
 
@@ -18,10 +25,11 @@ class DropWiderClip(RewritePattern):
     def __init__(self, ratio: float):
         self.ratio = ratio
 
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+    @op_rewrite_pattern
+    def match_and_rewrite(self, op: SoftclipOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the second of two clips."""
-        inner = op.operands[0].owner if isinstance(op, SoftclipOp) else None
-        if not isinstance(op, SoftclipOp) or not isinstance(inner, SoftclipOp) or not inner.results[0].has_one_use():
+        inner = op.self.owner
+        if not isinstance(inner, SoftclipOp) or not inner.results[0].has_one_use():
             return
         low, high = sorted((inner.limit, op.limit))
         if high < self.ratio * low:
