@@ -115,7 +115,7 @@ class Budget:
 
 def constant_bytes(module: ModuleOp) -> int:
     """The bytes of a module's constants, each stored once."""
-    constants = {op.value: op for op in module.walk() if isinstance(op, edge.ConstantOp)}
+    constants = {op.value: op for op in ops_in(module, edge.ConstantOp)}
     return sum(tensor_bytes(op.result.type) or 0 for op in constants.values())
 
 

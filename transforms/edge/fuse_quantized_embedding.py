@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i8, i64
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize
@@ -19,7 +19,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
-from xir.ir.rewriting import rewrite_patterns
+from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.transforms.analysis.quantization_parameters import integer_range, known
 from xir.transforms.edge.decompositions import EdgeBuilder
 
@@ -63,7 +63,7 @@ class FuseLookUp(RewritePattern):
 
     ctx: XirContext
 
-    @op_type_rewrite_pattern
+    @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.EmbeddingOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the look-up."""
         dequantise = op.weight.owner

@@ -22,6 +22,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import Figure, missed
 from xir.ir.rewriting import may_try
+from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._composed import report_composed
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
@@ -105,7 +106,7 @@ class WinogradConv2dPass(XirPass):
         profile = self.profile()
         if profile is None and self.form is None:
             return
-        for node in [each for each in op.walk() if isinstance(each, xnnpack.Conv2dOp)]:
+        for node in list(ops_in(op, xnnpack.Conv2dOp)):
             convolution = convolution_of(node)
             if convolution is None:
                 continue
