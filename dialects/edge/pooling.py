@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from xir.ir.symbolic_size import floor_div
+from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, floor_div
 
 from .accessors import Size
 from .base import row
 from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
+
+LARGEST_DENOMINATOR = 64
+"""Of a factor that an open size may have, such as 1.5: that of a rounded number is a large power of two."""
 
 if TYPE_CHECKING:
     from . import ops
@@ -108,8 +112,18 @@ def _upsample_vec(op: ops.UpsampleBilinear2dVecOp | ops.UpsampleNearest2dVecOp) 
             raise VerifyException("needs either output_size or two scale_factors")
         space = shape_of(op.input)[2:]
         if len(space) == 2:
-            size = [d if d < 0 else int(d * factor) for d, factor in zip(space, factors, strict=True)]
+            size = [scaled(d, factor) for d, factor in zip(space, factors, strict=True)]
     return _resized(op.input, size or ())
+
+
+def scaled(size: int, factor: float) -> int:
+    """A size times a factor, rounded down. A symbolic size takes factors of small denominators, such as 2 or 1.5."""
+    if not isinstance(size, SymbolicSize):
+        return size if size < 0 else int(size * factor)
+    exact = Fraction(factor)
+    if not 0 < exact.denominator <= LARGEST_DENOMINATOR:
+        raise UndecidedSizeError
+    return floor_div(size * exact.numerator, exact.denominator)
 
 
 def _resized(value: SSAValue, size: Sequence[Size]) -> Sequence[Attribute]:

@@ -22,6 +22,7 @@ from xir.ir.shapes import Shape
 from xir.ir.symbolic_size import (
     SymbolicSize,
     UndecidedSizeError,
+    bound_of_symbol,
     is_dynamic,
     lower_bound,
     parse_size,
@@ -266,7 +267,10 @@ class SymbolicSizes(ValueAnalysis):
                 self.named_size(given.get(dim)) if size == DYNAMIC_INDEX else size
                 for dim, size in enumerate(value.type.get_shape())
             )
-            self.limits.update(zip(shape, bounds.get(value, ()), strict=False))
+            for size, bound in zip(shape, bounds.get(value, ()), strict=False):
+                self.limits[size] = bound
+                if (found := bound_of_symbol(size, bound)) is not None:
+                    self.limits[found[0]] = min(found[1], self.limits.get(found[0], found[1]))
             yield value, shape
 
     def named_size(self, name: str | None) -> SymbolicSize:

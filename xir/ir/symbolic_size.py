@@ -224,8 +224,14 @@ def floor_div(a: int, b: int) -> int:
         return a // b
     if b == 0:
         raise ZeroDivisionError
-    exact = exact_quotient(a, b)
-    return call("floordiv", a, b) if exact is None else exact
+    if (exact := exact_quotient(a, b)) is not None:
+        return exact
+    if isinstance(b, SymbolicSize) or b < 0:
+        return call("floordiv", a, b)
+    # ⌊(b·x + y) / b⌋ = x + ⌊y / b⌋
+    whole = [(monomial, factor // b) for monomial, factor in terms_of(a) if monomial and factor % b == 0]
+    rest = from_terms(term for term in terms_of(a) if not term[0] or term[1] % b)
+    return from_terms(whole) + (call("floordiv", rest, b) if isinstance(rest, SymbolicSize) else rest // b)
 
 
 def modulo(a: int, b: int) -> int:
@@ -288,6 +294,17 @@ def upper_bound(size: int, limits: Mapping[int, int]) -> int | None:
             left[found[0]] += factor
             total += factor * (largest_of[found[0]] // found[1])
     return total
+
+
+def bound_of_symbol(size: int, bound: int) -> tuple[SymbolicSize, int] | None:
+    """A symbol and its upper bound, as they follow from that of p·symbol + q with p > 0; None for another size."""
+    terms = terms_of(size)
+    constant = sum(factor for monomial, factor in terms if not monomial)
+    variable = [(monomial, factor) for monomial, factor in terms if monomial]
+    if len(variable) != 1 or len(variable[0][0]) != 1 or variable[0][1] < 1 or isinstance(variable[0][0][0], Call):
+        return None
+    monomial, factor = variable[0]
+    return SymbolicSize(((monomial, 1),)), (bound - constant) // factor
 
 
 def quotient_by_number(monomial: Monomial) -> tuple[Monomial, int] | None:

@@ -88,6 +88,20 @@ class Patches(nn.Module):
         return self.encoder(torch.cat([self.token.expand(x.shape[0], -1, -1), rows], 1))[:, 0]
 
 
+class Segmenter(nn.Module):
+    """An image's pixels of two classes, as a U-Net finds them: halved, doubled, and beside what it was before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.down = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 8, 3, stride=2, padding=1)
+        self.last = nn.Conv2d(12, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = self.first(x).relu()
+        doubled = nn.functional.interpolate(self.down(first).relu(), scale_factor=2)
+        return self.last(torch.cat([doubled, first], 1))
+
+
 class Function(nn.Module):
     """A module out of a function of its input."""
 
@@ -197,6 +211,25 @@ def test_every_size_up_to_the_bound(name: str) -> None:
         with torch.no_grad():
             expected = model(*inputs)
         for outputs in (method.execute(list(inputs)), stock.run_method("forward", inputs)):
+            torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_images_of_twice_a_size() -> None:
+    torch.manual_seed(5)
+    model = Segmenter().eval()
+    shapes = ({2: 2 * Dim("h", min=2, max=9), 3: 2 * Dim("w", min=2, max=9)},)
+    lowered = to_edge(torch.export.export(model, (torch.randn(1, 3, 8, 6),), dynamic_shapes=shapes))
+    program = lowered.to_backend(XnnpackPartitioner())
+    # XNNPACK finds out one open dimension of a reshape, and doubling has two.
+    outside = [op.name for op in program.module.walk() if isinstance(op, edge.EdgeOp)]
+    assert outside == ["edge.upsample_nearest2d.vec"]
+    file = program.to_executorch().buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    for height, width in ((8, 6), (18, 18), (4, 16)):
+        x = torch.randn(1, 3, height, width)
+        with torch.no_grad():
+            expected = model(x)
+        for outputs in (method.execute([x]), stock.forward([x])):
             torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
 
 

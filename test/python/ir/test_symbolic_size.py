@@ -14,6 +14,7 @@ from xir.ir.symbolic_size import (
     Call,
     SymbolicSize,
     UndecidedSizeError,
+    bound_of_symbol,
     exact_quotient,
     floor_div,
     is_dynamic,
@@ -59,6 +60,7 @@ EXPRESSIONS: list[Callable[[int, int], int]] = [
     lambda n, t: 7 - n,
     lambda n, t: -(n * n * t),
     lambda n, t: floor_div(2 * n + t, 3) + floor_div(6 * n, 3),
+    lambda n, t: floor_div(6 * n + t - 7, 3) - floor_div(4 * n - 1, 2),
     lambda n, t: modulo(n * t + 1, 4) * n,
     lambda n, t: largest(n, t) - smallest(n, t),
     lambda n, t: smallest(largest(n, 7), t + n),
@@ -72,6 +74,19 @@ def test_agrees_with_arithmetic_on_numbers(expression: Callable[[int, int], int]
     size = expression(N, T)
     for n, t in product(range(3, 20), repeat=2):
         assert at(size, n=n, t=t) == expression(n, t), (n, t)
+
+
+def test_whole_multiples_leave_a_quotient() -> None:
+    assert floor_div(2 * N - 1, 2) + 1 == N
+    assert floor_div(4 * N + T, 2) == 2 * N + floor_div(T, 2)
+
+
+def test_bounds_of_symbols_follow_from_those_of_sizes() -> None:
+    assert bound_of_symbol(2 * N, 64) == (N, 32)
+    assert bound_of_symbol(3 * N + 5, 64) == (N, 19)
+    assert bound_of_symbol(N, 7) == (N, 7)
+    for size in (N * T, N + T, 7 - N, floor_div(N, 2), 12):
+        assert bound_of_symbol(size, 64) is None
 
 
 def test_equal_where_the_polynomials_are() -> None:
