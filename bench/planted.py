@@ -90,7 +90,9 @@ def planted_faults() -> list[PlantedFault]:
     """The faults of `planted_faults.toml`."""
     text = Path(__file__).with_name("planted_faults.toml").read_text(encoding="utf-8")
     rows: list[dict[str, Any]] = tomllib.loads(text)["fault"]
-    return [PlantedFault(**row | {key: tuple(row.get(key, ())) for key in ("at", "models")}) for row in rows]
+    for row in rows:
+        row |= {key: tuple(row.get(key, ())) for key in ("at", "models")}
+    return [PlantedFault(**row) for row in rows]
 
 
 def on_models(faults: Sequence[PlantedFault]) -> list[PlantedFault]:
