@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, StringAttr, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, StringAttr, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost.profile import CostProfile
@@ -20,7 +20,6 @@ from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.transforms.xnnpack import _node_costs
-from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._toom_cook import transforms
 from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
 
@@ -159,9 +158,14 @@ class Builder(Nodes[SSAValue]):
             self.constants[key] = made.output
         return self.constants[key]
 
-    def weights_like(self, constant: xnnpack.ConstantOp, values: np.ndarray) -> SSAValue:
-        """A constant in place of one of the convolution's."""
-        made = constant_like(constant, np.ascontiguousarray(values, np.float32), self.ctx)
+    def weights_like(self, constant: xnnpack.ConstantOp, values: np.ndarray, factor: Factor) -> SSAValue:
+        """A constant in place of one of the convolution's, with a name of its own: the store compares what has one."""
+        elements = constant.elements
+        name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
+        place = "_".join(str(each) for each in (factor.row, factor.column) if each is not None)
+        array = np.ascontiguousarray(values, np.float32)
+        made = xnnpack.ConstantOp(make_dense(array, self.ctx, f"{name}_{place}"))
+        made.location = constant.location
         self.ops.append(made)
         return made.output
 
@@ -187,10 +191,10 @@ class Builder(Nodes[SSAValue]):
         top, bottom = (height.before, height.after) if factor.row is None else (0, 0)
         left, right = (width.before, width.after) if factor.column is None else (0, 0)
         filter = self.filters[rows, columns].transpose(2, 0, 1, 3)
-        operands = [value, self.weights_like(self.filter, filter)]
+        operands = [value, self.weights_like(self.filter, filter, factor)]
         share = self.shares[factor.row or 0, factor.column or 0]
         if self.bias is not None and share:
-            operands.append(self.weights_like(self.bias, self.values(self.bias) * share))
+            operands.append(self.weights_like(self.bias, self.values(self.bias) * share, factor))
         shape = (shape_of(value)[0], *size, self.convolution.output_channels)
         return self.add(xnnpack.Conv2dOp, operands, shape, {"padding": u32s((top, right, bottom, left))})
 

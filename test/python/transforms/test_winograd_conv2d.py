@@ -124,7 +124,9 @@ def test_stock_executorch_runs_the_file() -> None:
     torch.manual_seed(0)
     model, image = Small().eval(), torch.randn(1, 8, 10, 9)
     program = lowered(model, image, InForm((4, 4)))
-    method = StockRuntime.get().load_program(program.to_executorch().buffer).load_method("forward")
+    # A method of stock's keeps no reference to the program whose bytes it reads.
+    loaded = StockRuntime.get().load_program(program.to_executorch().buffer)
+    method = loaded.load_method("forward")
     assert method is not None
     torch.testing.assert_close(method.execute([image])[0], run(program, image), rtol=1e-5, atol=1e-6)
 
