@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BFloat16Type,
     BytesAttr,
     DenseArrayBase,
     Float32Type,
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerType,
     Signedness,
+    bf16,
     f32,
     f64,
     i32,
@@ -63,8 +65,8 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
     """`i64`, blockwise only: how many indices of each of `axes` share a scale."""
     scale_shape: DenseArrayBase[IntegerType]
     """`i64`, blockwise only: the shape of the scales, row-major."""
-    scales: DenseArrayBase[Float32Type | Float64Type]
-    """`f64` of a single scale; of several `f32`, where that holds them exactly, else `f64`."""
+    scales: DenseArrayBase[BFloat16Type | Float32Type | Float64Type]
+    """`f64` of a single scale; of several the shortest of `bf16`, `f32` and `f64` that holds them exactly."""
     zero_points: DenseArrayBase[IntegerType]
     """`i64`, as many as scales; none where there are several scales and all zero points are 0."""
 
@@ -157,11 +159,17 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
         return np.frombuffer(self.zero_points.data.data, dtype="<i8").reshape(shape)
 
     def _scales(self) -> np.ndarray:
-        dtype = "<f4" if isinstance(self.scales.elt_type, Float32Type) else "<f8"
-        return np.frombuffer(self.scales.data.data, dtype)
+        match self.scales.elt_type:
+            case BFloat16Type():
+                bits = np.frombuffer(self.scales.data.data, "<u2")
+                return (bits.astype(np.uint32) << 16).view(np.float32)
+            case Float32Type():
+                return np.frombuffer(self.scales.data.data, "<f4")
+            case _:
+                return np.frombuffer(self.scales.data.data, "<f8")
 
     def _num_scales(self) -> int:
-        return len(self.scales.data.data) // (4 if isinstance(self.scales.elt_type, Float32Type) else 8)
+        return len(self.scales.data.data) // self.scales.elt_type.size
 
     def verify_shape(self, shape: Sequence[int]) -> None:
         """Check the scales against a tensor's shape (-1: unknown). VerifyException if they do not fit."""
@@ -387,15 +395,8 @@ def _parameters(
     zero_points: Sequence[int] | np.ndarray,
 ) -> Sequence[Attribute]:
     low, high = storage_limits(storage) if storage_range is None else storage_range
-    is_short = False
-    if len(scales) > 1:
-        values = np.asarray(scales)
-        with np.errstate(over="ignore"):
-            short = values.astype(np.float32)
-        is_short = bool(np.array_equal(short, values, equal_nan=True))
-        scales = short if is_short else values
-        if len(zero_points) == len(scales) and not np.any(zero_points):
-            zero_points = ()
+    if len(scales) > 1 and len(zero_points) == len(scales) and not np.any(zero_points):
+        zero_points = ()
     return (
         storage,
         IntAttr(low),
@@ -404,9 +405,19 @@ def _parameters(
         dense(i32, axes, "<i4"),
         dense(i64, block_sizes, "<i8"),
         dense(i64, scale_shape, "<i8"),
-        dense(f32, scales, "<f4") if is_short else dense(f64, scales, "<f8"),
+        dense(f64, scales, "<f8") if len(scales) == 1 else _shortest(np.asarray(scales)),
         dense(i64, zero_points, "<i8"),
     )
+
+
+def _shortest(scales: np.ndarray) -> DenseArrayBase:
+    """Several scales, in the shortest type that holds them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        short = scales.astype("<f4")
+    if not np.array_equal(short, scales):
+        return dense(f64, scales, "<f8")
+    bits = short.view("<u4")
+    return dense(f32, short, "<f4") if (bits & 0xFFFF).any() else dense(bf16, bits >> 16, "<u2")
 
 
 SHARED = 1 << 10
@@ -416,7 +427,7 @@ _shared: WeakValueDictionary[bytes, BytesAttr] = WeakValueDictionary()
 
 
 def dense(
-    element: IntegerType | Float32Type | Float64Type, values: Sequence[float] | np.ndarray, dtype: str
+    element: IntegerType | BFloat16Type | Float32Type | Float64Type, values: Sequence[float] | np.ndarray, dtype: str
 ) -> DenseArrayBase:
     """An array attribute; `DenseArrayBase.from_list` takes a microsecond for each number."""
     content = np.asarray(values, dtype).tobytes()

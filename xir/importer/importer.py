@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
@@ -37,6 +38,7 @@ from xir.dialects.edge.attributes import int_array
 from xir.dialects.edge.types import tensor_type
 from xir.importer.training import warn_of_training
 from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC
+from xir.ir.constants import DenseAttr, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
@@ -87,6 +89,9 @@ _COMPARING = {
     operator.lt: "lt",
 }
 """Comparisons of sizes, likewise."""
+
+LARGE_BUFFER = 1 << 16
+"""From how many bytes on a buffer of zeros is no copy of them."""
 
 _ASSERTIONS = frozenset(
     f"aten::{name}"
@@ -255,9 +260,19 @@ class _Importer:
                     f"'{name}' is written to and shares its memory with '{other.target}': give each memory of its own "
                     "(buffer.clone())",
                 )
-        elements = self._elements(tensor.clone(), name)
+        elements = self._zeros(tensor, name) or self._elements(tensor.clone(), name)
         op = self.buffers[node] = edge.MutableBufferOp(name, elements, location)
         return self._add(op).results[0]
+
+    def _zeros(self, tensor: torch.Tensor, name: str) -> DenseAttr | None:
+        """A tensor of zeros that is worth it, such as a cache, as one number; None for others."""
+        if tensor.dtype not in ELEMENT_TYPES or tensor.is_complex() or tensor.nbytes < LARGE_BUFFER:
+            return None
+        array = numpy_view(tensor)
+        if not array.flags.c_contiguous or array.reshape(-1).view(np.uint8).any():
+            return None  # -0.0 has a bit that is not 0
+        zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape)
+        return make_dense(zeros, self.ctx, name, ELEMENT_TYPES[tensor.dtype])
 
     def _update_buffers(self, nodes: Mapping[str, Node]) -> None:
         """What buffers hold after a call: operators have written to them, or the signature names their new values."""
