@@ -18,8 +18,8 @@ from xir.ir.context import XirContext
 from xir.transforms.edge._ranges import MOVES
 
 HIDING = -1e4
-"""Added to a score, this number and all below it hide it: softmax gives 0 there, in any floating-point type, unless a
-score that is seen is smaller than the hidden one by nearly as much."""
+"""A score to which this number or a smaller one is added is hidden: its softmax is 0 in any floating-point type, unless
+the scores that are seen are smaller by nearly as much."""
 
 
 class Content(Enum):
@@ -39,7 +39,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Positions:
-    """Integers, each of which is one of `source`'s plus `offset`."""
+    """Integers, each an element of `source` plus `offset`."""
 
     source: SSAValue
     offset: int
@@ -53,7 +53,7 @@ class Behind:
     offset: int
     content: Content
     rows: int | None = None
-    """Where the positions index a table, its rows, from whose end positions below 0 count."""
+    """The rows of the table that the positions index, if they do: negative positions count from its end."""
 
 
 Description = Columns | Positions | Behind

@@ -21,7 +21,7 @@ from xir.ir.walking import ops_in
 from xir.transforms.edge._hidden_columns import AND, NOT, OR, Behind, HiddenColumns
 
 Stored = edge.MutableBufferOp | edge.IndexPutOp | edge.SliceScatterOp
-"""What caches are: buffers, or what was written to them."""
+"""The ops that may make the value of a cache: a buffer, or a write to one."""
 
 Elementwise = (
     CompareTensors
@@ -46,10 +46,10 @@ class AttendLivePrefixPass(XirPass):
     mask are cut there. The cut is a run-time size: delegates compute for as many keys as there are, in memory that is
     planned for the window.
 
-    - From where on a mask hides everything is derived from how it is computed: columns compared with positions, rows of
-      constant tables, and what logic, choices and moves make of these. A mask that may show a column behind the largest
-      position is left alone.
-    - Positions may be any integers. Where none lets anything be seen, one key is left, which is hidden.
+    - How the mask is computed tells which columns it hides: comparisons of columns with positions, rows of constant
+      tables, and logic, choices and moves of these. A mask that may show a column behind the largest position is left
+      alone.
+    - Positions may be any integers. If the mask hides every key, one is kept, which stays hidden.
     - A number of -10,000 or less that is added to scores hides as −∞ does: softmax makes 0 of it unless hidden and seen
       scores are that far apart. A row that sees nothing but such numbers is garbage, before and after.
     - Values behind the cut are not read, so that what they hold, NaN for example, cannot get into the result.

@@ -27,7 +27,7 @@ from xir.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from xir.ir.location import Locatable, location_of
 
 UNKNOWN_FUNCTION = "<unknown function>"
-"""What MLIR calls the function of a remark that is about no function's op."""
+"""MLIR's name for the function of a remark that is about an op outside of functions."""
 
 Figure = int | float | str
 
@@ -49,7 +49,7 @@ class Remark(Diagnostic):
     category: str
     """The pass, which filters are matched against."""
     name: str
-    """What is remarked, the same for each remark of its sort: a word with dashes."""
+    """An identifier in kebab case, the same for all remarks of a sort."""
     text: str
     function: str = ""
     """The symbol of the function that it is about, empty where there is none."""

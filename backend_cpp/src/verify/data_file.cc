@@ -8,7 +8,7 @@
 namespace xir {
 namespace {
 
-// ExecuTorch writes 0, and reads any.
+// ExecuTorch writes 0, and accepts any value.
 constexpr uint32_t kDataVersion = 0;
 constexpr int kMaxFlatbufferDepth = 64;
 

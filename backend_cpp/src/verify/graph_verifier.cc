@@ -423,7 +423,7 @@ Status GraphVerifier::Output(uint32_t id, const Dims& dims) {
 }
 
 Status GraphVerifier::Scratch(std::initializer_list<uint64_t> factors) {
-  // It was counted at the largest shapes.
+  // Its memory was counted at the largest shapes.
   if (following_) return {};
   uint64_t nbytes = 1;
   bool fits = true;

@@ -60,18 +60,18 @@ class GraphVerifier {
   // gives the sizes of an external input.
   Status Follow(const std::function<Dims(const graph::XNNTensorValue&)>& dims_of);
 
-  // What the nodes' functions ask.
+  // Called by the functions of the nodes.
 
   // An operand. It exists and has content.
   const GraphValue& Operand(uint32_t id) const { return values_.at(id); }
   // The node writes `id`, which exists, with shape `dims`.
   Status Output(uint32_t id, const Dims& dims);
-  // Whether shapes are followed that are not the declared ones.
+  // Whether the shapes being followed differ from the declared ones.
   bool following() const { return following_; }
 
-  // Memory that XNNPACK will take for a node beside its values: packed weights, tables of pointers,
-  // partial sums. The product of `factors` is its bytes, which count towards the limit together
-  // with the values'.
+  // Memory that XNNPACK will allocate for a node in addition to its values: packed weights, tables
+  // of pointers, partial sums. The product of `factors` is its bytes, which count towards the limit
+  // together with the values'.
   Status Scratch(std::initializer_list<uint64_t> factors);
 
  private:

@@ -18,7 +18,7 @@ constexpr const NodeRules* Find(XNodeUnion kind) {
   return nullptr;
 }
 
-// Whatever the verifier and the builder know how to handle has its rules.
+// Every kind of node that the verifier and the builder handle has rules.
 #define XIR_NODE(name) static_assert(Find(XNodeUnion::XNN##name) != nullptr, #name);
 #define XIR_UNARY(name, op) XIR_NODE(name)
 #define XIR_BINARY(name, op) XIR_NODE(name)

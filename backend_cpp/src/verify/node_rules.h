@@ -60,7 +60,7 @@ struct NodeOperands {
   uint32_t flags;
 };
 
-// Of a node of a kind that has rules.
+// The node's kind must have rules.
 NodeOperands OperandsOf(const graph::XNode& node);
 
 }  // namespace xir

@@ -26,7 +26,7 @@ struct PlanView {
   std::vector<DelegateView> delegates;  // by index in plan->delegates()
 };
 
-// A piece of data that other parts name: of the program, or of a .ptd file.
+// Data that other parts refer to by name, in the program or in a .ptd file.
 struct NamedBytes {
   Bytes bytes;
   const data::TensorLayout* layout = nullptr;  // where a .ptd file says that it is a tensor

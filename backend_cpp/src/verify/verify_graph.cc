@@ -32,7 +32,7 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
   return region.subspan(entry.offset(), entry.size());
 }
 
-// Entry 0 means "no data" and is not looked at.
+// Entry 0 means "no data" and is not checked.
 Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes region,
                                          const NamedData& named, WorkBudget* budget) {
   std::vector<Bytes> constants;

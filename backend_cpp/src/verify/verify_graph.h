@@ -14,7 +14,7 @@ namespace xir {
 Result<GraphView> VerifyGraph(Bytes blob, const NamedData& named, const VerifyLimits& limits,
                               WorkBudget* budget);
 
-// The same for a blob that was taken apart. What constants without a name are read from is
+// The same for a blob whose parts are known. Constants without a name are read from
 // `parts.constant_data`.
 Result<GraphView> VerifyGraph(const DelegateBlob& parts, const NamedData& named,
                               const VerifyLimits& limits, WorkBudget* budget);

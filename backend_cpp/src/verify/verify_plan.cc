@@ -245,7 +245,7 @@ Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_
   return {};
 }
 
-// Which values are inputs and outputs. Moves ask, and there may be as many of them as of those.
+// Which values are inputs and outputs: a bit for each, since there may be as many moves as values.
 struct Ports {
   std::vector<bool> inputs, outputs;
 
@@ -263,8 +263,8 @@ struct Ports {
   }
 };
 
-// ExecuTorch makes one tensor of both slots. Here the bytes are copied, as the memory plan has it:
-// a slot's memory may be another's once it was last read, and an input's is lent.
+// ExecuTorch lets both slots share one tensor. Here the bytes are copied, since the memory plan may
+// reuse a slot's memory after its last read, and an input's memory belongs to the caller.
 Status VerifyTensorMove(const ExecutionPlan& plan, const Ports& ports, int32_t from_index,
                         int32_t to_index) {
   const auto tensor = [&](int32_t index) {
@@ -287,7 +287,7 @@ Status VerifyTensorMove(const ExecutionPlan& plan, const Ports& ports, int32_t f
   }
   if (to.allocation_info() != nullptr) return {};
   if (HasContent(to)) return bad(", which is a constant");
-  // A result may be given memory; nothing else is.
+  // Only results may be given memory.
   const auto at = static_cast<size_t>(to_index);
   if (ports.inputs[at] || !ports.outputs[at]) {
     return bad(", which has no memory of its own");
@@ -312,7 +312,7 @@ Status VerifyMove(const ExecutionPlan& plan, const Ports& ports, const program::
     case KernelTypes::Int:
     case KernelTypes::Bool:
     case KernelTypes::Double:
-      // What was fixed when the model was exported.
+      // Sizes that were fixed when the model was exported.
       return ports.inputs[static_cast<size_t>(move.move_to())] ? bad(", which is an input")
                                                                : Status();
     case KernelTypes::Tensor:
@@ -334,7 +334,7 @@ Status VerifyInstruction(const ExecutionPlan& plan, const Ports& ports,
           static_cast<size_t>(call->op_index()) >= SizeOf(plan.operators())) {
         return Bad("operator ", call->op_index(), " does not exist");
       }
-      // Each call has its operator's name to itself.
+      // No two calls share an operator's name.
       const auto& op = *plan.operators()->Get(static_cast<uoffset_t>(call->op_index()));
       XIR_RETURN_IF_ERROR(budget->Charge(op.name()));
       XIR_RETURN_IF_ERROR(budget->Charge(op.overload()));
