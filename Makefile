@@ -71,7 +71,7 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt scripts/setup.sh
 
 $(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
 	@echo 'Installing xir in $(VENV); compiling its C++ takes a minute or two the first time'
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.XIR_WERROR=ON --editable .
 	touch $@
 
 ##@ Test

@@ -18,10 +18,21 @@ file(CREATE_LINK ${library} ${WORK}/prefix/lib/libXNNPACK.so SYMBOLIC)
 file(CREATE_LINK ${folder}/libexecutorch_threadpool.so ${WORK}/prefix/lib/libpthreadpool.so SYMBOLIC)
 file(COPY ${SOURCE}/tests/linked/xnnpack.h ${SOURCE}/tests/linked/pthreadpool.h DESTINATION ${WORK}/prefix/include)
 
+# As the toolchain file of Android's NDK has it: headers and libraries are looked for in the sysroot alone.
+set(sysroot -DCMAKE_FIND_ROOT_PATH=${WORK}/sysroot -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY
+    -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY)
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug
     -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DXIR_BUILD_SHARED=OFF -DXIR_XNNPACK_ROOT=${WORK}/prefix
-    -DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath,${folder})
+    -DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath,${folder} ${sysroot})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
+
+# A folder without XNNPACK is named, whatever the system has.
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/none -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+                        -DXIR_XNNPACK_ROOT=${WORK}/sysroot
+                RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(status EQUAL 0 OR NOT output MATCHES "XIR_XNNPACK_INCLUDE")
+  message(FATAL_ERROR "configured without XNNPACK: ${output}")
+endif()
 
 # The library is bound when the program starts: no other is looked for, and the same numbers come out.
 foreach(model stock_small stock_q8 stock_qd8 stock_qb4)
