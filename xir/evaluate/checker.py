@@ -19,17 +19,19 @@ from xdsl.ir import Attribute, SSAValue
 from xir.evaluate.comparison import (
     AMPLIFIED,
     FLIPPED,
+    FUSED,
     MOST_MOVED,
-    QUANTISED_KERNELS,
     REPEATED,
+    SAME,
+    SAMPLES,
     Difference,
+    is_quantised,
     largest_difference,
     rounding_of,
-    tolerance,
 )
-from xir.evaluate.evaluator import Evaluator, NotEvaluatedError
+from xir.evaluate.evaluator import Evaluator, Noise, NotEvaluatedError
 from xir.evaluate.inputs import draw_inputs
-from xir.evaluate.kernels import NodeByNode, node_by_node, overwriting, plans_of, run_program
+from xir.evaluate.kernels import NodeByNode, WrongKernel, node_by_node, overwriting, plans_of, run_program
 from xir.evaluate.trace import Print, Trace, called, first_difference, name_of, traced, updates_of
 from xir.ir.annotations import DIM_ORDER
 from xir.ir.context import XirContext
@@ -47,17 +49,6 @@ class _State:
 
     outputs: list[Any]
     prints: Mapping[SSAValue, Print]
-
-
-@dataclass
-class _Exact:
-    """What the kernels of a function have to compute."""
-
-    outputs: list[Any]
-    names: list[str]
-    """What each of them is called."""
-    written: list[str]
-    """The buffers that the function writes to; the outputs have them behind each call's."""
 
 
 class MiscompileError(DiagnosticError):
@@ -88,14 +79,16 @@ class NumericsChecker:
     _structure: Structure = field(default_factory=list[tuple[object, ...]])
     _original: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     _last: dict[str, _State] = field(default_factory=dict[str, _State])
-    _exact: dict[str, _Exact] = field(default_factory=dict[str, _Exact])
-    """What the kernels have to compute: quantised values rounded."""
+    _source: ModuleOp | None = None
+    """The module at first, with what it computes."""
+    _exact: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    _noise: dict[str, float] = field(default_factory=dict[str, float])
+    """How far roundings move what each function computes, where that was asked."""
     _computing: ModuleOp | None = None
     """The module of functions that the kernels compute."""
     _ran: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """What the last program computed, once there is one."""
     _allowed: float = 0.0
-    _tolerances: dict[Numerics, float] = field(default_factory=dict[Numerics, float])
     _gave_up: bool = False
 
     def attach(self, manager: PassManager) -> None:
@@ -114,9 +107,10 @@ class NumericsChecker:
             _structure=self._structure,
             _original=outputs,
             _last=dict(self._last),
+            _source=self._source,
             _exact=dict(self._exact),
+            _noise=dict(self._noise),
             _computing=self._computing,
-            _tolerances=dict(self._tolerances),
         )
 
     # What is to be compared.
@@ -125,18 +119,12 @@ class NumericsChecker:
         functions = functions_of(module)
         if self._gave_up or not functions:
             return
-        self._tolerances = {numerics: max(self.rtol, tolerance(numerics, module)) for numerics in Numerics}
         if not self._last:
             self._start(ctx, functions)
             self._structure = structure(module)
+            self._source = module.clone()
         if each.numerics is Numerics.KERNELS and not self._gave_up:
             self._computing = module.clone()
-            for function in methods_of(module):
-                name = function.sym_name.data
-                outputs = called(function, Evaluator(ctx), self._inputs[name])
-                written = [op.declared.buffer.data for op in updates_of(function)]
-                names = [name_of(function, index) for index in range(len(outputs))]
-                self._exact[name] = _Exact(outputs, names, written)
 
     def _start(self, ctx: XirContext, functions: Sequence[FuncOp]) -> None:
         for function in functions:
@@ -148,7 +136,7 @@ class NumericsChecker:
                 return
             self._given[name] = as_called(function, self._inputs[name])
             self._last[name] = state
-            self._original[name] = state.outputs
+            self._original[name] = self._exact[name] = state.outputs
 
     def _first(self, ctx: XirContext, function: FuncOp) -> tuple[list[Any], _State]:
         """Inputs that the function runs on, and what it computes of them."""
@@ -187,7 +175,7 @@ class NumericsChecker:
         changed = structure(module)
         if changed == self._structure:
             return
-        allowed = self._tolerances[each.numerics]
+        allowed = max(self.rtol, SAME)
         self._allowed += allowed
         largest = 0.0
         now_known: dict[str, _State] = {}
@@ -207,7 +195,7 @@ class NumericsChecker:
             now = largest_difference(last.outputs, trace.outputs)
             first = largest_difference(self._original[name], trace.outputs)
             if exceeds(now, allowed, each) or exceeds(first, self._allowed, each):
-                more = self._moved_by_roundings(ctx, each, function, trace)
+                more = self._moved_by_roundings(ctx, each, function, trace.outputs)
                 self._allowed += more
                 for found, limit, what in ((now, allowed + more, "before it"), (first, self._allowed, "at first")):
                     if found is not None and exceeds(found, limit, each):
@@ -218,15 +206,31 @@ class NumericsChecker:
         self._last.update(now_known)
         self.errors.append((each.name, largest))
 
-    def _moved_by_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, trace: Trace) -> float:
-        """How far the outputs are moved by roundings of all constants, of which a pass may have made some."""
+    def _moved_by_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, outputs: Sequence[Any]) -> float:
+        """How far a pass may move the outputs by numbers that it rounds: further than roundings at random do."""
         if each.numerics is Numerics.SAME:
             return 0.0
-        module = function.parent_op()
-        assert isinstance(module, ModuleOp)
-        moved = Evaluator(ctx, rounds=False, jitter=rounding_of(module))
-        found = largest_difference(trace.outputs, called(function, moved, self._inputs[function.sym_name.data]))
-        return min(MOST_MOVED, AMPLIFIED * found.error) if found is not None and isfinite(found.error) else 0.0
+        name = function.sym_name.data
+        if name not in self._noise:
+            assert self._source is not None
+            source = next(op for op in functions_of(self._source) if op.sym_name.data == name)
+            self._noise[name] = self._furthest(
+                ctx, source, self._exact[name], Noise(relative=rounding_of(self._source))
+            )
+        found = self._noise[name]
+        if each.numerics is Numerics.REQUANTISED:
+            found += self._furthest(ctx, function, outputs, Noise(steps=0.5))
+        return min(MOST_MOVED, AMPLIFIED * found)
+
+    def _furthest(self, ctx: XirContext, function: FuncOp, exact: Sequence[Any], noise: Noise) -> float:
+        """How far the outputs of a function are moved by noise, at most."""
+        evaluator = Evaluator(ctx, rounds=False, noise=noise)
+        found = 0.0
+        for sample in range(SAMPLES):
+            noise.generator.manual_seed(sample)
+            moved = largest_difference(exact, called(function, evaluator, self._inputs[function.sym_name.data]))
+            found = max(found, moved.error if moved is not None and isfinite(moved.error) else 0.0)
+        return found
 
     def _error(
         self,
@@ -255,61 +259,67 @@ class NumericsChecker:
     # The program of calls.
 
     def _run(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> None:
-        """Emit the program, run it, and compare with what the last module of functions computes."""
-        from xir.runtime import XirRuntimeError
-
+        """Emit the program, run it, and compare with what its ops mean, or with the program that ran before."""
         for plan in plans_of(module):
             if (instruction := overwriting(plan)) is not None:
                 message = f"{each.name} lays a tensor over another one that is still needed"
                 raise MiscompileError(each, instruction, message, (), 1.0)
-        allowed = self._tolerances[Numerics.KERNELS]
+        assert self._computing is not None
+        functions = {function.sym_name.data: function for function in functions_of(self._computing)}
+        written = {
+            name: [op.declared.buffer.data for op in updates_of(function)] for name, function in functions.items()
+        }
         try:
-            written = {name: exact.written for name, exact in self._exact.items()}
             computed = run_program(module, ctx, {name: self._given[name] for name in written}, written)
         except Exception as error:
-            # What the emitter raises may be anything, if the program is wrong enough.
-            told_as = str(error) if isinstance(error, XirRuntimeError | DiagnosticError) else repr(error)
-            message = f"{each.name} makes a program that does not run: {told_as}"
-            nodes = None if self._ran else self._node_by_node(ctx, each)
-            raise MiscompileError(each, (nodes and nodes.wrong) or module, message, (), 1) from error
-        largest = 0.0
-        for name, expected in self._exact.items():
-            # A program that ran before, and was right, says more than what its kernels should compute.
-            before = self._ran.get(name, expected.outputs)
-            limit = max(self.rtol, REPEATED) if name in self._ran else allowed
-            found = largest_difference(
-                before, computed[name], mean=name not in self._ran and allowed >= QUANTISED_KERNELS
-            )
-            if found is not None and found.error > limit_of(found, limit, each):
-                nodes = None if self._ran else self._node_by_node(ctx, each)
-                if nodes is None or not self._adds_up(nodes, name, computed[name]):
-                    op, what = (nodes and nodes.wrong) or module, expected.names[found.output]
-                    where = f"{what} of '{name}' is {found.after:.9g}, it was {found.before:.9g} before it"
-                    notes = [note(op, where), note(op, f"{limit:.1e} is allowed: {each.numerics.value}")]
-                    if op is not module:
-                        notes.insert(
-                            0, note(op, f"first at '{op_name(op)}', which computes something else as it is run")
-                        )
-                    message = f"{each.name} changes what the program computes: {told(found, what)}"
-                    raise MiscompileError(each, op, message, notes, found.error)
+            raise self._does_not_run(ctx, each, module, error) from error
+        nodes = None if self._ran else self._node_by_node(ctx, each, module)
+        if nodes is not None and nodes.wrong is not None:
+            raise self._wrong_kernel(each, nodes.wrong)
+        before = self._ran if nodes is None else nodes.outputs
+        largest = 0.0 if nodes is None else nodes.error
+        for name, outputs in before.items():
+            found = largest_difference(outputs, computed[name])
+            if found is not None and found.error > (FLIPPED if found.counted else max(self.rtol, REPEATED)):
+                mean = largest_difference(outputs, computed[name], mean=True)
+                if self._ran or not is_quantised(self._computing) or mean is None or mean.error > FUSED:
+                    raise self._differs(each, module, functions[name], found)
             largest = max(largest, 0.0 if found is None else found.error)
         self._ran = computed
         self.errors.append((each.name, largest))
 
-    def _node_by_node(self, ctx: XirContext, each: XirPass) -> NodeByNode | None:
+    def _node_by_node(self, ctx: XirContext, each: XirPass, module: ModuleOp) -> NodeByNode:
         """Each op of the last functions, compared with what it computes in the program."""
-        if self._computing is None:
-            return None
-        return node_by_node(self._computing, ctx, each, (self._inputs, self._given))
+        assert self._computing is not None
+        try:
+            return node_by_node(self._computing, ctx, each, (self._inputs, self._given))
+        except Exception as error:
+            raise self._does_not_run(ctx, each, module, error) from error
 
-    def _adds_up(self, nodes: NodeByNode, name: str, computed: Sequence[Any]) -> bool:
-        """Whether a large difference is made of roundings: each op is right by itself, and together they compute what
-        the program does."""
-        if nodes.wrong is not None:
-            return False
-        count = len(nodes.outputs[name])
-        found = largest_difference(nodes.outputs[name], computed[:count])
-        return found is None or found.error <= (FLIPPED if found.counted else REPEATED)
+    def _does_not_run(self, ctx: XirContext, each: XirPass, module: ModuleOp, error: Exception) -> MiscompileError:
+        # What the emitter raises may be anything, if the program is wrong enough.
+        from xir.runtime import XirRuntimeError
+
+        told_as = str(error) if isinstance(error, XirRuntimeError | DiagnosticError) else repr(error)
+        return MiscompileError(each, module, f"{each.name} makes a program that does not run: {told_as}", (), 1)
+
+    def _wrong_kernel(self, each: XirPass, wrong: WrongKernel) -> MiscompileError:
+        found, op = wrong.found, wrong.op
+        place = f" at {list(found.index)}" if found.index else ""
+        notes = [
+            note(op, f"first at '{op_name(op)}', which computes something else as it is run"),
+            note(op, f"{wrong.name} is {found.after:.9g}{place}, its operands make {found.before:.9g} of it"),
+            note(op, f"{wrong.allowed:.1e} is allowed there: {each.numerics.value}"),
+        ]
+        message = f"{each.name} changes what the program computes: {told(found, wrong.name)}"
+        return MiscompileError(each, op, message, notes, found.error)
+
+    def _differs(self, each: XirPass, module: ModuleOp, function: FuncOp, found: Difference) -> MiscompileError:
+        name = name_of(function, found.output)
+        where = f"{name} of '{function.sym_name.data}' is {found.after:.9g}, it was {found.before:.9g} before it"
+        notes = [note(module, where), note(module, f"{REPEATED:.1e} is allowed: {each.numerics.value}")]
+        message = f"{each.name} changes what the program computes: {told(found, name)}"
+        return MiscompileError(each, module, message, notes, found.error)
 
 
 def told(found: Difference, name: str) -> str:

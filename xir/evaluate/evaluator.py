@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
@@ -20,6 +21,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import delegate, edge, xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type
 from xir.evaluate import quantised
 from xir.evaluate.nodes import convolve, evaluate
@@ -31,9 +33,6 @@ from xir.ir.diagnostics import DiagnosticError
 
 Observer = Callable[[SSAValue, Any], None]
 """Is told each result of an op, in the order of evaluation."""
-
-Correction = Callable[[SSAValue, Any], Any]
-"""Is given each result of an op, and gives another."""
 
 MAX_STEPS = 4096
 """The most calls of its condition and body that a loop is evaluated for: numbers that are drawn may not end it."""
@@ -73,8 +72,7 @@ class Evaluator:
         *,
         rounds: bool = True,
         checks_types: bool = True,
-        correct: Correction | None = None,
-        jitter: float = 0.0,
+        noise: Noise | None = None,
     ):
         self.ctx = ctx
         self.rounds = rounds
@@ -82,10 +80,8 @@ class Evaluator:
         self.checks_types = checks_types
         """Whether results must have the shapes that the IR says."""
         self.observe = observe
-        self.correct = correct
-        """What the evaluation goes on with in the place of a result."""
-        self.jitter = jitter
-        """How far constants with fractions are moved at random, relative to their magnitude."""
+        self.noise = noise
+        """By which constants and results are moved, if they are."""
         self._state: dict[str, Any] = {}
         """What mutable buffers hold in this call, by name."""
         self._next: dict[str, Any] = {}
@@ -124,17 +120,19 @@ class Evaluator:
         for op in block.ops:
             if isinstance(op, ReturnOp | delegate.YieldOp | xnnpack.YieldOp):
                 return [values[operand] for operand in op.operands]
-            for result, value in zip(op.results, self._op(op, values), strict=True):
+            for result, value in zip(op.results, self.computed(op, values), strict=True):
                 if self.checks_types:
                     check_type(result, value)
-                if self.correct is not None:
-                    value = self.correct(result, value)
                 values[result] = value
                 if self.observe is not None:
                     self.observe(result, value)
             for value in dying.get(op, ()):
                 del values[value]
         raise AssertionError("a block ends with a terminator")
+
+    def computed(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
+        """The results of one op, with which the evaluation goes on."""
+        return self._op(op, values)
 
     def _op(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
         match op:
@@ -178,7 +176,7 @@ class Evaluator:
 
     def _edge(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         if op.name in quantised.DEQUANTISES or op.name in quantised.QUANTISES:
-            return (quantised.converted(op, arguments(op, values), self.rounds),)
+            return (quantised.converted(op, arguments(op, values), self.rounds, self.beyond(op)),)
         if (rows := quantised.looked_up(op, arguments(op, values))) is not None:
             return (rows,)
         if all(operand in self._static for operand in op.operands):
@@ -186,22 +184,31 @@ class Evaluator:
             return called(op, arguments(op, values))
         if op.name in CHOOSE_QPARAMS:
             return [widened(value) for value in called(op, arguments(op, {**values, **in_fp32(op, values)}))]
-        if self.jitter:
-            values = {**values, **{each: self._moved(values[each]) for each in op.operands if each in self._static}}
+        if self.noise is not None:
+            values = {**values, **{each: self.noise.of(values[each]) for each in op.operands if each in self._static}}
         args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
         if op.name == "edge._softmax" or op.name == "edge._log_softmax":
             args["half_to_float"] = False
         own = depthwise(op, args) or with_fractions(op, args)
-        return [widened(value) for value in own or called(op, args)]
+        results = [widened(value) for value in own or called(op, args)]
+        return results if self.noise is None else [self.noise.of(value) for value in results]
+
+    def beyond(self, op: edge.EdgeOp) -> float:
+        """How many steps beyond its integers an op keeps what it does not round.
+
+        A range that is found at run time ends half a step before the numbers that it is of, for its zero point is an
+        integer: nothing is cut off there but by rounding.
+        """
+        scale = op.operands[1:2]
+        return 0.0 if self.rounds or all(each in self._static for each in scale) else 1.0
 
     def _weight(self, op: xnnpack.ConstantOp) -> Any:
-        return self._moved(widened(torch.tensor(constant_array(op.elements, self.ctx, op))))
-
-    def _moved(self, value: Any) -> Any:
-        """A constant, moved by the jitter."""
-        if not self.jitter or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        value = widened(torch.tensor(constant_array(op.elements, self.ctx, op)))
+        if self.noise is None:
             return value
-        return value * (1 + self.jitter * (2 * torch.rand(value.shape, dtype=torch.float64) - 1))
+        element = element_type(op.output)
+        is_bias = isinstance(element, UniformType) and element.storage.width.data == 32
+        return self.noise.of_steps(value) if is_bias else self.noise.of(value)
 
     def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         operands = [quantised.numbers(values[operand], element_type(operand)) for operand in op.operands]
@@ -213,10 +220,42 @@ class Evaluator:
             raise DiagnosticError(op, f"'{op.name}' does not run on its operands: {error}") from error
         if isinstance(op, xnnpack.BinaryOp) and element_type(op.output) == f32 and op.kind.data in ("add", "subtract"):
             results = [whole_where_large(value) for value in results]
-        return [
-            quantised.stored(value, element_type(result), self.rounds)
-            for result, value in zip(op.results, results, strict=True)
-        ]
+        if self.noise is not None:
+            results = [self.noise.of(value) for value in results]
+        return [self.stored(value, element_type(result)) for result, value in zip(op.results, results, strict=True)]
+
+    def stored(self, value: torch.Tensor, element: Attribute) -> torch.Tensor:
+        """What a node leaves of the numbers that it computes."""
+        return quantised.stored(value, element, self.rounds)
+
+
+@dataclass
+class Noise:
+    """Moves numbers at random, each by as much as rounding could, as if it were rounded either way.
+
+    Source: D. S. Parker, "Monte Carlo Arithmetic: Exploiting Randomness in Floating-Point Arithmetic", UCLA CSD
+    Technical Report 970002, 1997.
+    """
+
+    relative: float = 0.0
+    """Of numbers with fractions: relative to their magnitudes."""
+    steps: float = 0.0
+    """Of biases in integers."""
+    generator: torch.Generator = field(default_factory=torch.Generator)
+
+    def of(self, value: Any) -> Any:
+        """A value, moved if it has fractions."""
+        if not self.relative or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return value * (1 + self.relative * self._drawn(value))
+
+    def of_steps(self, value: torch.Tensor) -> torch.Tensor:
+        """Integers, moved by parts of a step."""
+        return value.double() + self.steps * self._drawn(value) if self.steps else value
+
+    def _drawn(self, value: torch.Tensor) -> torch.Tensor:
+        """Between -1 and 1."""
+        return 2 * torch.rand(value.shape, generator=self.generator, dtype=torch.float64) - 1
 
 
 def whole_where_large(value: torch.Tensor) -> torch.Tensor:

@@ -8,29 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, FunctionType, ModuleOp, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, ModuleOp, TensorType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.dialects import edge, pte, xnnpack
-from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import DynamicType
+from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.subgraph import outside_type
-from xir.evaluate.comparison import FLIPPED, KERNELS, RUN_TIME_RANGES, largest_difference
+from xir.evaluate import quantised
+from xir.evaluate.bounds import UNIT, UNITS, bound_of, of_portable
+from xir.evaluate.comparison import COPIED, FLIPPED, Difference, largest_difference
 from xir.evaluate.evaluator import Evaluator, widened
 from xir.evaluate.trace import CALLS, updates_of
 from xir.importer.dtypes import DTYPES
 from xir.ir.context import XirContext
+from xir.ir.diagnostics import op_name
 from xir.ir.functions import methods_of
 from xir.ir.passes import XirPass
 from xir.transforms.pte.plan_memory import ALIGNMENT, ARENA, BUFFERS, OVER_READ
-
-FLIPPED_STEPS = 0.1
-"""How many integers of a quantised result may be a step away: those next to a tie, and more where kernels look values
-up or compute functions to 8 bits. A zero point that is off by one moves all of them."""
-
-HALF_KERNEL = 2e-2
-"""What one kernel in fp16 or bf16 leaves, of the largest magnitude of its result: sums of thousands in fp16."""
 
 
 def run_program(
@@ -132,13 +128,28 @@ def _named(operands: Sequence[SSAValue]) -> Iterator[SSAValue]:
 
 
 @dataclass(frozen=True)
-class NodeByNode:
-    """A program whose ops were compared one by one, each on the operands that it had."""
+class WrongKernel:
+    """An op whose kernel computed something else than the op means."""
 
-    wrong: Operation | None
-    """The first op whose kernel computes something else than the op means; None if there is none."""
+    op: Operation
+    name: str
+    """What is wrong, as messages call it."""
+    found: Difference
+    """Between the meaning and the kernel."""
+    allowed: float
+    """How far the kernel might have been from it at that place, in the result's unit."""
+
+
+@dataclass(frozen=True)
+class NodeByNode:
+    """A program whose ops were compared one by one, each on the operands that its kernel had."""
+
+    wrong: WrongKernel | None
+    """The first one; None if there is none."""
     outputs: dict[str, list[Any]]
-    """What each method computed."""
+    """What each method computed, and its buffers hold, as `run_program` gives it."""
+    error: float
+    """The largest one of an op, relative to the largest magnitude of its result."""
 
 
 def node_by_node(
@@ -146,128 +157,162 @@ def node_by_node(
     ctx: XirContext,
     lowering: XirPass,
     given: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[Any]]],
-) -> NodeByNode | None:
+) -> NodeByNode:
     """Compare each op of a module's functions with what it computes in the program that `lowering` makes of them.
 
     `given` are the inputs as the functions take them, and as a caller of the program has them. All values are made
-    outputs, those of delegates too, and each op is evaluated on the operands that its kernel had: what is compared are
-    the roundings of one op (`is_close`). None if that program does not run.
+    outputs, those of delegates too, and each op is evaluated on the operands that its kernel had: what is left are the
+    roundings of one kernel (`bounds`). Raises as `run_program` if that program does not run.
     """
     stored, called = given
     watched = module.clone()
     ctx = ctx.clone()
     functions = methods_of(watched)
-    ops = {function.sym_name.data: watch(function) for function in functions}
+    values = {function.sym_name.data: watch(function) for function in functions}
+    lowered = watched.clone()
+    lowering.apply(ctx, lowered)
+    updates = {function.sym_name.data: updates_of(function) for function in functions}
+    written = {name: [op.declared.buffer.data for op in each] for name, each in updates.items()}
+    outputs = run_program(lowered, ctx, called, written)
     computed: dict[str, list[Any]] = {}
-    wrong: list[Operation] = []
-    try:
-        lowered = watched.clone()
-        lowering.apply(ctx, lowered)
-        updates = {function.sym_name.data: updates_of(function) for function in functions}
-        written = {name: [op.declared.buffer.data for op in each] for name, each in updates.items()}
-        outputs = run_program(lowered, ctx, called, written)
-        for function in functions:
-            name = function.sym_name.data
-            calls = CALLS if written[name] else 1
-            size = len(outputs[name]) // calls
-            count = size - len(ops[name]) - len(written[name])
-            computed[name] = []
-            state: dict[str, Any] = {}
-            for call in range(calls):
-                found = outputs[name][call * size : (call + 1) * size]
-                held = found[count + len(ops[name]) :]
-                computed[name] += [*found[:count], *held]
-                wrong += _wrong_ops(
-                    ctx, function, stored[name], state, dict(zip(ops[name], found[count:], strict=False))
-                )
-                for op, value in zip(updates[name], held, strict=True):
-                    difference = largest_difference([state[op.declared.buffer.data]], [value])
-                    if difference is not None and difference.error > KERNELS:
-                        wrong.append(op)
-                    state[op.declared.buffer.data] = widened(value)
-    except Exception:
-        # What is wrong may have broken this program as well.
-        return None
-    return NodeByNode(wrong[0] if wrong else None, computed)
+    wrong: list[WrongKernel] = []
+    error = 0.0
+    for function in functions:
+        name = function.sym_name.data
+        calls = CALLS if written[name] else 1
+        size = len(outputs[name]) // calls
+        count = size - len(values[name]) - len(written[name])
+        computed[name] = []
+        state: dict[str, Any] = {}
+        for call in range(calls):
+            found = outputs[name][call * size : (call + 1) * size]
+            held = found[count + len(values[name]) :]
+            computed[name] += [*found[:count], *held]
+            comparison = Comparison(ctx, dict(zip(values[name], found[count:], strict=False)))
+            comparison.run(function, stored[name], state)
+            wrong += comparison.wrong
+            error = max(error, comparison.error)
+            for op, value in zip(updates[name], held, strict=True):
+                buffer = op.declared.buffer.data
+                difference = largest_difference([state[buffer]], [value])
+                if difference is not None and difference.error > COPIED:
+                    what = f"buffer '{buffer}'" + (f" of call {call + 1}" if call else "")
+                    wrong.append(WrongKernel(op, what, difference, 0.0))
+                state[buffer] = widened(value)
+    return NodeByNode(wrong[0] if wrong else None, computed, error)
 
 
-def _wrong_ops(
-    ctx: XirContext, function: FuncOp, inputs: Sequence[Any], state: dict[str, Any], found: Mapping[Operation, Any]
-) -> list[Operation]:
-    """The ops of a function that compute something else than was `found`, each on what its operands were."""
-    wrong: list[Operation] = []
+class Comparison(Evaluator):
+    """Evaluates each op on what the kernels of a program computed, and compares."""
 
-    def correct(value: SSAValue, expected: Any) -> Any:
-        op = value.owner
-        if not isinstance(op, Operation) or op not in found:
+    def __init__(self, ctx: XirContext, found: Mapping[SSAValue, Any]):
+        """`found` is what the program computed for values."""
+        # Quantised results keep their fractions, to tell how near to a tie each of them is.
+        super().__init__(ctx, rounds=False)
+        self.found = found
+        self.wrong: list[WrongKernel] = []
+        self.error = 0.0
+        self._loose: dict[SSAValue, torch.Tensor] = {}
+
+    def computed(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
+        results = [self._compared(op, *each, values) for each in zip(op.results, self._op(op, values), strict=True)]
+        if isinstance(op, xnnpack.ConvertOp) and isinstance(element := element_type(op.output), DynamicType):
+            unit = UNITS.get(type(element_type(op.input)), UNIT)
+            self._loose[op.output] = quantised.loose_by_row(values[op.input], element.row_rank.data, unit)
+        return results
+
+    def beyond(self, op: edge.EdgeOp) -> float:
+        return 0.0
+
+    def stored(self, value: torch.Tensor, element: Attribute) -> torch.Tensor:
+        return quantised.stored(value, element, rounds=isinstance(element, DynamicType))
+
+    def _compared(self, op: Operation, value: SSAValue, expected: Any, values: Mapping[SSAValue, Any]) -> Any:
+        """What the kernel computed, if that is known."""
+        actual = self.found.get(value)
+        if actual is None or not isinstance(expected, torch.Tensor):
             return expected
-        if not is_close(found[op], expected, value):
-            wrong.append(op)
-        return widened(found[op])
+        operands: list[Any] = []
+        if isinstance(op, xnnpack.NodeOp):
+            operands = [quantised.numbers(values[each], element_type(each)) for each in op.operands]
+        found, allowed = compare(op, actual, expected, operands, [self._loose.get(each) for each in op.operands])
+        if found is not None:
+            self.error = max(self.error, found.error)
+            if allowed is not None:
+                self.wrong.append(WrongKernel(op, f"the result of '{op_name(op)}'", found, allowed))
+        return widened(actual)
 
-    Evaluator(ctx, correct=correct).run(function, inputs, state)
-    return wrong
 
+def compare(
+    op: Operation,
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    operands: Sequence[Any],
+    loose: Sequence[torch.Tensor | None],
+) -> tuple[Difference | None, float | None]:
+    """The largest difference of a kernel's result from what the op means, and how far it may be where it is too far.
 
-def is_close(actual: torch.Tensor, expected: torch.Tensor, value: SSAValue) -> bool:
-    """Whether a kernel computed what an op means, on the same operands.
-
-    Integers of a quantised type are at most one step apart, and few of them are: the kernel rounds a product with a
-    scale in fp32. Numbers are apart by the roundings of the kernel's type and the error of its functions, or, where
-    an operand is quantised at run time, by some of its elements being a step away.
+    `expected` is in fp64, and in steps that are not rounded where the result is quantised; `operands` are numbers.
     """
-    assert isinstance(value.owner, Operation)
-    types = [each.type for each in (value, *value.owner.operands)]
-    elements = [type.element_type for type in types if isinstance(type, TensorType)]
-    if isinstance(elements[0], UniformType):
-        steps = (actual.to(torch.int64) - expected.to(torch.int64)).abs()
-        return not steps.numel() or (int(steps.max()) <= 1 and float(steps.double().mean()) <= FLIPPED_STEPS)
-    if any(isinstance(element, DynamicType) for element in elements):
-        allowed = RUN_TIME_RANGES
+    if actual.shape != expected.shape:
+        return largest_difference([expected], [actual]), 0.0
+    if isinstance(op, xnnpack.NodeOp):
+        bound = bound_of(op, operands, expected, loose)
     else:
-        allowed = (
-            HALF_KERNEL if any(isinstance(element, Float16Type | BFloat16Type) for element in elements) else KERNELS
-        )
-    found = largest_difference([expected], [actual])
-    return found is None or found.error <= (FLIPPED if found.counted else allowed)
+        bound = of_portable(expected, op.results[0].type)
+    x, y = expected.double(), actual.double()
+    if actual.dtype in (torch.float16, torch.bfloat16):
+        # What is beyond the largest number of the type is infinite.
+        x = torch.where(x.abs() > torch.finfo(actual.dtype).max, x.to(actual.dtype).double(), x)
+    is_equal = (x == y) | (x.isnan() & y.isnan())
+    distance = torch.where(is_equal, 0.0, (x - y).abs()).nan_to_num(nan=float("inf"), posinf=float("inf"))
+    over = distance - bound
+    if not over.numel() or not bool((over > 0).any()):
+        return largest_difference([expected], [actual]), None
+    if not actual.is_floating_point() and not expected.is_floating_point():
+        found = largest_difference([expected], [actual])
+        return found, (0.0 if found is not None and found.error > FLIPPED else None)
+    place = int(over.argmax())
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(place), x.shape)) if x.ndim else ()
+    size = float(x[x.isfinite()].abs().max()) if bool(x.isfinite().any()) else 0.0
+    error = float(distance[index]) / max(size, 1e-30)
+    return Difference(0, error, index, float(x[index]), float(y[index]), False), float(bound.expand_as(x)[index])
 
 
-def watch(function: FuncOp) -> list[Operation]:
-    """Let a function return all that its ops compute, behind its results; the ops, in program order."""
+def watch(function: FuncOp) -> list[SSAValue]:
+    """Let a function return all that its ops compute, behind its results; the values in that order."""
     block = function.body.block
     last = block.last_op
     assert isinstance(last, ReturnOp)
-    ops: list[Operation] = []
+    watched: list[SSAValue] = []
     values: list[SSAValue] = []
     for op in list(block.ops):
         if isinstance(op, xnnpack.SubgraphOp):
-            nodes, results = _watch_graph(op)
-            ops += nodes
-            values += results
-        elif isinstance(op, edge.EdgeOp) and len(op.results) == 1 and may_leave(op.results[0]):
-            ops.append(op)
-            values.append(op.results[0])
+            inside, outside = _watch_graph(op)
+            watched += inside
+            values += outside
+        elif isinstance(op, edge.EdgeOp):
+            found = [result for result in op.results if may_leave(result)]
+            watched += found
+            values += found
     last.operands = [*last.operands, *values]
     function.properties["function_type"] = FunctionType.from_lists(
         [argument.type for argument in block.args], [value.type for value in last.operands]
     )
     for name in ("xir.in_spec", "xir.out_spec"):
         function.attributes.pop(name, None)
-    return ops
+    return watched
 
 
-def _watch_graph(op: xnnpack.SubgraphOp) -> tuple[list[Operation], list[SSAValue]]:
-    """Let a graph yield what its nodes compute; the nodes, and the graph's results that hold it."""
+def _watch_graph(op: xnnpack.SubgraphOp) -> tuple[list[SSAValue], list[SSAValue]]:
+    """Let a graph yield what its nodes compute; the values inside, and the graph's results that hold them."""
     yielded = list(op.yield_op.operands)
-    nodes = [
-        node
-        for node in op.body.block.ops
-        if isinstance(node, xnnpack.NodeOp) and len(node.results) == 1 and may_leave(node.results[0])
-    ]
-    added = [node.results[0] for node in nodes if node.results[0] not in yielded]
+    nodes = [node for node in op.body.block.ops if isinstance(node, xnnpack.NodeOp)]
+    inside: list[SSAValue] = [result for node in nodes for result in node.results if may_leave(result)]
+    added = [value for value in inside if value not in yielded]
     made = with_results(op, [*yielded, *added])
     places = {value: number for number, value in enumerate([*yielded, *added])}
-    return list(nodes), [made.results[places[node.results[0]]] for node in nodes]
+    return inside, [made.results[places[value]] for value in inside]
 
 
 def with_results(op: xnnpack.SubgraphOp, values: Sequence[SSAValue]) -> xnnpack.SubgraphOp:

@@ -93,15 +93,38 @@ def by_row(value: Tensor, row_rank: int) -> Tensor:
     The range of a row, with 0 in it, is divided into 255 steps, and the zero point is an integer. Source: XNNPACK at
     commit 92a7ad501b, `src/xnnpack/quantization.h`; PyTorch's `choose_qparams_per_token_asymmetric` is the same.
     """
+    rows, scale, zero_point = rows_of(value, row_rank)
+    zero_point = torch.round(zero_point)
+    integers = in_steps(rows, scale, zero_point, (-128, 127))
+    return ((integers - zero_point) * scale).reshape(value.shape)
+
+
+def rows_of(value: Tensor, row_rank: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The last `row_rank` dimensions as one, and their scales and zero points before these are rounded."""
     rows = value.double().flatten(value.ndim - row_rank)
     low, high = rows.amin(-1, keepdim=True).clamp(max=0), rows.amax(-1, keepdim=True).clamp(min=0)
     scale = (high - low) / 255
     scale = torch.where(scale == 0, torch.ones_like(scale), scale)
     from_low, from_high = -128 - low / scale, 127 - high / scale
     off_low, off_high = -128 + low / scale, 127 + high / scale
-    zero_point = torch.round(torch.where(off_low + off_high > 0, from_low, from_high).clamp(-128, 127))
-    integers = in_steps(rows, scale, zero_point, (-128, 127))
-    return ((integers - zero_point) * scale).reshape(value.shape)
+    return rows, scale, torch.where(off_low + off_high > 0, from_low, from_high).clamp(-128, 127)
+
+
+def loose_by_row(value: Tensor, row_rank: int, unit: float) -> Tensor:
+    """How far the numbers of `by_row` may be from what XNNPACK leaves of them, which rounds by `unit` on the way.
+
+    An element next to a tie may be a step away, and one at the end of a range whose zero point is next to a tie.
+    """
+    rows, scale, zero_point = rows_of(value, row_rank)
+    steps = rows / scale
+    is_tie = ((steps - steps.floor()) - 0.5).abs() <= ROW_ROUNDINGS * unit * steps.abs()
+    at_tie = ((zero_point - zero_point.floor()) - 0.5).abs() <= ROW_ROUNDINGS * unit * 256
+    at_end = (steps + zero_point - 127).abs().minimum((steps + zero_point + 128).abs()) <= 1
+    return (scale * (is_tie | (at_tie & at_end & (rows != 0)))).reshape(value.shape)
+
+
+ROW_ROUNDINGS = 4
+"""How often a quotient with the scale of a row is rounded: the range, the scale, its reciprocal, the quotient."""
 
 
 # Edge ops
@@ -203,8 +226,11 @@ DEQUANTISES: dict[str, Parameters] = {
 """Edge ops that make numbers of integers."""
 
 
-def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool) -> Tensor:
-    """What an edge op of the tables above computes, without rounding to fp32 on the way."""
+def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool, beyond: float = 0.0) -> Tensor:
+    """What an edge op of the tables above computes, without rounding to fp32 on the way.
+
+    What is not rounded may lie `beyond` its integers, by so many steps.
+    """
     value: Tensor = args["input"]
     if (dequantises := DEQUANTISES.get(op.name)) is not None:
         scale, zero_point = dequantises(args, value.shape)
@@ -213,6 +239,6 @@ def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool) -> Tensor:
     dtype = DTYPES[op.argument("output_dtype" if op.name.startswith("edge.torchao") else "dtype")]
     low, high = args["quant_min"], args["quant_max"]
     limits = torch.iinfo(dtype)
-    bounds = (limits.min if low is None else low, limits.max if high is None else high)
+    bounds = ((limits.min if low is None else low) - beyond, (limits.max if high is None else high) + beyond)
     steps = in_steps(value, scale, zero_point, bounds, rounds)
     return steps.to(dtype) if rounds else steps
