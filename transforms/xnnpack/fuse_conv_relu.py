@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.interfaces import rearranges
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
@@ -37,7 +38,7 @@ class FuseClamp(RewritePattern):
             return
         low = max(producer.bounds[0], op.bounds[0])
         high = min(producer.bounds[1], op.bounds[1])
-        if not low < high or not takes_type(producer, op):
+        if not low < high or cuts_off(op) or not takes_type(producer, op):
             return
         for name in ("output_min", "output_max"):
             producer.properties.pop(name, None)
@@ -55,6 +56,22 @@ def bounded_producer(value: SSAValue) -> xnnpack.BoundedOp | None:
             return owner if isinstance(owner, xnnpack.BoundedOp) and owner.can_clamp else None
         value = owner.operands[0]
     return None
+
+
+def cuts_off(clamp: xnnpack.ClampOp) -> bool:
+    """Whether the integers of a clamp's operand end at a number that the clamp's own would go beyond."""
+    before, after = element_type(clamp.input), element_type(clamp.output)
+    if before == after or not isinstance(before, UniformType) or not isinstance(after, UniformType):
+        return False
+    (lowest, highest), (low, high) = numbers_of(before), numbers_of(after)
+    return max(low, clamp.bounds[0]) < lowest or min(high, clamp.bounds[1]) > highest
+
+
+def numbers_of(element: UniformType) -> tuple[float, float]:
+    """The smallest and the largest number of a type that is quantised by tensor."""
+    ends = (element.storage_min.data, element.storage_max.data)
+    low, high = ((end - element.zero_point) * element.scale for end in ends)
+    return low, high
 
 
 def takes_type(producer: xnnpack.BoundedOp, clamp: xnnpack.ClampOp) -> bool:
@@ -90,7 +107,8 @@ class FuseConvReluPass(XirPass):
     """Fuse relu, relu6, hardtanh and clamp into the node before them, as its `output_min` and `output_max`.
 
     Any node with output bounds takes them: convolutions, fully connected, arithmetic, pooling, and another clamp. A
-    quantised node takes the scale of the clamp's result as well, which resolves what is left between the bounds.
+    quantised node takes the scale of the clamp's result as well, which resolves what is left between the bounds; one
+    whose own integers end before those stays as it is.
 
     Before:
     ```mlir
@@ -130,4 +148,6 @@ def why_not(clamp: xnnpack.ClampOp) -> str:
         return f"the result of {owner.name} is used without the bounds as well"
     if not max(owner.bounds[0], clamp.bounds[0]) < min(owner.bounds[1], clamp.bounds[1]):
         return "both bounds leave no number between them"
+    if cuts_off(clamp):
+        return f"the integers of {owner.name} end before those of the clamp"
     return f"XNNPACK has no {owner.name} with a result of type {element_type(clamp.output)}"

@@ -28,7 +28,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import BoundedOp, WeightedOp, element_type, ints
 from xir.dialects.xnnpack.interfaces import movement_of
 from xir.evaluate.nodes import evaluate
-from xir.evaluate.quantised import parameters
+from xir.evaluate.quantised import Rows, parameters
 
 Tensor = torch.Tensor
 
@@ -36,6 +36,9 @@ UNIT = 2.0**-24
 """The unit roundoff of fp32: half the distance from 1 to the next number."""
 UNITS: dict[type[Attribute], float] = {BFloat16Type: 2.0**-8, Float16Type: 2.0**-11}
 """The same of shorter types."""
+
+SMALLEST: dict[type[Attribute], float] = {Float16Type: 2.0**-24}
+"""The least distance of numbers, which small ones are rounded by."""
 
 ROUNDINGS = 4
 """How often a result is rounded besides additions: a product with a scale, that scale itself, a bound, the result."""
@@ -56,7 +59,9 @@ off by as much before it."""
 PORTABLE = 2.0**-14
 """How far a kernel outside of delegates may be off, of the largest magnitude of its result; a margin.
 
-They add up in any order, in their type or in fp32; 2^10 units of fp32 are what sums of a million elements leave."""
+They add up in any order, in fp32; 2^10 of its units are what sums of a million elements leave."""
+PORTABLE_SHORT = 16
+"""How many units of a shorter type such a kernel may be off besides; a margin."""
 
 STEP = 0.5
 """The integer nearest to a quotient is half a step away."""
@@ -94,23 +99,24 @@ def adds_in_half() -> bool:
         return False
 
 
-def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, loose: Sequence[Tensor | None]) -> Tensor:
+def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, rows: Sequence[Rows | None]) -> Tensor:
     """How far each element of a node's result may be from `expected`; in steps, if the result is quantised.
 
-    `operands` are numbers, and `loose` says of each that is quantised at run time how far its elements may be from what
-    they were taken for. `expected` is the result in fp64, a quantised one in steps that are not rounded.
+    `operands` are numbers, and `rows` says what is uncertain of those that are quantised at run time. `expected` is the
+    result in fp64, a quantised one in steps that are not rounded.
     """
     element = element_type(op.results[0])
     if isinstance(element, UniformType):
-        return STEP + quotient_error(op, operands, element, expected) + through_weights(op, loose, operands, element)
-    unit = UNITS.get(type(element), UNIT)
+        return STEP + quotient_error(op, operands, element, expected) + through_weights(op, rows, operands, element)
+    unit, least = UNITS.get(type(element), UNIT), SMALLEST.get(type(element), 0.0)
     magnitude = finite(expected.abs())
     if is_exact(op):
-        return torch.zeros(()) if not isinstance(element, Float16Type | BFloat16Type) else 2 * unit * magnitude
-    found = ROUNDINGS * unit * magnitude + through_weights(op, loose, operands, None)
+        # Bounds and padding are rounded, and numbers in another type.
+        return 2 * unit * magnitude + least
+    found = ROUNDINGS * unit * magnitude + least + through_weights(op, rows, operands, None)
     if is_sum(op):
         adding = unit if unit > UNIT and adds_up_shortly(op) else UNIT
-        return found + LIKELY * math.sqrt(terms(op, operands)) * adding * magnitudes(op, operands)
+        return found + LIKELY * math.sqrt(terms(op, operands)) * adding * magnitudes(op, operands, rows)
     if isinstance(op, xnnpack.UnaryOp | xnnpack.BinaryOp) and op.kind.data in ARITHMETIC:
         return found
     return found + FUNCTION * unit * largest(magnitude) + moved(op, operands, expected, FUNCTION * unit)
@@ -139,12 +145,11 @@ def is_sum(op: Operation) -> bool:
 
 
 def adds_up_shortly(op: Operation) -> bool:
-    """Whether a node on a short type adds up in it, too. Those with few terms do on any machine."""
-    return (
-        adds_in_half()
-        or not isinstance(op, WeightedOp | xnnpack.BatchMatrixMultiplyOp | xnnpack.StaticReduceOp)
-        or (isinstance(op, xnnpack.DepthwiseConv2dOp))
-    )
+    """Whether a node on a short type adds up in it, not in fp32, as the names of XNNPACK's kernels say."""
+    if isinstance(op, xnnpack.GlobalAveragePooling2dOp | xnnpack.StaticReduceOp):
+        return False
+    windows = xnnpack.DepthwiseConv2dOp | xnnpack.AveragePooling2dOp | xnnpack.StaticResizeBilinear2dOp
+    return isinstance(op, windows) or adds_in_half()
 
 
 def terms(op: Operation, operands: Sequence[Tensor]) -> int:
@@ -164,9 +169,14 @@ def terms(op: Operation, operands: Sequence[Tensor]) -> int:
             return math.prod(operands[0].shape[-3:-1])
 
 
-def magnitudes(op: Operation, operands: Sequence[Tensor]) -> Tensor:
-    """The sum of the magnitudes of the products, without the bounds that the node's result is held to."""
-    return unbounded(op, [finite(each.abs()).float() for each in operands]).double()
+def magnitudes(op: Operation, operands: Sequence[Tensor], rows: Sequence[Rows | None]) -> Tensor:
+    """The sum of the magnitudes of the products, without the bounds that the node's result is held to.
+
+    Products with zero points, where there are any, are added up by themselves.
+    """
+    taken = [finite(each.abs()) for each in operands]
+    taken = [each if row is None else each + row.reach for each, row in zip(taken, rows, strict=True)]
+    return unbounded(op, [each.float() for each in taken]).double()
 
 
 def unbounded(op: Operation, operands: Sequence[Tensor]) -> Tensor:
@@ -187,13 +197,13 @@ def moved(op: Operation, operands: Sequence[Tensor], expected: Tensor, by: float
 
 
 def through_weights(
-    op: Operation, loose: Sequence[Tensor | None], operands: Sequence[Tensor], element: UniformType | None
+    op: Operation, rows: Sequence[Rows | None], operands: Sequence[Tensor], element: UniformType | None
 ) -> Tensor:
     """How far a result may move with an operand that is quantised at run time."""
-    if not loose or loose[0] is None:
+    if not rows or rows[0] is None:
         return torch.zeros(())
     rest = [each.abs().float() for each in operands[1:2]]
-    found = unbounded(op, [loose[0].float(), *rest]).double()
+    found = unbounded(op, [rows[0].loose.float(), *rest]).double()
     return found if element is None else found / parameters(element, found.shape)[0]
 
 
@@ -227,15 +237,15 @@ def quotient_error(op: Operation, operands: Sequence[Tensor], element: UniformTy
             return base + TABLE
 
 
-def of_portable(expected: Tensor, type: Attribute) -> Tensor:
+def of_portable(expected: Tensor, result: Attribute) -> Tensor:
     """How far each element of a result of this type may be that a kernel outside of delegates computes."""
-    if not expected.is_floating_point() or not isinstance(type, TensorType):
+    if not expected.is_floating_point() or not isinstance(result, TensorType):
         return torch.zeros(())
-    element = type.element_type
+    element = result.element_type
     if isinstance(element, IntegerType):
         return torch.tensor(STEP + ROUNDINGS * UNIT * INTEGERS)
-    unit = UNITS.get(element.__class__, UNIT)
-    return torch.tensor(PORTABLE * unit / UNIT * largest(finite(expected.abs())), dtype=torch.float64)
+    relative = PORTABLE + PORTABLE_SHORT * UNITS.get(type(element), 0.0)
+    return torch.tensor(relative * largest(finite(expected.abs())), dtype=torch.float64)
 
 
 def _uniform(value: SSAValue) -> UniformType:

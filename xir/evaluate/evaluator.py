@@ -37,12 +37,18 @@ Observer = Callable[[SSAValue, Any], None]
 MAX_STEPS = 4096
 """The most calls of its condition and body that a loop is evaluated for: numbers that are drawn may not end it."""
 
+NEAREST = ("edge.upsample_nearest", "edge._upsample_nearest_exact")
+
 SEED = 0
 """Of ops that draw random numbers."""
 
 
 CHOOSE_QPARAMS = tuple(f"edge.quantized_decomposed.choose_qparams{each}.tensor" for each in ("", "_symmetric"))
 """Take no fp64. The scale's rounding to fp32 is that of the range; zero points are rounded in any case."""
+
+
+SHORT_SCALE = 2.0**-8
+"""The rounding of a scale in bf16."""
 
 
 @contextmanager
@@ -189,7 +195,7 @@ class Evaluator:
         args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
         if op.name == "edge._softmax" or op.name == "edge._log_softmax":
             args["half_to_float"] = False
-        own = depthwise(op, args) or with_fractions(op, args)
+        own = depthwise(op, args) or with_fractions(op, args) or nearest(op, args)
         results = [widened(value) for value in own or called(op, args)]
         return results if self.noise is None else [self.noise.of(value) for value in results]
 
@@ -207,8 +213,9 @@ class Evaluator:
         if self.noise is None:
             return value
         element = element_type(op.output)
-        is_bias = isinstance(element, UniformType) and element.storage.width.data == 32
-        return self.noise.of_steps(value) if is_bias else self.noise.of(value)
+        if not isinstance(element, UniformType):
+            return self.noise.of(value)
+        return self.noise.of_scales(value) if element.is_blockwise else self.noise.of_bias(value, element)
 
     def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
         operands = [quantised.numbers(values[operand], element_type(operand)) for operand in op.operands]
@@ -222,11 +229,15 @@ class Evaluator:
             results = [whole_where_large(value) for value in results]
         if self.noise is not None:
             results = [self.noise.of(value) for value in results]
-        return [self.stored(value, element_type(result)) for result, value in zip(op.results, results, strict=True)]
+        return [self.stored(op, value, element_type(result)) for result, value in zip(op.results, results, strict=True)]
 
-    def stored(self, value: torch.Tensor, element: Attribute) -> torch.Tensor:
-        """What a node leaves of the numbers that it computes."""
-        return quantised.stored(value, element, self.rounds)
+    def stored(self, op: xnnpack.NodeOp, value: torch.Tensor, element: Attribute) -> torch.Tensor:
+        """What a node leaves of the numbers that it computes.
+
+        The integers of sigmoid and tanh end a step before 1, the number that they are for where nothing is rounded.
+        """
+        ends_at_one = isinstance(op, xnnpack.UnaryOp) and op.kind.data in ("sigmoid", "tanh")
+        return quantised.stored(value, element, self.rounds, beyond=float(ends_at_one and not self.rounds))
 
 
 @dataclass
@@ -239,23 +250,29 @@ class Noise:
 
     relative: float = 0.0
     """Of numbers with fractions: relative to their magnitudes."""
-    steps: float = 0.0
-    """Of biases in integers."""
+    quantises: bool = False
+    """Whether what is moved are the constants that a pass makes integers of, with their scales."""
     generator: torch.Generator = field(default_factory=torch.Generator)
 
     def of(self, value: Any) -> Any:
         """A value, moved if it has fractions."""
         if not self.relative or not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
-        return value * (1 + self.relative * self._drawn(value))
+        return value * (1 + self.relative * self._drawn(value.shape))
 
-    def of_steps(self, value: torch.Tensor) -> torch.Tensor:
-        """Integers, moved by parts of a step."""
-        return value.double() + self.steps * self._drawn(value) if self.steps else value
+    def of_bias(self, value: torch.Tensor, element: UniformType) -> torch.Tensor:
+        """Integers of 32 bits, moved by up to half a step."""
+        if not self.quantises or element.storage.width.data != 32:
+            return value
+        return value.double() + 0.5 * self._drawn(value.shape)
 
-    def _drawn(self, value: torch.Tensor) -> torch.Tensor:
+    def of_scales(self, value: torch.Tensor) -> torch.Tensor:
+        """A filter whose blocks have scales in bf16, moved as one row by row."""
+        return value.double() * (1 + SHORT_SCALE * self._drawn((len(value), 1))) if self.quantises else value
+
+    def _drawn(self, shape: Sequence[int]) -> torch.Tensor:
         """Between -1 and 1."""
-        return 2 * torch.rand(value.shape, generator=self.generator, dtype=torch.float64) - 1
+        return 2 * torch.rand(list(shape), generator=self.generator, dtype=torch.float64) - 1
 
 
 def whole_where_large(value: torch.Tensor) -> torch.Tensor:
@@ -339,6 +356,19 @@ def with_fractions(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | Non
     declared = DTYPES.get(source.element_type) if isinstance(source, TensorType) else None
     is_integer = declared is not None and not declared.is_floating_point
     return (value,) if is_integer and args["dtype"] is not torch.bool else None
+
+
+def nearest(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | None:
+    """A resizing that takes the nearest elements, whose places ATen computes in fp32; None for others."""
+    if not op.name.startswith(NEAREST):
+        return None
+    name = "input" if "input" in args else "self"
+    value = args[name]
+    size = value[:1, :1].numel()
+    if not size or size > 1 / torch.finfo(torch.float32).eps:
+        return None
+    (taken,) = called(op, {**args, name: torch.arange(size, dtype=torch.float32).reshape(1, 1, *value.shape[2:])})
+    return (value.flatten(2)[..., taken.flatten().long()].reshape(*value.shape[:2], *taken.shape[2:]),)
 
 
 def check_type(result: SSAValue, value: Any) -> None:

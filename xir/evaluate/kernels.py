@@ -212,19 +212,19 @@ class Comparison(Evaluator):
         self.found = found
         self.wrong: list[WrongKernel] = []
         self.error = 0.0
-        self._loose: dict[SSAValue, torch.Tensor] = {}
+        self._rows: dict[SSAValue, quantised.Rows] = {}
 
     def computed(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
         results = [self._compared(op, *each, values) for each in zip(op.results, self._op(op, values), strict=True)]
         if isinstance(op, xnnpack.ConvertOp) and isinstance(element := element_type(op.output), DynamicType):
             unit = UNITS.get(type(element_type(op.input)), UNIT)
-            self._loose[op.output] = quantised.loose_by_row(values[op.input], element.row_rank.data, unit)
+            self._rows[op.output] = quantised.roundings_of_rows(values[op.input], element.row_rank.data, unit)
         return results
 
     def beyond(self, op: edge.EdgeOp) -> float:
         return 0.0
 
-    def stored(self, value: torch.Tensor, element: Attribute) -> torch.Tensor:
+    def stored(self, op: xnnpack.NodeOp, value: torch.Tensor, element: Attribute) -> torch.Tensor:
         return quantised.stored(value, element, rounds=isinstance(element, DynamicType))
 
     def _compared(self, op: Operation, value: SSAValue, expected: Any, values: Mapping[SSAValue, Any]) -> Any:
@@ -235,9 +235,9 @@ class Comparison(Evaluator):
         operands: list[Any] = []
         if isinstance(op, xnnpack.NodeOp):
             operands = [quantised.numbers(values[each], element_type(each)) for each in op.operands]
-        found, allowed = compare(op, actual, expected, operands, [self._loose.get(each) for each in op.operands])
+        found, allowed = compare(op, actual, expected, operands, [self._rows.get(each) for each in op.operands])
         if found is not None:
-            self.error = max(self.error, found.error)
+            self.error = max(self.error, found.error if bool(expected.any()) else 0.0)
             if allowed is not None:
                 self.wrong.append(WrongKernel(op, f"the result of '{op_name(op)}'", found, allowed))
         return widened(actual)
@@ -248,7 +248,7 @@ def compare(
     actual: torch.Tensor,
     expected: torch.Tensor,
     operands: Sequence[Any],
-    loose: Sequence[torch.Tensor | None],
+    rows: Sequence[quantised.Rows | None],
 ) -> tuple[Difference | None, float | None]:
     """The largest difference of a kernel's result from what the op means, and how far it may be where it is too far.
 
@@ -257,7 +257,7 @@ def compare(
     if actual.shape != expected.shape:
         return largest_difference([expected], [actual]), 0.0
     if isinstance(op, xnnpack.NodeOp):
-        bound = bound_of(op, operands, expected, loose)
+        bound = bound_of(op, operands, expected, rows)
     else:
         bound = of_portable(expected, op.results[0].type)
     x, y = expected.double(), actual.double()

@@ -12,6 +12,7 @@ it, and a deep network many. That is how passes are compared which compute weigh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,11 @@ def numbers(stored: Tensor, element: Attribute) -> Tensor:
     return stored.double() if stored.is_floating_point() else stored
 
 
-def stored(value: Tensor, element: Attribute, rounds: bool) -> Tensor:
-    """A value of this element type for numbers in fp64."""
+def stored(value: Tensor, element: Attribute, rounds: bool, beyond: float = 0.0) -> Tensor:
+    """A value of this element type for numbers in fp64; integers may go `beyond` their largest, by so many steps."""
     if isinstance(element, UniformType):
         scale, zero_point = parameters(element, value.shape)
-        limits = (element.storage_min.data, element.storage_max.data)
+        limits = (element.storage_min.data, element.storage_max.data + beyond)
         steps = in_steps(value, scale, zero_point, limits, rounds)
         return steps.to(storage_dtype(element.storage)) if rounds else steps
     if isinstance(element, xnnpack.DynamicType):
@@ -110,17 +111,29 @@ def rows_of(value: Tensor, row_rank: int) -> tuple[Tensor, Tensor, Tensor]:
     return rows, scale, torch.where(off_low + off_high > 0, from_low, from_high).clamp(-128, 127)
 
 
-def loose_by_row(value: Tensor, row_rank: int, unit: float) -> Tensor:
-    """How far the numbers of `by_row` may be from what XNNPACK leaves of them, which rounds by `unit` on the way.
+@dataclass(frozen=True)
+class Rows:
+    """What rounding makes uncertain of numbers quantised by rows."""
 
-    An element next to a tie may be a step away, and one at the end of a range whose zero point is next to a tie.
+    loose: Tensor
+    """How far each number may be from the one that XNNPACK has."""
+    reach: Tensor
+    """The largest magnitude that a zero point stands for."""
+
+
+def roundings_of_rows(value: Tensor, row_rank: int, unit: float) -> Rows:
+    """How far the numbers of `by_row` may be from those of XNNPACK, which rounds by `unit` on the way.
+
+    One next to a tie, as near as `in_steps` takes for one, may be a step away, and so may one at the end of a range
+    whose zero point is next to a tie.
     """
     rows, scale, zero_point = rows_of(value, row_rank)
     steps = rows / scale
-    is_tie = ((steps - steps.floor()) - 0.5).abs() <= ROW_ROUNDINGS * unit * steps.abs()
+    is_tie = ((steps - steps.floor()) - 0.5).abs() <= ROW_ROUNDINGS * unit * steps.abs() + NEAR_A_TIE
     at_tie = ((zero_point - zero_point.floor()) - 0.5).abs() <= ROW_ROUNDINGS * unit * 256
     at_end = (steps + zero_point - 127).abs().minimum((steps + zero_point + 128).abs()) <= 1
-    return (scale * (is_tie | (at_tie & at_end & (rows != 0)))).reshape(value.shape)
+    loose = (scale * (is_tie | (at_tie & at_end & (rows != 0)))).reshape(value.shape)
+    return Rows(loose, (128 * scale).expand_as(rows).reshape(value.shape))
 
 
 ROW_ROUNDINGS = 4

@@ -106,7 +106,7 @@ def called(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any]:
         args = {**args, "self": args["self"].contiguous()}
     try:
         result = aten_operator(op.schema)(**_named(op.schema, args))
-    except (RuntimeError, TypeError, AttributeError) as e:
+    except (RuntimeError, TypeError, AttributeError, IndexError) as e:
         raise DiagnosticError(op, f"{op.schema.qualified_name}: {e}") from e
     if result is None:
         return ()

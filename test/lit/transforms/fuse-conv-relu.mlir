@@ -205,6 +205,26 @@ func.func @touching(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    xnnpack.yield
 func.func @other_scale(%x: tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
   %y = xnnpack.subgraph(%x) : (tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
+  ^bb0(%i: tensor<1x4x8x3x!quant.uniform<i8:f32, 0.03:14>>):
+    %w = xnnpack.constant dense<1> : tensor<8x1x1x3xi8> -> tensor<8x1x1x3x!quant.uniform<i8:f32, 0.5>>
+    %0 = xnnpack.conv2d %i, %w
+           : (tensor<1x4x8x3x!quant.uniform<i8:f32, 0.03:14>>, tensor<8x1x1x3x!quant.uniform<i8:f32, 0.5>>)
+           -> tensor<1x4x8x8x!quant.uniform<i8:f32, 0.03:14>>
+    %1 = xnnpack.clamp %0 {output_min = 0.0 : f32}
+           : tensor<1x4x8x8x!quant.uniform<i8:f32, 0.03:14>> -> tensor<1x4x8x8x!quant.uniform<i8:f32, 0.0125:-128>>
+    xnnpack.yield %1 : tensor<1x4x8x8x!quant.uniform<i8:f32, 0.0125:-128>>
+  }
+  func.return %y : tensor<1x4x8x8xi8>
+}
+
+// The convolution ends at 3.164, which the clamp's integers go beyond: 3.1875 would come out of it.
+
+// CHECK-LABEL: func.func @cut_off(
+// CHECK:         xnnpack.conv2d {{.*}}-> tensor<1x4x8x8x!quant.uniform<i8:f32, 2.800000e-02:14>>
+// CHECK-NEXT:    xnnpack.clamp
+// CHECK-NEXT:    xnnpack.yield
+func.func @cut_off(%x: tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
   ^bb0(%i: tensor<1x4x8x3x!quant.uniform<i8:f32, 0.028:14>>):
     %w = xnnpack.constant dense<1> : tensor<8x1x1x3xi8> -> tensor<8x1x1x3x!quant.uniform<i8:f32, 0.5>>
     %0 = xnnpack.conv2d %i, %w

@@ -17,7 +17,6 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
 from xir.evaluate import MiscompileError, NumericsChecker
 from xir.evaluate.checker import structure
-from xir.evaluate.kernels import compare
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -293,7 +292,7 @@ def test_what_a_pass_keeps_wrongly_is_found(culprit: XirPass, message: str) -> N
 def test_a_file_that_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lower_to_pte._PlanBuilder, "write_buffers", lambda _: None)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(lower_to_pte, "find_in_place", lambda _: InPlace())
-    with pytest.raises(MiscompileError, match=r"lower-to-pte changes what the program computes: buffer .kept. is off by "):
+    with pytest.raises(MiscompileError, match="changes what the program computes: buffer 'kept' is off by "):
         run(COUNTER, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker([torch.ones(4)]))
 
 
@@ -338,20 +337,6 @@ def test_steps_that_add_up_are_no_fault() -> None:
     text = text.replace("TYPE", "tensor<64x64x!quant.uniform<i8:f32, 0.06:3>>")
     inputs = [torch.linspace(-0.5, 0.5, 64 * 64).reshape(64, 64)]
     run(text, passes_of("emit"), NumericsChecker(inputs))
-
-
-def test_one_step_is_rounding_and_two_are_not() -> None:
-    ctx = XirContext()
-    module = parse_module(ctx, QUANTISED, "test.mlir")
-    value = next(op for op in module.walk() if isinstance(op, xnnpack.BinaryOp)).output
-    numbers = torch.arange(100, dtype=torch.int8)
-    moved = numbers.clone()
-    moved[:5] += 1
-    assert is_close(moved, numbers, value)
-    moved[7] += 2
-    assert not is_close(moved, numbers, value)
-    # A zero point that is off by one.
-    assert not is_close(numbers + 1, numbers, value)
 
 
 def test_a_deep_network_may_move_as_far_as_its_constants_let_it() -> None:

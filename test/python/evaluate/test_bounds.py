@@ -1,0 +1,147 @@
+"""How far a kernel may be off follows from what it computes: a fault just beyond is found, roundings are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from xdsl.dialects.builtin import TensorType, f16, f32, i8
+from xdsl.ir import Attribute
+from xdsl.utils.test_value import create_ssa_value
+
+from xir.dialects import xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
+from xir.evaluate import bounds
+from xir.evaluate.kernels import compare
+from xir.evaluate.nodes import evaluate
+from xir.evaluate.quantised import by_row, roundings_of_rows
+
+COARSE, FINE = UniformType.per_tensor(i8, f32, 0.5, 3), UniformType.per_tensor(i8, f32, 0.25, -7)
+
+
+def product(x: torch.Tensor, weight: torch.Tensor, element: Attribute = f32) -> xnnpack.FullyConnectedOp:
+    """A fully connected node of these shapes."""
+    operands = [create_ssa_value(TensorType(element, each.shape)) for each in (x, weight)]
+    result = TensorType(element, (*x.shape[:-1], len(weight)))
+    return xnnpack.FullyConnectedOp.create(operands=operands, result_types=[result])
+
+
+def elementwise(kind: str, *types: TensorType[Any]) -> xnnpack.NodeOp:
+    """A node on one operand or two; the last type is the result's."""
+    operands = [create_ssa_value(each) for each in types[:-1]]
+    if len(operands) == 1:
+        attribute = xnnpack.UnaryKindAttr(UnaryKind(kind))
+        return xnnpack.UnaryOp.create(operands=operands, result_types=[types[-1]], properties={"kind": attribute})
+    properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))}
+    return xnnpack.BinaryOp.create(operands=operands, result_types=[types[-1]], properties=properties)
+
+
+def is_right(op: xnnpack.NodeOp, actual: torch.Tensor, expected: torch.Tensor, *operands: torch.Tensor) -> bool:
+    return compare(op, actual, expected, operands, [None] * len(operands))[1] is None
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("length", [4, 512, 8192])
+def test_a_sum_is_off_by_roundings_of_its_terms(length: int) -> None:
+    x, weight = drawn(16, length).float().double(), drawn(8, length, seed=1).float().double()
+    op, exact = product(x, weight), x @ weight.T
+    assert is_right(op, (x.float() @ weight.float().T), exact, x, weight)
+    # The order of additions is free, the terms are not: the smallest is a fault.
+    assert is_right(op, (x.float().flip(1) @ weight.float().flip(1).T), exact, x, weight)
+    without = exact - x[:, :1] @ weight[:, :1].T
+    assert not is_right(op, without.float(), exact, x, weight)
+    assert not is_right(op, (exact * 1.01).float(), exact, x, weight)
+
+
+def test_a_small_element_is_held_to_its_own_terms() -> None:
+    """An error that is none beside the largest element of a result is one in a row that is small."""
+    x, weight = drawn(2, 64), drawn(4, 64, seed=1)
+    x[1] *= 1e-6
+    op, exact = product(x, weight), x @ weight.T
+    moved = exact.clone()
+    moved[1] *= 1.001
+    assert (moved - exact).abs().max() < 1e-7 * exact.abs().max()
+    assert not is_right(op, moved, exact, x, weight)
+
+
+def test_sums_of_halves_are_as_xnnpack_adds_up_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, weight = drawn(16, 512).half().double(), drawn(8, 512, seed=1).half().double()
+    op, exact = product(x, weight, f16), x @ weight.T
+    rounded = torch.zeros(16, 8, dtype=torch.float16)
+    for index in range(512):
+        rounded += (x[:, index : index + 1] @ weight[:, index : index + 1].T).half()
+    for in_half in (False, True):
+        monkeypatch.setattr(bounds, "adds_in_half", lambda in_half=in_half: in_half)
+        assert is_right(op, exact.half(), exact, x, weight)
+        assert is_right(op, rounded, exact, x, weight) == in_half
+
+
+def test_an_integer_is_the_nearest_or_at_a_tie_either() -> None:
+    types = [TensorType(COARSE, (4,)), TensorType(COARSE, (4,)), TensorType(FINE, (4,))]
+    op = elementwise("add", *types)
+    numbers = torch.tensor([1.0, 2.0, 3.0, -4.0], dtype=torch.float64)
+    steps = torch.tensor([5.0, 17.5, 20.3, -39.49], dtype=torch.float64)
+
+    def right(*integers: int) -> bool:
+        return is_right(op, torch.tensor(integers, dtype=torch.int8), steps, numbers, numbers)
+
+    assert right(5, 17, 20, -39)
+    assert right(5, 18, 20, -39)
+    assert not right(5, 18, 21, -39)
+    assert not right(5, 18, 20, -40)
+    # A zero point that is off by one.
+    assert not right(6, 18, 21, -38)
+
+
+@pytest.mark.parametrize("tie", [True, False])
+def test_a_step_is_free_next_to_a_tie_where_ranges_are_found_at_run_time(tie: bool) -> None:
+    # The range is 255 steps of 1/64, and whole steps are far from a tie.
+    x = (torch.arange(64, dtype=torch.float64) / 64).reshape(1, 64)
+    x[0, 0], x[0, 1], x[0, 2] = -128 / 64, 127 / 64, (2.5 if tie else 2.0) / 64
+    weight = drawn(4, 64, seed=1)
+    rows, taken = roundings_of_rows(x, 1, bounds.UNIT), by_row(x, 1)
+    assert rows.loose.nonzero().tolist() == ([[0, 2]] if tie else [])
+    filter_type = UniformType.per_axis(i8, f32, 0, [0.01] * 4, [0] * 4)
+    operands = [
+        create_ssa_value(TensorType(xnnpack.DynamicType.of(1), x.shape)),
+        create_ssa_value(TensorType(filter_type, weight.shape)),
+    ]
+    op = xnnpack.FullyConnectedOp.create(operands=operands, result_types=[TensorType(f32, (1, 4))])
+    exact = evaluate(op, [taken, weight])[0]
+
+    def right(place: int, steps: int) -> bool:
+        other = taken.clone()
+        other[0, place] += steps / 64
+        return compare(op, (other @ weight.T).float(), exact, [taken, weight], [rows, None])[1] is None
+
+    assert right(2, 0)
+    assert right(2, 1) == tie
+    assert not right(2, 2)
+
+
+def test_a_function_is_held_to_its_margin() -> None:
+    op = elementwise("exp", TensorType(f32, (64,)), TensorType(f32, (64,)))
+    x = drawn(64).float().double()
+    assert is_right(op, x.float().exp(), x.exp(), x)
+    assert not is_right(op, (x.exp() * (1 + 1e-4)).float(), x.exp(), x)
+
+
+def test_what_moves_elements_keeps_them() -> None:
+    op = elementwise("abs", TensorType(f32, (64,)), TensorType(f32, (64,)))
+    x = drawn(64).float().double()
+    assert is_right(op, x.abs().float(), x.abs(), x)
+    assert not is_right(op, (x.abs() * (1 + 2.0**-20)).float(), x.abs(), x)
+
+
+def test_what_is_no_number_is_none_in_both() -> None:
+    op = elementwise("square", TensorType(f16, (3,)), TensorType(f16, (3,)))
+    x = torch.tensor([1.0, 300.0, float("nan")], dtype=torch.float64)
+    right = torch.tensor([1.0, float("inf"), float("nan")]).half()
+    assert is_right(op, right, x * x, x)
+    assert not is_right(op, torch.tensor([1.0, 9e4, 0.0]).half(), x * x, x)
+    assert not is_right(op, torch.tensor([1.0, 65504.0, float("nan")]).half(), x * x, x)
