@@ -281,7 +281,7 @@ class NumericsChecker:
                 message = f"{each.name} lays a tensor over another one that is still needed"
                 raise MiscompileError(each, instruction, message, (), 1.0)
         assert self._computing is not None
-        functions = {function.sym_name.data: function for function in functions_of(self._computing)}
+        functions = {function.sym_name.data: function for function in methods_of(self._computing)}
         written = {
             name: [op.declared.buffer.data for op in updates_of(function)] for name, function in functions.items()
         }

@@ -173,7 +173,7 @@ def node_by_node(
     lowering.apply(ctx, lowered)
     updates = {function.sym_name.data: updates_of(function) for function in functions}
     written = {name: [op.declared.buffer.data for op in each] for name, each in updates.items()}
-    outputs = run_program(lowered, ctx, called, written)
+    outputs = run_program(lowered, ctx, {name: called[name] for name in written}, written)
     computed: dict[str, list[Any]] = {}
     wrong: list[WrongKernel] = []
     error = 0.0
@@ -291,7 +291,7 @@ def watch(function: FuncOp) -> list[SSAValue]:
             inside, outside = _watch_graph(op)
             watched += inside
             values += outside
-        elif isinstance(op, edge.EdgeOp):
+        elif isinstance(op, edge.EdgeOp | edge.ControlFlowOp):
             found = [result for result in op.results if may_leave(result)]
             watched += found
             values += found
