@@ -73,6 +73,13 @@ def functionalize(program: ExportedProgram) -> ExportedProgram:
             f"torch {torch.__version__} cannot take side effects out of this program: {reason} Do two buffers "
             "become one value? Copy a copy of it (b.copy_(a.clone()))",
         ) from error
+    except Exception as error:  # torch raises what it comes across
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise DiagnosticError(
+            node_location(next(node for node in program.graph.nodes if node.op != "placeholder")),
+            f"torch {torch.__version__} cannot take side effects out of this program: {type(error).__name__}: "
+            f"{reason}. What a model does under torch.no_grad() is one reason: export it with strict=True",
+        ) from error
 
 
 def can_decompose(target: Operator) -> bool:

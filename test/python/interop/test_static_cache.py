@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.export import Dim
 
 from xir.api import XnnpackPartitioner, to_edge
+from xir.ir.diagnostics import DiagnosticError
 from xir.models.vision import torchvision_models
 from xir.runtime import Runtime
 
@@ -71,3 +72,16 @@ def test_decoders_with_a_static_cache(dynamic: bool) -> None:
             expected = eager(input_ids=inputs[0], cache_position=inputs[1])
         torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(stock.forward(inputs)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:A model attribute")
+def test_what_torch_cannot_make_functional() -> None:
+    """Modules that run under `torch.no_grad()` are calls of graphs in an export that is not strict."""
+    model = decoder()
+    from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
+
+    tokens, positions = call(0, 1)
+    exportable = TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=WINDOW)
+    exported = exportable.export(input_ids=tokens, cache_position=positions, strict=False)
+    with pytest.raises(DiagnosticError, match=r"cannot take side effects out .*: AssertionError: .* with strict=True"):
+        to_edge(exported)
