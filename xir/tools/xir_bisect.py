@@ -165,7 +165,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
 
 def told(culprit: Culprit) -> str:
     """What was found, for a person."""
-    from xir.ir.location import format_location
+    from xir.ir.location import format_location, origins_of
 
     failure = culprit.failure
     lines = [str(failure.diagnostic), f"pass: {failure.culprit}"]
@@ -176,6 +176,10 @@ def told(culprit: Culprit) -> str:
     if culprit.rewrite is not None:
         rewrite = culprit.rewrite
         lines.append(f"  {rewrite.pattern} at '{rewrite.op}', {format_location(rewrite.location)}")
+        # A line of a model may stand for many layers.
+        modules = dict.fromkeys(origin.module for origin in origins_of(rewrite.location) if origin.module)
+        if modules:
+            lines.append(f"  in {', '.join(modules)}")
     return "\n".join(lines)
 
 

@@ -167,6 +167,19 @@ def test_the_op_that_a_rule_lowers_wrong_is_named(
     assert "a test of 1 op," in told
 
 
+def test_the_layer_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers of a sequence have one line."""
+    program = tmp_path / "layers.mlir"
+    line = 'callsite("add"("net.py":3:0) at "layers.2")'
+    lines = [f"{each} loc({line})" if "edge.sub" in each else each for each in CHAIN.splitlines()]
+    program.write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setitem(RULES, "edge.sub.Tensor", lambda op, b: b.binary("subtract", op.operands[1], op.operands[0]))
+    assert xir_bisect([str(program), "--no-reduce"]) == 1
+    assert "  delegate at 'edge.sub.Tensor', net.py:3\n  in layers.2\n" in capsys.readouterr().out
+
+
 def test_what_only_other_weights_show(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
