@@ -133,6 +133,19 @@ def test_weights_are_stored_once(case: Case) -> None:
             assert content.count(integers_of(weight).numpy().tobytes()) == 0
 
 
+@pytest.mark.parametrize("group_size", [64, 128, 256])
+def test_groups_of_other_sizes(group_size: int, tmp_path: Path) -> None:
+    """For xir's runtime alone, and with embeddings of 4 bits."""
+    model = write_family("Llama", tmp_path, hidden_size=256, intermediate_size=256, num_hidden_layers=1)
+    options = ExportOptions("int4", group_size, WINDOW, target="xir", quantize_embedding="int4")
+    export(tmp_path, tmp_path / "model.pte", options)
+    quantize(model, "int4", group_size, "int4")
+    graph = CachedDecoder(model, model.config, WINDOW).eval()
+    logits = graph_logits(graph)
+    own = max(noise(graph_logits(nudged(graph, seed)), logits) for seed in range(3))
+    assert noise(file_logits(tmp_path / "model.pte"), logits) < max(2 * own, 1e-4)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("mode", "bits"), [("int8", 8), ("int4", 4)])
 def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtype: torch.dtype) -> None:

@@ -28,12 +28,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
 """What the family's configuration has beyond `COMMON`. The first SmolLM models are Llamas."""
 
 
-def write_family(family: str, folder: Path) -> Any:
-    """Write the folder, without a tokenizer, and return the model that it holds."""
+def write_family(family: str, folder: Path, **sizes: int) -> Any:
+    """Write the folder, without a tokenizer, and return the model that it holds. `sizes` are those that differ."""
     transformers = import_transformers()
     with quiet(), torch.random.fork_rng():
         torch.manual_seed(1)
-        config = getattr(transformers, f"{family}Config")(**COMMON | FAMILIES[family])
+        config = getattr(transformers, f"{family}Config")(**COMMON | FAMILIES[family] | sizes)
         model = transformers.AutoModelForCausalLM.from_config(config).eval()
         for name, value in model.named_parameters():
             if name.endswith("bias"):
