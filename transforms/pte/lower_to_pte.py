@@ -560,6 +560,8 @@ def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
 
 def _is_zero(array: np.ndarray) -> bool:
     """Whether all bytes are 0, which those of -0.0 are not."""
+    if not any(array.strides):  # a splat, of however many elements
+        array = array[(0,) * array.ndim]
     return not array.any() and not (array.dtype.kind == "f" and np.signbit(array).any())
 
 

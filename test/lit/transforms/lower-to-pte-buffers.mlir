@@ -141,3 +141,14 @@ func.func @zeros() {
   %negative = edge.mutable_buffer "negative" dense<-0.0> : tensor<1025xf32>
   func.return
 }
+
+// -----
+
+// Zeros are told from one element, however many there are.
+// CHECK-LABEL:  pte.execution_plan @many_zeros
+// CHECK:          pte.tensor tensor<2147483647x16xf32> {extra
+func.func @many_zeros(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %k = edge.mutable_buffer "k" dense<0.0> : tensor<2147483647x16xf32>
+  %y = edge.abs(%x) : (tensor<1xf32>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}
