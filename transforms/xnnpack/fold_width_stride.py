@@ -92,8 +92,8 @@ class FoldWidthStride(RewritePattern):
         if self.products(kernel_width, channels * step) >= self.products(op.kernel_width, channels):
             return
         convert = op.input.owner if isinstance(element_type(op.input), xnnpack.DynamicType) else None
-        is_padded = any((top, right_groups, bottom, left_groups))
-        if convert is not None and op.kernel_height == kernel_width == ints(op.stride)[0] == 1 and not is_padded:
+        padding = (top, right_groups, bottom, left_groups)
+        if convert is not None and op.kernel_height == kernel_width == ints(op.stride)[0] == 1 and not any(padding):
             # XNNPACK would quantise the input of a pointwise convolution by pixels instead of images.
             return
 
@@ -112,7 +112,7 @@ class FoldWidthStride(RewritePattern):
         constant = constant_like(op.filter.owner, weights, self.ctx)
         properties: dict[str, Attribute] = {
             **op.properties,
-            "padding": u32s((top, right_groups, bottom, left_groups)),
+            "padding": u32s(padding),
             "stride": u32s((ints(op.stride)[0], 1)),
         }
         made: list[xnnpack.NodeOp] = [image]
