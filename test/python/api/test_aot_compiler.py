@@ -37,7 +37,7 @@ def test_model_of_the_zoo(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     out, err = capsys.readouterr()
     assert "xnnpack.fully_connected" in out
     assert out.splitlines()[-1].startswith("out/here/linear_xnnpack_fp32.pte: ")
-    assert out.splitlines()[-1].endswith(" MB, 1 delegate, nothing outside")
+    assert out.splitlines()[-1].endswith(" kB, 1 delegate, nothing outside")
     assert err == ""
     assert (folder / "out/here/linear_xnnpack_fp32.pte").read_bytes()[4:8] == b"ET12"
     assert [p.name for p in (folder / "out/here").iterdir()] == ["linear_xnnpack_fp32.pte"]
@@ -49,7 +49,7 @@ def test_element_type(folder: Path, capsys: pytest.CaptureFixture[str], dtype: s
     out = capsys.readouterr().out
     assert f"x{element}>) -> tensor<" in out
     assert out.splitlines()[-1].startswith(f"linear_xnnpack_{dtype}.pte: ")
-    assert out.splitlines()[-1].endswith(" MB, 1 delegate, nothing outside")
+    assert out.splitlines()[-1].endswith(" kB, 1 delegate, nothing outside")
     assert (folder / f"linear_xnnpack_{dtype}.pte").is_file()
 
 
@@ -98,7 +98,7 @@ def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--model_name", "add", "--print"]) == 0
     out = capsys.readouterr().out
     assert "edge.add.Tensor" in out
-    assert out.splitlines()[-1].endswith(" MB, 3 ops, none delegated")
+    assert out.splitlines()[-1].endswith(" kB, 3 ops, none delegated")
     assert (folder / "add_portable_fp32.pte").is_file()
 
 
@@ -289,7 +289,7 @@ def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     out, err = capsys.readouterr()
     assert json.loads(out) == {"version": 1, "outside": 0, "ops": [], "float": 0, "float_ops": []}
     assert err.startswith("Every op is delegated.\n")
-    assert err.endswith(" MB, 1 delegate, nothing outside\n")
+    assert err.endswith(" kB, 1 delegate, nothing outside\n")
 
 
 REFUSED = """
