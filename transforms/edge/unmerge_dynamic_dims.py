@@ -54,6 +54,8 @@ class UnmergeDynamicDimsPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every function with several dynamic dimensions."""
         for function in functions_in(op):
+            if len(function.body.blocks) > 1:  # sizes are followed through one block alone
+                continue
             Unmerger(function.body.block, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
