@@ -287,7 +287,15 @@ def test_wrong_dynamic_shapes(
 def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "linear", "--delegate", "--report", "--report-json", "-"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == {"version": 1, "outside": 0, "ops": [], "float": 0, "float_ops": []}
+    assert json.loads(out) == {
+        "version": 1,
+        "outside": 0,
+        "ops": [],
+        "float": 0,
+        "float_ops": [],
+        "composed": 0,
+        "composed_ops": [],
+    }
     assert err.startswith("Every op is delegated.\n")
     assert err.endswith(" kB, 1 delegate, nothing outside\n")
 
