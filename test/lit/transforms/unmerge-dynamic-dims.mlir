@@ -62,15 +62,3 @@ func.func @one(%x: tensor<?x5x4xf32>) -> tensor<?x5x3xf32> {
   %2 = edge.view(%1) {size = array<i64: -1, 5, 3>} : (tensor<?x3xf32>) -> tensor<?x5x3xf32>
   func.return %2 : tensor<?x5x3xf32>
 }
-
-// -----
-
-// Sizes are followed through one block alone.
-// CHECK-LABEL: func.func @several_blocks(
-// CHECK:       ^bb1(
-"func.func"() <{sym_name = "several_blocks", function_type = (tensor<1xf32>) -> ()}> ({
-^bb0(%x: tensor<1xf32>):
-  "func.return"() : () -> ()
-^bb1(%y: tensor<1xf32>):
-  "func.return"() : () -> ()
-}) : () -> ()
