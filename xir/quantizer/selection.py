@@ -7,11 +7,12 @@ so that no op is an island between two conversions, and nothing loses accuracy f
   its result gets to an integer op, or to nothing but the program's outputs. The residual stream of a transformer, which
   only layer norms read, thus stays float; that of a convolutional network does not.
 - An op that only moves data does so to integers that it is given; it gets its operand quantised first where that is for
-  integer ops alone.
+  integer ops alone. One with several results, as `chunk`, is one decision for all of them.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from enum import Flag, auto
 
@@ -118,6 +119,8 @@ class Selection:
     def _is_chosen(self, node: Node, kind: Quantized, sources: list[_Place]) -> bool:
         if kind in _ANCHORS:
             return True
+        if node.target is operator.getitem:
+            return node.args[0] in self.kinds
         if not sources:
             return False
         reach = self._reach[node]

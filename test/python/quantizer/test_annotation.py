@@ -171,6 +171,19 @@ def test_parts_of_a_split_share_parameters() -> None:
     assert len({parameters_of(next(iter(part.users))) for part in parts}) == 1
 
 
+def test_parts_of_a_float_split_are_quantised_behind_it() -> None:
+    """Though one part gets to integers alone: the split is one op, and another part is for float ops."""
+
+    def forward(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        y, z = m.norm(x).chunk(2, 1)
+        return m.a(y), torch.special.erfcx(z)
+
+    graph = converted(Calling(forward, norm=nn.LayerNorm(4), a=nn.Linear(4, 3)), r(1, 6, 4)).graph
+    users = [next(iter(node.users)).target for node in graph.nodes if node.target is operator.getitem]
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor.default
+    assert users == [quantize, torch.ops.aten.special_erfcx.default]
+
+
 def test_weights_are_symmetric_by_output_channel() -> None:
     module = Calling(lambda m, x: m.b(m.a(x)), a=nn.Conv2d(4, 8, 3), b=nn.ConvTranspose2d(8, 6, 3))
     graph = converted(module, r(1, 4, 8, 8)).graph
