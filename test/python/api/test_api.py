@@ -20,6 +20,7 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
+from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
 
 class Block(torch.nn.Module):
@@ -133,9 +134,13 @@ def test_partitioner_has_the_options_of_the_passes() -> None:
         hints = get_type_hints(cls)
         return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
-    assert options(xir.XnnpackPartitioner) == [*options(PartitionXnnpackPass), *options(WidenDepthwisePass)]
-    passes = xir.XnnpackPartitioner(target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="x86").passes()
+    composing = [option for option in options(WinogradConv2dPass) if option[0] != "form"]
+    assert options(xir.XnnpackPartitioner) == [*options(PartitionXnnpackPass), *composing]
+    passes = xir.XnnpackPartitioner(
+        target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="zen4", max_error=2.0
+    ).passes()
     assert WidenDepthwisePass(cpu="x86") in passes
+    assert WinogradConv2dPass(cpu="zen4", max_error=2.0) in passes
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
     assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))
 
