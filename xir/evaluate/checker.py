@@ -130,6 +130,9 @@ class NumericsChecker:
     def _start(self, ctx: XirContext, functions: Sequence[FuncOp]) -> None:
         for function in functions:
             name = function.sym_name.data
+            if len(function.body.blocks) != 1:
+                self._give_up(ctx, NotEvaluatedError(function, "a function of several blocks is not evaluated"))
+                return
             try:
                 self._inputs[name], state = self._first(ctx, function)
             except NotEvaluatedError as error:
