@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import mmap
-import multiprocessing
 import re
 import statistics
 import time
@@ -24,7 +23,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
-from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,6 +42,7 @@ from bench.decoder_programs import (
     xir_program,
 )
 from bench.latency import load_stock
+from bench.processes import in_copy_of_process
 from bench.progress import step
 
 Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
@@ -205,23 +204,16 @@ def compare_with_stock(size: Size, form: Form, ours: Path, stock: Path | None, m
 
 def peak_memory(make: Callable[[], Step], prompt: int) -> int:
     """Bytes that a new process takes at most to load a program, to compute a prompt and a token."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
 
-    def run(to: Connection) -> None:
+    def measure() -> int:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
         before = memory_of_process("VmRSS")
         each = make()
         each(call(0, prompt))
         each(call(prompt, 1))
-        to.send(memory_of_process("VmHWM") - before)
+        return memory_of_process("VmHWM") - before
 
-    process = context.Process(target=run, args=(sender,))
-    process.start()
-    sender.close()
-    peak = receiver.recv()
-    process.join()
-    return peak
+    return in_copy_of_process(measure)
 
 
 def memory_of_process(field: str) -> int:

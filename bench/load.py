@@ -27,7 +27,6 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ import torch
 import xir.runtime
 from bench import lowering
 from bench.latency import Execute, Tensors, load_stock
+from bench.processes import in_copy_of_process
 from bench.progress import step
 from bench.stock import stock_program
 from xir.models import load_model
@@ -97,19 +97,8 @@ def time_once(load: Load, inputs: Tensors) -> Taken:
 
 
 def time_in_new_process(load: Load, inputs: Tensors) -> Taken:
-    """Load and run once in a copy of this process, which is new as long as this one has loaded nothing itself."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-
-    def run(to: Connection) -> None:
-        to.send(time_once(load, inputs))
-
-    process = context.Process(target=run, args=(sender,))
-    process.start()
-    sender.close()
-    taken = receiver.recv()
-    process.join()
-    return taken
+    """Load and run once in a copy of this process."""
+    return in_copy_of_process(lambda: time_once(load, inputs))
 
 
 def measure(loads: dict[str, Load], inputs: Tensors, rounds: int, time_one: TimeOne) -> dict[str, Times]:
