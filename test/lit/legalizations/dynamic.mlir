@@ -135,3 +135,33 @@ func.func @unbounded(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %0 = edge.tril(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %0 : tensor<?x4xf32>
 }
+
+// -----
+
+// The beginning of a table: pooling in pairs that are as far apart as the table is long.
+// CHECK-LABEL: func.func @table(
+// CHECK:         %[[TABLE:.*]] = xnnpack.constant dense<{{.*}}> : tensor<1x3x1x2xf32>
+// CHECK:         %[[BOTH:.*]] = xnnpack.concatenate %[[TABLE]], %{{.*}} {axis = 1 : i32} : (tensor<1x3x1x2xf32>, tensor<1x?x1x2xf32>) -> tensor<1x?x1x2xf32>
+// CHECK-NEXT:    %[[PREFIX:.*]] = xnnpack.max_pooling2d %[[BOTH]] {{{.*}}dilation = array<i32: 3, 1>, kernel = array<i32: 2, 1>{{.*}}} : tensor<1x?x1x2xf32> -> tensor<1x?x1x2xf32>
+// CHECK-NEXT:    xnnpack.static_reshape %[[PREFIX]] {new_shape = array<i32: 0, 2>} : tensor<1x?x1x2xf32> -> tensor<?x2xf32>
+func.func @table(%x: tensor<?x2xf32> {xir.max_shape = array<i64: 3, 2>}) -> tensor<?x2xf32> {
+  %t = edge.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x2xf32>) -> i64
+  %1 = edge.slice.Tensor(%t)[%0] {dim = 0 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<3x2xf32>, i64) -> tensor<?x2xf32>
+  %2 = edge.add.Tensor(%x, %1) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  func.return %2 : tensor<?x2xf32>
+}
+
+// -----
+
+// Pooling would not keep what is no number.
+// CHECK-LABEL: func.func @no_numbers(
+// CHECK:         edge.slice.Tensor
+func.func @no_numbers(%x: tensor<?xf32> {xir.max_shape = array<i64: 2>}) -> tensor<?xf32> {
+  %t = edge.constant dense<[1.0, 0x7FC00000]> : tensor<2xf32>
+  %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xf32>) -> i64
+  // expected-remark @+1 {{edge.slice.Tensor not delegated: its run depends on a dynamic dimension}}
+  %1 = edge.slice.Tensor(%t)[%0] {dim = 0 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<2xf32>, i64) -> tensor<?xf32>
+  %2 = edge.add.Tensor(%x, %1) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %2 : tensor<?xf32>
+}

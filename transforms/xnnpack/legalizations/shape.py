@@ -17,6 +17,7 @@ from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
+from xir.transforms.xnnpack.legalizations.prefixes import prefix_of_table
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
@@ -135,10 +136,12 @@ def cat(op: edge.CatOp, b: NodeBuilder) -> SSAValue:
     return joined(b, values, op.dim % rank_of(values[0]))
 
 
-@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END))
+@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END, NO_DONOR))
 def slice_(op: edge.SliceTensorOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
-    value = op.self
+    value, prefix = op.self, prefix_of_table(op, b)
+    if prefix is not None:
+        return prefix
     shape, dim = b.shape(value), op.dim % rank_of(value)
 
     def index(given: edge.Size | None, default: int) -> int:
