@@ -48,6 +48,7 @@ from xir.ir.shapes import window_output as window_output
 from xir.ir.tensor_types import element_type as element_type
 from xir.ir.tensor_types import rank_of as rank_of
 from xir.ir.tensor_types import shape_of as shape_of
+from xir.ir.traits import VerifiedByTypes
 
 MAX_RANK = 6
 """XNN_MAX_TENSOR_DIMS of XNNPACK's `include/xnnpack.h`."""
@@ -92,7 +93,7 @@ class NodeOp(InfersShapes, ABC):
     debug_handle = opt_prop_def(IntegerAttr.constr(i32))
     """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedByTypes())
 
     irdl_options = (ParsePropInAttrDict(),)
 

@@ -15,11 +15,12 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import rewrite_patterns
+from xir.ir.walking import ops_in
 
 
 def canonicalization_patterns(root: Operation) -> list[RewritePattern]:
-    """The patterns of the op types that occur in `root`, each once, in the order of first occurrence."""
-    op_types = dict.fromkeys(type(op) for op in root.walk())
+    """The patterns of the op types that are nested in `root`, each once, in the order of first occurrence."""
+    op_types = dict.fromkeys(map(type, ops_in(root, Operation)))
     traits = {
         trait: None
         for op_type in op_types

@@ -19,7 +19,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
-from xir.ir.traits import DistinctOperands
+from xir.ir.traits import DistinctOperands, never_has_effects
 
 _Known = ChainMap[object, Operation]
 """Key of an op -> the op that computes it, in the blocks and regions around the current one."""
@@ -67,7 +67,7 @@ def _simplify_block(block: Block, known: _Known, numbers: AttributeNumbers) -> N
             for region in op.regions:
                 _simplify_region(region, _Known() if isolated else known, numbers)
             continue
-        if not op.results or not is_side_effect_free(op):
+        if not op.results or not (never_has_effects(type(op)) or is_side_effect_free(op)):
             continue
         first = known.setdefault(_key(op, numbers), op)
         if first is op or _met_by_distinct(first, op) or not may_rewrite(op, "merge"):

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
+from xir.emitter.table_layout import PERIOD, Fields, table_layout
 
 Tree: TypeAlias = dict[str, Any]
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap
@@ -111,60 +112,49 @@ class _Writer:
         table = self.schema.tables[name]
         if not tree.keys() <= table.names:
             raise FormatError(f"{name} has no field named {', '.join(sorted(tree.keys() - table.names))}")
-        fields = [
-            (item.slot, found)
-            for item in table.fields
-            if (value := tree.get(item.name)) is not None and (found := self.field(item, value)) is not None
-        ]
-        at = end = self.size
-        parts: list[bytes] = []
-        slots = [0] * table.slots
-        for slot, value in fields:
-            if isinstance(value, bytes):
-                width = len(value)
-            elif isinstance(value, int):
-                width = 4
-            else:
-                tag, value = value
-                parts.append(bytes((tag,)))
-                at += 1
-                slots[slot] = at
-                slot += 1
-                width = 4
-            padding = -at % width
-            if padding:
-                parts.append(bytes(padding))
-            at += padding + width
-            parts.append(value if isinstance(value, bytes) else _UINT.pack(at - value))
-            slots[slot] = at
-            if width > self.alignment:
-                self.alignment = width
-        padding = -at % 4
-        at += padding + 4
-        while slots and slots[-1] == 0:
-            slots.pop()
-        entries = [at - slot if slot else 0 for slot in slots]
-        vtable = struct.pack(f"<{len(entries) + 2}H", 2 * len(entries) + 4, at - end, *entries)
-        known = self.vtables.get(vtable)
-        parts += (bytes(padding), _INT.pack(len(vtable) if known is None else known - at))
-        self.size = at
-        if known is None:
-            parts.append(vtable)
-            self.size += len(vtable)
-            self.vtables[vtable] = self.size
-        self.parts += parts
-        return at
-
-    def field(self, item: Field, value: Any) -> bytes | int | tuple[int, int] | None:
-        """A field's bytes, or the place of what it points at, behind its tag if it is a union; None if it is absent."""
-        if item.deprecated:
-            return None
-        try:
+        fields: list[tuple[int, Scalar | None]] = []
+        values: list[Any] = []
+        for item in table.fields:
+            value = tree.get(item.name)
+            if value is None or item.deprecated:
+                continue
             if item.scalar is None or item.vector:
-                return self.vector(item, value) if item.vector else self.referenced(item, value)
-            return None if value == item.default and value == value else _pack(item.scalar, (value,))
-        except FormatError as error:
-            raise error.within(f".{item.name}") from None
+                try:
+                    target = self.vector(item, value) if item.vector else self.referenced(item, value)
+                except FormatError as error:
+                    raise error.within(f".{item.name}") from None
+                if isinstance(target, tuple):
+                    fields += ((item.slot, _TAG), (item.slot + 1, None))
+                    values += target
+                else:
+                    fields.append((item.slot, None))
+                    values.append(target)
+            elif value != item.default:
+                fields.append((item.slot, item.scalar))
+                values.append(value)
+        return self.fixed(table, tuple(fields), values)
+
+    def fixed(self, table: Table, fields: Fields, values: list[Any]) -> int:
+        """Write what a table holds itself: its numbers, and the offsets of what is at the places among `values`."""
+        end = self.size
+        layout = table_layout(fields, end % PERIOD)
+        for position, before in layout.offsets:
+            values[position] = end + before - values[position]
+        at = end + layout.form.size
+        vtable = self.vtables.get(layout.vtable)
+        offset = len(layout.vtable) if vtable is None else vtable - at
+        values.reverse()
+        try:
+            self.parts.append(layout.form.pack(offset, *values))
+        except _MISFITS:
+            raise _misfit(table, fields, values[::-1]) from None
+        self.size = at
+        self.alignment = max(self.alignment, layout.alignment)
+        if vtable is None:
+            self.parts.append(layout.vtable)
+            self.size += len(layout.vtable)
+            self.vtables[layout.vtable] = self.size
+        return at
 
     def referenced(self, item: Field, value: Any) -> int | tuple[int, int]:
         """Write the string, table or union that a field points at; its place, behind its tag if it is a union."""
@@ -208,14 +198,28 @@ class _Writer:
             raise error.within(f"[{index}]") from None
 
 
-_INT, _UINT = struct.Struct("<i"), struct.Struct("<I")
+_UINT = struct.Struct("<I")
+_TAG = SCALARS["ubyte"]
+_MISFITS = (struct.error, OverflowError, TypeError)
+"""What packing a value raises that its code cannot hold."""
 
 
 def _pack(scalar: Scalar, values: Sequence[Any]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}{scalar.code}", *values)
-    except (struct.error, OverflowError, TypeError) as error:
+    except _MISFITS as error:
         raise FormatError(f"a value does not fit its field: {error}") from None
+
+
+def _misfit(table: Table, fields: Fields, values: Sequence[Any]) -> FormatError:
+    """The error of the first value that does not fit its field."""
+    names = {item.slot: item.name for item in table.fields}
+    for (slot, scalar), value in zip(fields, values, strict=True):
+        try:
+            _pack(scalar or SCALARS["uint"], (value,))
+        except FormatError as error:
+            return error.within(f".{names[slot]}")
+    raise AssertionError("each value fits its field")
 
 
 class _Reader:

@@ -139,7 +139,7 @@ def _chunks(array: np.ndarray) -> Iterator[memoryview]:
     if array.nbytes == 0:
         return
     if array.flags.c_contiguous:
-        yield array.reshape(-1).view(np.uint8).data.toreadonly()
+        yield _bytes(array).data.toreadonly()
         return
     rows = max(1, CHUNK_BYTES // max(1, array[0].nbytes))
     for start in range(0, array.shape[0], rows):
@@ -148,6 +148,11 @@ def _chunks(array: np.ndarray) -> Iterator[memoryview]:
             yield from _chunks(block[0])
         else:
             yield from _chunks(np.ascontiguousarray(block))
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array whose elements lie one behind the other."""
+    return array.reshape(-1).view(np.uint8)
 
 
 def _digest(blob: _Blob) -> bytes:
@@ -173,9 +178,12 @@ def _equal(a: _Blob, b: _Blob) -> bool:
         return a.data.shape == b.data.shape and _equal_arrays(a.data.bytes, b.data.bytes)
     if isinstance(a.data, Packed) or isinstance(b.data, Packed):
         return _digest(a) == _digest(b)
-    if a.data.shape != b.data.shape or a.data.itemsize != b.data.itemsize:
-        return _beginning(a.data) == _beginning(b.data) and _digest(a) == _digest(b)
-    return _equal_arrays(a.data, b.data)
+    if a.data.shape == b.data.shape and a.data.itemsize == b.data.itemsize:
+        return _equal_arrays(a.data, b.data)
+    if a.data.flags.c_contiguous and b.data.flags.c_contiguous:
+        # A filter of 1x1 in another layout, for one.
+        return _equal_arrays(_bytes(a.data), _bytes(b.data))
+    return _beginning(a.data) == _beginning(b.data) and _digest(a) == _digest(b)
 
 
 def _equal_arrays(a: np.ndarray, b: np.ndarray) -> bool:

@@ -74,7 +74,7 @@ class XirPass(ModulePass):
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """The pass with its options given as text, by field name or with dashes. ValueError names what is wrong."""
-        types = get_type_hints(cls)
+        types = get_type_hints(cls) if options else {}
         known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
         values: dict[str, Any] = {}
         for option, text in options.items():

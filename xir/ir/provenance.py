@@ -15,6 +15,7 @@ from xir.ir.annotations import ORIGINS
 from xir.ir.array_attributes import ints
 from xir.ir.location import fused_location
 from xir.ir.unverified import unverified
+from xir.ir.walking import ops_in
 
 
 def origins_of(op: Operation) -> tuple[int, ...]:
@@ -56,7 +57,7 @@ def inherit(op: Operation, *sources: Operation) -> None:
 def inherit_missing(op: Operation, source: Operation) -> None:
     """Give `source`'s location and origins to `op` and the ops inside it that have none."""
     origins = source.attributes.get(ORIGINS)
-    for inner in op.walk():
+    for inner in (op, *ops_in(op, Operation)):
         if inner.location == UNKNOWN_LOC:
             inner.location = source.location
         if origins is not None and inner.results and ORIGINS not in inner.attributes:
@@ -64,6 +65,6 @@ def inherit_missing(op: Operation, source: Operation) -> None:
 
 
 def drop_origins(root: Operation) -> None:
-    """Remove the numbers from all ops."""
-    for op in root.walk():
+    """Remove the numbers from all ops in `root`."""
+    for op in ops_in(root, Operation):
         op.attributes.pop(ORIGINS, None)

@@ -28,6 +28,7 @@ from xdsl.utils.worklist import Worklist
 from xir.ir.diagnostics import op_name
 from xir.ir.provenance import inherit_missing
 from xir.ir.remarks import RemarkKind, function_of, passed, wanted
+from xir.ir.walking import ops_in, ops_in_reverse
 
 PatternT = TypeVar("PatternT", bound=RewritePattern)
 OpT = TypeVar("OpT", bound=Operation)
@@ -210,11 +211,10 @@ class _Driver:
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
         self._rewrites_left = 100 * MAX_REWRITES
-        for op in self._root.walk(reverse=True, region_first=True):
-            if op is not self._root:
-                self._rewrites_left += MAX_REWRITES
-                if self._patterns_for(op) or self._is_dead(op):
-                    self._worklist.push(op)
+        for op in ops_in_reverse(self._root):
+            self._rewrites_left += MAX_REWRITES
+            if self._patterns_for(op) or self._is_dead(op):
+                self._worklist.push(op)
         changed = False
         while self._worklist:
             op = self._worklist.pop()
@@ -229,7 +229,12 @@ class _Driver:
 
     def _is_dead(self, op: Operation) -> bool:
         """Whether an op is to be erased."""
-        return self._erase_dead and is_trivially_dead(op)
+        if not self._erase_dead:
+            return False
+        for result in op.results:
+            if result.first_use is not None:
+                return False
+        return is_trivially_dead(op)
 
     def _patterns_for(self, op: Operation) -> tuple[RewritePattern, ...]:
         """The patterns that may match an op, in the order given."""
@@ -289,7 +294,7 @@ class _Driver:
         self._worklist.push(op)
 
     def _removed(self, op: Operation) -> None:
-        going = list(op.walk())
+        going = [op, *ops_in(op, Operation)]
         for inner in going:
             for operand in inner.operands:
                 # The op that defines it may now be dead, or have only one user left, which patterns may require.

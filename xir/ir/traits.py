@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from xdsl.traits import OpTrait
+from xdsl.ir import Operation
+from xdsl.traits import MemoryEffect, NoMemoryEffect, OpTrait
 
 
 @dataclass(frozen=True)
 class DistinctOperands(OpTrait):
     """The operands of the op must be different values. A pass that merges values has to check their users for it."""
+
+
+@dataclass(frozen=True)
+class VerifiedByTypes(OpTrait):
+    """Whether the op verifies follows from its properties, the types of its operands and results, and which attributes
+    it has: not from what those hold, nor from the ops around it. Of equal ones the verifier looks at one.
+    """
+
+
+@cache
+def never_has_effects(kind: type[Operation]) -> bool:
+    """Whether no op of a class has side effects, whatever its properties are."""
+    effects = kind.get_traits_of_type(MemoryEffect)
+    return bool(effects) and all(isinstance(effect, NoMemoryEffect) for effect in effects)

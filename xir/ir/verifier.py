@@ -5,6 +5,8 @@ xDSL's own `verify()` prints the whole module into the exception, names no locat
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -12,9 +14,12 @@ from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.annotations import problems
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.diagnostics import DiagnosticError, note, op_name
 from xir.ir.dominance import verify_dominance
 from xir.ir.tensor_types import oversized
+from xir.ir.traits import VerifiedByTypes
+from xir.ir.walking import ops_in
 
 
 def verify(root: Operation) -> None:
@@ -22,22 +27,58 @@ def verify(root: Operation) -> None:
 
     DiagnosticError if one fails.
     """
-    for op in root.walk():
+    verified = _VerifiedByTypes()
+    for op in (root, *ops_in(root, Operation)):
         if op.regions:
             _verify_terminators(op)
             _verify_arguments(op)
             _verify_symbols(op)
         if op.successors:
             _verify_successors(op)
-        if (problem := oversized(op.result_types)) is not None:
-            raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
-        try:
-            op.verify_()
-        except VerifyException as error:
-            raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
+        if not verified.has_equal(op):
+            _verify_alone(op)
         if (op.attributes or isinstance(op, FuncOp)) and (problem := next(problems(op), None)) is not None:
             raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
     verify_dominance(root)
+
+
+def _verify_alone(op: Operation) -> None:
+    if (problem := oversized(op.result_types)) is not None:
+        raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
+    try:
+        op.verify_()
+    except VerifyException as error:
+        raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
+
+
+class _VerifiedByTypes:
+    """The ops with the trait `VerifiedByTypes` that were looked at, of which a program has many equal ones."""
+
+    def __init__(self) -> None:
+        self._has_trait: dict[type[Operation], bool] = {}
+        self._numbers = AttributeNumbers()
+        self._seen: set[Hashable] = set()
+
+    def has_equal(self, op: Operation) -> bool:
+        """Whether an op equals one of before; if not, it is one of those for the next."""
+        kind = type(op)
+        has_trait = self._has_trait.get(kind)
+        if has_trait is None:
+            has_trait = self._has_trait[kind] = op.has_trait(VerifiedByTypes, value_if_unregistered=False)
+        if not has_trait:
+            return False
+        numbers = self._numbers
+        key = (
+            kind,
+            tuple([numbers[value.type] for value in op.operands]),
+            tuple([numbers[value.type] for value in op.results]),
+            *[(name, numbers[value]) for name, value in op.properties.items()],
+            *op.attributes,
+        )
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
 
 
 def _verify_terminators(op: Operation) -> None:

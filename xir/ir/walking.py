@@ -43,6 +43,22 @@ def ops_in(root: Operation, kind: Any, /) -> Iterator[Any]:
                 op = op.next_op
 
 
+def ops_in_reverse(root: Operation) -> Iterator[Operation]:
+    """The ops that are nested in `root`, in reverse program order, each behind those in its regions.
+
+    Whoever is handed an op may erase it.
+    """
+    for region in reversed(root.regions):
+        for block in reversed(region.blocks):
+            op = block.last_op
+            while op is not None:
+                previous = op.prev_op
+                if op.regions:
+                    yield from ops_in_reverse(op)
+                yield op
+                op = previous
+
+
 def functions_in(module: ModuleOp) -> Iterator[FuncOp]:
     """The functions of a module that have a body, in order."""
     for op in module.body.block.ops:

@@ -61,6 +61,19 @@ def test_equal_size_is_not_equal_content() -> None:
     assert blobs.add("w", square.T) == "w_1"
 
 
+@pytest.mark.parametrize("strided", [False, True])
+def test_equal_bytes_of_another_shape_are_one_blob(strided: bool) -> None:
+    filter = np.arange(24, dtype=np.float32).reshape(4, 6, 1, 1)
+    other = np.ascontiguousarray(filter.transpose(0, 2, 3, 1))
+    different = other.copy()
+    different[-1, -1, -1, -1] += 1
+    if strided:
+        other, different = (np.repeat(each, 2, axis=-1)[..., ::2] for each in (other, different))
+    blobs = BlobStore()
+    assert blobs.add("w", filter) == blobs.add("w", other) == "w"
+    assert blobs.add("w", different) == "w_1"
+
+
 def test_an_empty_key_is_refused() -> None:
     with pytest.raises(ValueError, match="non-empty key"):
         BlobStore().add("", b"x")

@@ -1,0 +1,64 @@
+"""The verifier looks at equal nodes once, and at each that differs. What it reports is in the lit tests."""
+
+import pytest
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, TensorType, f32
+from xdsl.rewriter import Rewriter
+
+from xir.dialects import xnnpack
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.parser import parse_module
+from xir.ir.verifier import verify
+from xir.ir.walking import ops_in
+
+CLAMPS = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = xnnpack.clamp %a {output_min = 0.0 : f32} : tensor<4xf32> -> tensor<4xf32>
+    %1 = xnnpack.clamp %0 {output_min = 0.0 : f32} : tensor<4xf32> -> tensor<4xf32>
+    %2 = xnnpack.clamp %1 {output_min = 0.0 : f32} : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %2 : tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+def clamps() -> tuple[ModuleOp, list[xnnpack.ClampOp]]:
+    module = parse_module(XirContext(), CLAMPS)
+    return module, list(ops_in(module, xnnpack.ClampOp))
+
+
+def test_equal_nodes_are_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    module, _ = clamps()
+    looked_at: list[xnnpack.ClampOp] = []
+    monkeypatch.setattr(xnnpack.ClampOp, "verify_", lambda node: looked_at.append(node))
+    verify(module)
+    assert len(looked_at) == 1
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("change", ["property", "property of another name", "attribute"])
+def test_each_that_differs_is_looked_at(change: str, last: bool):
+    module, nodes = clamps()
+    node = nodes[-1 if last else 0]
+    match change:
+        case "property":
+            node.properties["output_min"] = FloatAttr(float("inf"), f32)
+            expected = "output_min inf must be less than output_max inf"
+        case "property of another name":
+            node.properties["output_mn"] = node.properties.pop("output_min")
+            expected = "'output_mn' is not defined"
+        case _:
+            node.attributes["outputmin"] = StringAttr("")
+            expected = "has no property 'outputmin'"
+    with pytest.raises(DiagnosticError, match=expected):
+        verify(module)
+
+
+def test_a_node_of_another_type_is_looked_at():
+    module, nodes = clamps()
+    Rewriter.replace_value_with_new_type(nodes[1].output, TensorType(f32, [5]))
+    with pytest.raises(DiagnosticError, match="result has shape 5, expected 4"):
+        verify(module)
