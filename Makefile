@@ -114,6 +114,10 @@ fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make
 op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; ten minutes on two cores
 	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md --anew $(OPS)
 
+.PHONY: stock-suite
+stock-suite: build ## The programs of ExecuTorch's own tests by xir: what is wrong, and what is not delegated whole; SUITE='xnnpack.test_linear'
+	PYTHONPATH=test/python $(BIN)/python -m stock_suite $(SUITE)
+
 .PHONY: fuzz-loader
 fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels for TIME (300) seconds; needs clang
 	scripts/setup.sh --clang

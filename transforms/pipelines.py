@@ -11,8 +11,8 @@ PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
     "simplify": "canonicalize,fuse-quantized-embedding,fold-constants,raise-int-mm,cse,fold-batch-norm,put-slices",
     "delegate": "simplify,check-quantization,fold-lookups,raise-grouped-query,attend-live-prefix,lower-masks,"
-    "unmerge-dynamic-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,"
-    "fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,widen-depthwise,winograd-conv2d,cleanup,check-xnnpack",
+    "unmerge-dynamic-dims,collapse-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,"
+    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride,widen-depthwise,winograd-conv2d,cleanup,check-xnnpack",
     "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,"
     "plan-memory",
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import get_args
 
-from . import ops
+from . import elementwise, ops
 from .accessors import Size
 
 BatchNorm = ops.BatchNormOp | ops.NativeBatchNormLegitNoTrainingOp
@@ -44,6 +44,19 @@ ChooseQparams = (
 
 Reordering = ops.UnsqueezeOp | ops.PermuteOp | ops.TransposeIntOp | ops.CloneOp
 """Ops whose result has the operand's dimensions in some order, and perhaps a new one of size 1."""
+
+Reshape = ops.ViewOp | ops.UnsafeViewOp | ops.UnsqueezeOp | ops.SqueezeOp | ops.SqueezeDimOp | ops.SqueezeDimsOp
+"""Ops whose result has the operand's elements, in the same order, in another shape."""
+
+Reduction = ops.MeanDimOp | ops.SumDimIntListOp | ops.AmaxOp | ops.AminOp
+"""Ops that make one element of all those along some dimensions, all of them if none is given."""
+
+AlongOneDim = ops.SoftmaxOp | ops.LogSoftmaxOp | ops.SliceTensorOp | ops.SelectIntOp
+"""Ops that do to each run of elements along one dimension what they do to the others."""
+
+ELEMENTWISE = {row.op_name for row in elementwise.ROWS} - {ops.PreluOp.name} | {ops.CloneOp.name, ops.ToCopyOp.name}
+"""The names of ops whose operands broadcast, and each element of whose result follows from the same ones of these. The
+second operand of `prelu` is of channels."""
 
 CompareTensors = ops.EqTensorOp | ops.NeTensorOp | ops.LtTensorOp | ops.LeTensorOp | ops.GtTensorOp | ops.GeTensorOp
 
