@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i64
@@ -120,10 +119,10 @@ def scaled(size: int, factor: float) -> int:
     """A size times a factor, rounded down. A symbolic size takes factors of small denominators, such as 2 or 1.5."""
     if not isinstance(size, SymbolicSize):
         return size if size < 0 else int(size * factor)
-    exact = Fraction(factor)
-    if not 0 < exact.denominator <= LARGEST_DENOMINATOR:
+    numerator, denominator = factor.as_integer_ratio()
+    if denominator > LARGEST_DENOMINATOR:
         raise UndecidedSizeError
-    return floor_div(size * exact.numerator, exact.denominator)
+    return floor_div(size * numerator, denominator)
 
 
 def _resized(value: SSAValue, size: Sequence[Size]) -> Sequence[Attribute]:

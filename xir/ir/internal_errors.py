@@ -7,7 +7,6 @@ function on the traceback was working on.
 
 from __future__ import annotations
 
-import traceback
 from typing import TextIO
 
 from xdsl.ir import Operation
@@ -42,6 +41,8 @@ def describe(error: Exception) -> str:
 
 def op_in_work(error: BaseException, root: Operation) -> Operation:
     """The op that the innermost function with one had at hand when `error` was raised; `root` if there is none."""
+    import traceback  # what only a bug needs takes its part of every start
+
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         values = frame.f_locals
         for value in (values.get("op"), *values.values()):
@@ -52,6 +53,8 @@ def op_in_work(error: BaseException, root: Operation) -> Operation:
 
 def report_bug(error: Exception, tool: str, stream: TextIO) -> int:
     """Report an exception that is a bug, with its traceback; returns the exit code."""
+    import traceback
+
     cause = error
     if isinstance(error, InternalError):
         stream.write(f"{error.diagnostic}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 import pytest
@@ -136,6 +136,40 @@ class CountingPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         CountingPass.counted = len(list(op.walk()))
+
+
+@pytest.mark.parametrize(
+    ("package", "declared", "expected"),
+    [
+        ("some-1.0.dist-info", "[xir.plugins]\nsome = some.module\n", True),
+        ("some.egg-info", "[console_scripts]\nsome = some:main\n\n[xdsl.universe]\nsome = some:UNIVERSE\n", True),
+        ("some-1.0.dist-info", "[console_scripts]\nsome = some:main\n", False),
+        ("some-1.0.dist-info", None, False),
+        ("xdsl-0.66.0.dist-info", "[xdsl.universe]\nxdsl = xdsl.universe:XDSL_UNIVERSE\n", False),
+    ],
+)
+def test_packages_that_may_declare_plugins(tmp_path: Path, package: str, declared: str | None, expected: bool) -> None:
+    (tmp_path / package).mkdir()
+    if declared is not None:
+        (tmp_path / package / "entry_points.txt").write_text(declared, encoding="utf-8")
+        found = [entry.group for entry in entry_points_in(tmp_path)]
+        assert expected == (
+            bool({plugin_loading.GROUP, plugin_loading.UNIVERSES} & set(found)) and "xdsl-" not in package
+        )
+    assert plugin_loading.may_declare_plugins(str(tmp_path)) is expected
+
+
+def test_what_is_no_folder_may_declare_plugins(tmp_path: Path) -> None:
+    archive = tmp_path / "packages.zip"
+    archive.write_bytes(b"")
+    assert plugin_loading.may_declare_plugins(str(archive))
+    assert not plugin_loading.may_declare_plugins(str(tmp_path / "missing.zip"))
+
+
+def entry_points_in(folder: Path) -> Iterator[EntryPoint]:
+    """The entry points of a folder's packages, as `importlib.metadata` finds them."""
+    for distribution in distributions(path=[str(folder)]):
+        yield from distribution.entry_points
 
 
 UNIVERSE = Universe(all_passes={"count-them": lambda: CountingPass, "cse": lambda: CountingPass})
