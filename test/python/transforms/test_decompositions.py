@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 from importlib.metadata import version
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _get_operator_names, _load_for_executorch_from_buffer
 from reference.aten_calls import CASES, UNSPECIFIED, AtenCall, Case, aten_call
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import test
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Region
 
@@ -21,7 +23,8 @@ from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
 from xir.ir.pipeline import parse_pipeline
 from xir.runtime import Runtime
-from xir.transforms.edge.decompositions import DECOMPOSITIONS
+from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
+from xir.transforms.edge.decompositions.pooling import upsample
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
@@ -91,6 +94,28 @@ def test_agrees_with_aten(name: str, case: Case) -> None:
     # The program does not keep the memory of its outputs alive.
     program = _load_for_executorch_from_buffer(file)
     check([each.clone() if isinstance(each, torch.Tensor) else each for each in program.forward(inputs)], call.expected)
+
+
+@pytest.mark.parametrize("kind", ["nearest", "bilinear", "aligned"])
+def test_factors_are_dropped_only_where_aten_does_not_look_at_them(kind: str) -> None:
+    """No kernel takes both a size and factors: a call keeps its factors unless its size says the same."""
+    factors = (None, 2.0, 1.5, 2.3, 0.5, 1.0, 3.0, -1.0, 0.2)
+    dropped = 0
+    for (height, out), factor in product(((8, 16), (8, 8), (8, 19), (8, 12), (8, 4), (6, 9), (5, 1)), factors):
+        image = torch.randn(1, 2, height, 6)
+        size = [out, 6]
+        value = test.TestOp(result_types=[TensorType(f32, [1, 2, height, 6])]).results[0]
+        if kind == "nearest":
+            op = edge.UpsampleNearest2dOp(self=value, output_size=size, scales_h=factor)
+            with_it, without = (torch.ops.aten.upsample_nearest2d(image, size, each) for each in (factor, None))
+        else:
+            align = kind == "aligned"
+            op = edge.UpsampleBilinear2dOp(self=value, output_size=size, align_corners=align, scales_h=factor)
+            with_it, without = (torch.ops.aten.upsample_bilinear2d(image, size, align, each) for each in (factor, None))
+        if upsample(op, EdgeBuilder()) is not None:
+            dropped += 1
+            assert torch.equal(with_it, without), (height, out, factor)
+    assert dropped > 0
 
 
 def test_the_list_of_kernels_is_of_the_installed_release() -> None:

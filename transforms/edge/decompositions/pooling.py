@@ -215,14 +215,19 @@ def _without_indices(op: edge.EdgeOp, b: EdgeBuilder, values: SSAValue) -> Seque
 
 
 @decomposition
-def upsample(op: edge.UpsampleBilinear2dOp | edge.UpsampleNearest2dOp, b: EdgeBuilder) -> SSAValue:
-    """`upsample_bilinear2d.vec(…)`, `upsample_nearest2d.vec(…)`: by the factors if there are some, else to the size"""
+def upsample(op: edge.UpsampleBilinear2dOp | edge.UpsampleNearest2dOp, b: EdgeBuilder) -> SSAValue | None:
+    """`upsample_bilinear2d.vec(…)`, `upsample_nearest2d.vec(…)`: by the factors if there are some, else to the size
+
+    They take one of the two; a call whose factors contradict its size stays.
+    """
     size, factors = op.output_size, None
     # The factors say more than the size, as long as both agree: they are what ATen computes positions from.
     if op.scales_h is not None and op.scales_w is not None:
         given = (op.scales_h, op.scales_w)
         if scaled_shape(shape_of(op.self), given) == shape_of(op.results[0]):
             size, factors = None, given
+    if factors is None and not follows_from_size(op):
+        return None
     if isinstance(op, edge.UpsampleNearest2dOp):
         return b.call(edge.UpsampleNearest2dVecOp, input=op.self, output_size=size, scale_factors=factors)
     return b.call(
@@ -231,6 +236,22 @@ def upsample(op: edge.UpsampleBilinear2dOp | edge.UpsampleNearest2dOp, b: EdgeBu
         output_size=size,
         align_corners=op.align_corners,
         scale_factors=factors,
+    )
+
+
+def follows_from_size(op: edge.UpsampleBilinear2dOp | edge.UpsampleNearest2dOp) -> bool:
+    """Whether ATen computes the same without the factors (`aten/src/ATen/native/UpSample.h`).
+
+    It does not look at one that is not positive, nor where corners are aligned, an image keeps its size, or nearest
+    neighbours double it.
+    """
+    if isinstance(op, edge.UpsampleBilinear2dOp) and op.align_corners:
+        return True
+    ignored = (1, 2) if isinstance(op, edge.UpsampleNearest2dOp) else (1,)
+    sizes = zip((op.scales_h, op.scales_w), shape_of(op.self)[2:], shape_of(op.results[0])[2:], strict=True)
+    return all(
+        factor is None or factor <= 0 or (size > 0 and (1 / factor == size / out or out / size in ignored))
+        for factor, size, out in sizes
     )
 
 

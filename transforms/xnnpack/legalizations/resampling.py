@@ -62,13 +62,13 @@ def inverse_scales(
 ) -> tuple[float, float]:
     """How far the source moves for one step of the result, (height, width).
 
-    By the op's factors where it has them; where the size stays, ATen copies and does not look at the factor.
+    By the op's factors where it has them; ATen does not look at those that are not positive, nor where the size stays.
     """
     if isinstance(op, edge.UpsampleBilinear2dVecOp | edge.UpsampleNearest2dVecOp):
         factors = op.scale_factors or (None, None)
     else:
         factors = (op.scales_h, op.scales_w)
-    height, width = (1.0 / f if f and n != m else n / m for f, n, m in zip(factors, size, out, strict=True))
+    height, width = (1.0 / f if f and f > 0 and n != m else n / m for f, n, m in zip(factors, size, out, strict=True))
     return height, width
 
 

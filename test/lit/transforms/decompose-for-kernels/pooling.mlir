@@ -142,11 +142,21 @@ func.func @nearest_by_factors(%x: tensor<1x4x8x6xf32>) -> tensor<1x4x18x13xf32> 
   func.return %0 : tensor<1x4x18x13xf32>
 }
 
-// Factors that do not lead to the size are not used.
+// Factors that do not lead to the size: ATen computes positions from them, and no kernel takes both.
 // CHECK-LABEL:  func.func @nearest_beside_factors(
-// CHECK-NEXT:     %[[V0:.*]] = edge.upsample_nearest2d.vec(%x) {output_size = array<i64: 19, 13>}
+// CHECK-NEXT:     %[[V0:.*]] = edge.upsample_nearest2d(%x)
 // CHECK-NEXT:     func.return %[[V0]]
 func.func @nearest_beside_factors(%x: tensor<1x4x8x6xf32>) -> tensor<1x4x19x13xf32> {
   %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 19, 13>, scales_h = 2.3 : f64, scales_w = 2.2 : f64} : (tensor<1x4x8x6xf32>) -> tensor<1x4x19x13xf32>
   func.return %0 : tensor<1x4x19x13xf32>
 }
+
+// … but where nearest neighbours double the size, it does not look at the factor, nor where an image keeps its size.
+// CHECK-LABEL:  func.func @nearest_doubled_beside_factors(
+// CHECK-NEXT:     %[[V0:.*]] = edge.upsample_nearest2d.vec(%x) {output_size = array<i64: 16, 6>}
+// CHECK-NEXT:     func.return %[[V0]]
+func.func @nearest_doubled_beside_factors(%x: tensor<1x4x8x6xf32>) -> tensor<1x4x16x6xf32> {
+  %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 16, 6>, scales_h = 2.3 : f64, scales_w = 1.3 : f64} : (tensor<1x4x8x6xf32>) -> tensor<1x4x16x6xf32>
+  func.return %0 : tensor<1x4x16x6xf32>
+}
+
