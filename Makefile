@@ -54,6 +54,10 @@ planted-models: build ## Plant some of them in MobileNetV2 (fp32 and int8), Mobi
 mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
 	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: bench-cost
+bench-cost: build ## Models' latencies as the profile CPU (zen4) predicts them and as measured, and the regret of its choices
+	$(BIN)/python -m bench.cost $(if $(CPU),--cpu $(CPU)) $(if $(MODELS),$(MODELS))
+
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
 	$(BIN)/python -m bench.tables

@@ -32,6 +32,8 @@ from xir.transforms.registry import PASSES
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from xir.cost_report import CostReport
+
     Exported = ExportedProgram | str | os.PathLike[str]
 
     from xir.evaluate import NumericsChecker
@@ -209,6 +211,17 @@ class EdgeProgram:
         """
         module, ctx, said = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder, remarks)
         return EdgeProgram(module, ctx, (*_still_true(self.remarks, said, module), *said), self.constant_methods)
+
+    def cost_report(self, cpu: str) -> CostReport:
+        """What the delegated program is predicted to take, node by node, on one thread and without running it.
+
+        `cpu` is a cost profile: the name of one that comes with xir, or a file of `xir-tune`. ValueError or OSError for
+        what is none.
+        """
+        from xir.cost.profile import load_profile
+        from xir.cost_report import cost_report
+
+        return cost_report(self.module, self.ctx, load_profile(cpu))
 
     def to_executorch(
         self,

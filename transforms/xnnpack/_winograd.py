@@ -1,14 +1,17 @@
 """Convolutions of stride 1 composed of nodes that multiply less: minimal filtering along the height, the width or both.
 
-    for each row i of B:      rows    = depthwise convolution of the image along the height, stride m
-      for each row j of B:    columns = depthwise convolution of `rows` along the width, stride m
-                              product = conv2d of `columns` by the filter for (i, j), without those dimensions
+    for each row i of B:      a depthwise convolution of the image along the height, stride m
+    stacks of rows i, joined along the channels
+      for each row j of B:    columns = depthwise convolution of a stack along the width, stride m
+                              product = conv2d of `columns` by the filters for (i, j), a group for each i of the stack
       the products' sums along the width, joined along the channels: m neighbouring pixels
-    the sums of those along the height, joined along the width: m neighbouring rows
+    the channels of each i, cut out; their sums along the height, joined along the width: m neighbouring rows
     reshape to the image, and a slice where m does not divide it
 
 The depthwise convolutions read strided, dilated and padded, so that nothing is copied to be transformed, and pixels and
-rows that are joined lie where the image wants them. The order keeps what is between two stages small.
+rows that are joined lie where the image wants them. What is done for a stack at once takes half of the nodes that it
+would take row by row, which is worth two copies: a node costs time to lower and to load, and at its end threads wait
+for each other.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from xir.transforms.xnnpack._toom_cook import ERROR_GROWTH, Transforms, transfor
 
 HEIGHT, WIDTH, CHANNELS = 1, 2, 3
 """The dimensions of an image [N, H, W, C]."""
+
+MOST_JOINED = 5
+"""The operands that a concatenation of XNNPACK's has at most."""
 
 Value = TypeVar("Value")
 
@@ -87,10 +93,16 @@ class Convolution:
 
 @dataclass(frozen=True)
 class Factor:
-    """A product's filter: which row of G is applied along the height and the width, None along a direct dimension."""
+    """A product's filters: which rows of G are applied along the height and the width."""
 
-    row: int | None
+    rows: tuple[int, ...]
+    """A group of channels for each; none along a direct dimension."""
     column: int | None
+    """None along a direct dimension."""
+
+    @property
+    def groups(self) -> int:
+        return max(len(self.rows), 1)
 
 
 class Nodes(ABC, Generic[Value]):
@@ -121,6 +133,14 @@ class Nodes(ABC, Generic[Value]):
         """The values one behind the other."""
 
     @abstractmethod
+    def neighbours(self, value: Value, count: int) -> Value:
+        """Channels of `count` neighbouring pixels as the pixels that they are."""
+
+    @abstractmethod
+    def group(self, value: Value, index: int, count: int) -> Value:
+        """One of `count` groups of channels."""
+
+    @abstractmethod
     def image(self, value: Value, computed: tuple[int, int], kept: tuple[int, int]) -> Value:
         """The elements as an image, cut to the size that is asked for."""
 
@@ -142,21 +162,37 @@ def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Va
     tiles = (-(-vertical.output // form.height), -(-horizontal.output // form.width))
     rows = transforms(form.height, vertical.taps) if form.height > 1 else None
     columns = transforms(form.width, horizontal.taps) if form.width > 1 else None
-    bands: list[Value] = []
-    for row in range(rows.points if rows else 1):
-        band = image if rows is None else transformed(nodes, image, rows, row, HEIGHT, vertical, tiles[0])
-        if columns is None:
-            bands.append(nodes.product(band, Factor(row, None), tiles))
-            continue
-        products: list[Value] = []
-        for column in range(columns.points):
-            value = transformed(nodes, band, columns, column, WIDTH, horizontal, tiles[1])
-            products.append(nodes.product(value, Factor(row if rows else None, column), tiles))
-        sums = reduced(nodes, products, columns)
-        bands.append(nodes.joined(sums if rows else list(map(nodes.bounded, sums)), CHANNELS))
+    bands = [image]
+    if rows is not None:
+        bands = [transformed(nodes, image, rows, row, HEIGHT, vertical, tiles[0]) for row in range(rows.points)]
+    if columns is None:
+        bands = [nodes.product(band, Factor((row,), None), tiles) for row, band in enumerate(bands)]
+    else:
+        stacks = stacked(rows.points) if rows else [()]
+        done: list[Value] = []
+        for stack in stacks:
+            joined = nodes.joined([bands[row] for row in stack], CHANNELS) if stack else image
+            products: list[Value] = []
+            for column in range(columns.points):
+                value = transformed(nodes, joined, columns, column, WIDTH, horizontal, tiles[1])
+                products.append(nodes.product(value, Factor(stack, column), tiles))
+            sums = reduced(nodes, products, columns)
+            wide = nodes.joined(sums if stack else list(map(nodes.bounded, sums)), CHANNELS)
+            if stack:
+                wide = nodes.neighbours(wide, form.width)
+                done += [nodes.group(wide, index, len(stack)) for index in range(len(stack))]
+            else:
+                done.append(wide)
+        bands = done
     result = nodes.joined(list(map(nodes.bounded, reduced(nodes, bands, rows))), WIDTH) if rows else bands[0]
     computed = (tiles[0] * form.height, tiles[1] * form.width)
     return nodes.image(result, computed, (vertical.output, horizontal.output))
+
+
+def stacked(rows: int) -> list[tuple[int, ...]]:
+    """The rows of B in as few stacks of one size as XNNPACK can join."""
+    size = next(size for size in range(MOST_JOINED, 0, -1) if rows % size == 0)
+    return [tuple(range(first, first + size)) for first in range(0, rows, size)]
 
 
 def transformed(

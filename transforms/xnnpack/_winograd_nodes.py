@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr,
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost.profile import CostProfile
+from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, shape_of, tensor_type, u32s
 from xir.dialects.xnnpack.kinds import BinaryKind
@@ -21,7 +22,10 @@ from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.transforms.xnnpack import _node_costs
 from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
+from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, WIDTH, Convolution, Factor, Form, Nodes, Window, compose
+
+CACHED_WEIGHTS = 1 << 16
+"""Transformed numbers that are computed together: as many as a core's cache holds in fp64."""
 
 
 def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
@@ -29,7 +33,7 @@ def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool
     image = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
     costs = Costs(convolution, form, is_bounded, profile)
     if form.is_direct:
-        costs.product(image, Factor(None, None), (convolution.height.output, convolution.width.output))
+        costs.product(image, Factor((), None), (convolution.height.output, convolution.width.output))
     else:
         compose(convolution, form, costs, image)
     return costs.total
@@ -45,43 +49,55 @@ class Costs(Nodes[Shape]):
     profile: CostProfile
     total: float = 0.0
 
+    def add(self, work: Work) -> None:
+        """Count a node."""
+        self.total += self.profile.nanoseconds(work)
+
     def depthwise(self, value: Shape, taps: Sequence[Fraction], axis: int, window: Window) -> Shape:
         result = with_size(value, axis, window.output)
-        self.total += _node_costs.depthwise(self.profile, len(taps), value, result)
+        self.add(_node_costs.depthwise(len(taps), value, result))
         return result
 
     def product(self, value: Shape, factor: Factor, size: tuple[int, int]) -> Shape:
         taps = filter_size(self.convolution, factor)
-        channels = self.convolution.output_channels
+        channels = factor.groups * self.convolution.output_channels
         result = (value[0], *size, channels)
         filter = (channels, *taps, self.convolution.input_channels)
-        self.total += _node_costs.convolution(self.profile, value, filter, result)
+        is_pointwise = taps == (1, 1) and factor.groups == 1
+        self.add(_node_costs.convolution(value, filter, result, factor.groups, is_pointwise))
         return result
 
     def binary(self, kind: Literal["add", "subtract"], lhs: Shape, rhs: Shape) -> Shape:
-        self.total += _node_costs.elementwise(self.profile, 2, lhs)
+        self.add(_node_costs.elementwise(2, lhs))
         return lhs
 
     def scaled(self, value: Shape, factor: Fraction) -> Shape:
         if factor != 1:
-            self.total += _node_costs.elementwise(self.profile, 1, value)
+            self.add(_node_costs.elementwise(1, value))
         return value
 
     def bounded(self, value: Shape) -> Shape:
         if self.is_bounded:
-            self.total += _node_costs.elementwise(self.profile, 1, value)
+            self.add(_node_costs.elementwise(1, value))
         return value
 
     def joined(self, values: Sequence[Shape], axis: int) -> Shape:
-        result = with_size(values[0], axis, sum(value[axis] for value in values))
-        self.total += _node_costs.copy(self.profile, result)
+        self.add(_node_costs.joined(values, axis))
+        return with_size(values[0], axis, sum(value[axis] for value in values))
+
+    def neighbours(self, value: Shape, count: int) -> Shape:
+        return (*value[:WIDTH], value[WIDTH] * count, value[CHANNELS] // count)
+
+    def group(self, value: Shape, index: int, count: int) -> Shape:
+        result = with_size(value, CHANNELS, value[CHANNELS] // count)
+        self.add(_node_costs.sliced(value, result))
         return result
 
     def image(self, value: Shape, computed: tuple[int, int], kept: tuple[int, int]) -> Shape:
-        result = (value[0], *kept, self.convolution.output_channels)
-        self.total += _node_costs.copy(self.profile, (value[0], *computed, self.convolution.output_channels))
+        channels = self.convolution.output_channels
+        result = (value[0], *kept, channels)
         if kept != computed:
-            self.total += _node_costs.copy(self.profile, result)
+            self.add(_node_costs.sliced((value[0], *computed, channels), result))
         return result
 
 
@@ -113,9 +129,10 @@ class Builder(Nodes[SSAValue]):
         return storage_array(constant.elements, self.ctx, constant).astype(np.float64)
 
     def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
-        """The filters by row and column of the two G, [i, j, O, I], and the shares of the bias, [i, j], in fp64.
+        """The filters by row and column of the two G, [i, j, O, I], and the shares of the bias, [i, j].
 
-        Along a direct dimension the rows are the taps, and the bias has one share.
+        Along a direct dimension the rows are the taps, and the bias has one share. All is computed in fp64, and the
+        filters are rounded once.
         """
         weights = self.values(self.filter)
         matrices: list[np.ndarray] = []
@@ -124,11 +141,15 @@ class Builder(Nodes[SSAValue]):
             found = transforms(outputs, axis.taps) if outputs > 1 else None
             matrices.append(np.eye(axis.taps) if found is None else found.filter_matrix())
             shares.append(np.ones(1) if found is None else found.bias())
-        height, width = weights.shape[1:3]
-        taps = weights.transpose(1, 2, 0, 3).reshape(height, -1)
-        rows = (matrices[0] @ taps).reshape(len(matrices[0]), width, -1)
-        filters = (matrices[1] @ rows).reshape(*(len(each) for each in matrices), weights.shape[0], weights.shape[3])
-        return filters, np.outer(*shares)
+        channels, height, width, inner = weights.shape
+        both = np.kron(*matrices)
+        filters = np.empty((len(both), channels, inner), np.float32)
+        step = max(CACHED_WEIGHTS // (len(both) * inner), 1)
+        for first in range(0, channels, step):
+            part = weights[first : first + step]
+            product = both @ part.transpose(1, 2, 0, 3).reshape(height * width, -1)
+            filters[:, first : first + step] = product.reshape(len(both), -1, inner)
+        return filters.reshape(*(len(each) for each in matrices), channels, inner), np.outer(*shares)
 
     def build(self) -> SSAValue:
         """All nodes; the result stands for that of the convolution."""
@@ -162,9 +183,10 @@ class Builder(Nodes[SSAValue]):
         """A constant in place of one of the convolution's, with a name of its own: the store compares what has one."""
         elements = constant.elements
         name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-        place = "_".join(str(each) for each in (factor.row, factor.column) if each is not None)
+        row = f"_row{factor.rows[0]}" if len(factor.rows) == 1 else ""
+        column = "" if factor.column is None else f"_column{factor.column}"
         array = np.ascontiguousarray(values, np.float32)
-        made = xnnpack.ConstantOp(make_dense(array, self.ctx, f"{name}_{place}"))
+        made = xnnpack.ConstantOp(make_dense(array, self.ctx, f"{name}{row}{column}"))
         made.location = constant.location
         self.ops.append(made)
         return made.output
@@ -186,17 +208,23 @@ class Builder(Nodes[SSAValue]):
 
     def product(self, value: SSAValue, factor: Factor, size: tuple[int, int]) -> SSAValue:
         height, width = self.convolution.height, self.convolution.width
-        rows = slice(None) if factor.row is None else slice(factor.row, factor.row + 1)
         columns = slice(None) if factor.column is None else slice(factor.column, factor.column + 1)
-        top, bottom = (height.before, height.after) if factor.row is None else (0, 0)
+        top, bottom = (0, 0) if factor.rows else (height.before, height.after)
         left, right = (width.before, width.after) if factor.column is None else (0, 0)
-        filter = self.filters[rows, columns].transpose(2, 0, 1, 3)
+        channels = factor.groups * self.convolution.output_channels
+        if factor.rows:
+            filter = self.filters[factor.rows, columns].transpose(0, 2, 1, 3)
+        else:
+            filter = self.filters[:, columns].transpose(2, 0, 1, 3)
+        filter = filter.reshape(channels, *filter_size(self.convolution, factor), -1)
         operands = [value, self.weights_like(self.filter, filter, factor)]
-        share = self.shares[factor.row or 0, factor.column or 0]
-        if self.bias is not None and share:
-            operands.append(self.weights_like(self.bias, self.values(self.bias) * share, factor))
-        shape = (shape_of(value)[0], *size, self.convolution.output_channels)
-        return self.add(xnnpack.Conv2dOp, operands, shape, {"padding": u32s((top, right, bottom, left))})
+        shares = self.shares[factor.rows or (0,), factor.column or 0]
+        if self.bias is not None and shares.any():
+            operands.append(self.weights_like(self.bias, np.outer(shares, self.values(self.bias)).reshape(-1), factor))
+        properties: dict[str, Attribute] = {"padding": u32s((top, right, bottom, left))}
+        if factor.groups > 1:
+            properties["groups"] = IntegerAttr(factor.groups, i32)
+        return self.add(xnnpack.Conv2dOp, operands, (shape_of(value)[0], *size, channels), properties)
 
     def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         return self.add(xnnpack.BinaryOp, [lhs, rhs], shape_of(lhs), {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))})
@@ -213,25 +241,38 @@ class Builder(Nodes[SSAValue]):
         shape = with_size(shape_of(values[0]), axis, sum(shape_of(value)[axis] for value in values))
         return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
 
+    def neighbours(self, value: SSAValue, count: int) -> SSAValue:
+        batch, height, width, channels = shape_of(value)
+        return self.reshaped(value, (batch, height, width * count, channels // count))
+
+    def reshaped(self, value: SSAValue, shape: Shape) -> SSAValue:
+        """The same elements in another shape, whose batch stays open if it was."""
+        return self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(zero_if_open(shape))})
+
+    def group(self, value: SSAValue, index: int, count: int) -> SSAValue:
+        channels = shape_of(value)[CHANNELS] // count
+        return self.sliced(value, with_size(shape_of(value), CHANNELS, channels), index * channels)
+
+    def sliced(self, value: SSAValue, sizes: Shape, first_channel: int = 0) -> SSAValue:
+        """The first rows and columns, and some channels."""
+        properties = {"offsets": u32s((0, 0, 0, first_channel)), "sizes": u32s(zero_if_open(sizes))}
+        return self.add(xnnpack.StaticSliceOp, [value], sizes, properties)
+
     def image(self, value: SSAValue, computed: tuple[int, int], kept: tuple[int, int]) -> SSAValue:
         batch, channels = shape_of(value)[0], self.convolution.output_channels
-        shape = (batch, *computed, channels)
-        new_shape = u32s([0 if size == DYNAMIC_INDEX else size for size in shape])
-        value = self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": new_shape})
-        if kept == computed:
-            return value
-        sizes = (batch, *kept, channels)
-        properties = {
-            "offsets": u32s((0, 0, 0, 0)),
-            "sizes": u32s([0 if size == DYNAMIC_INDEX else size for size in sizes]),
-        }
-        return self.add(xnnpack.StaticSliceOp, [value], sizes, properties)
+        value = self.reshaped(value, (batch, *computed, channels))
+        return value if kept == computed else self.sliced(value, (batch, *kept, channels))
+
+
+def zero_if_open(shape: Shape) -> Shape:
+    """The shape as nodes have it, where a size that is open is 0."""
+    return tuple(0 if size == DYNAMIC_INDEX else size for size in shape)
 
 
 def filter_size(convolution: Convolution, factor: Factor) -> tuple[int, int]:
     """The height and width of a product's filter."""
     return (
-        convolution.height.taps if factor.row is None else 1,
+        1 if factor.rows else convolution.height.taps,
         convolution.width.taps if factor.column is None else 1,
     )
 

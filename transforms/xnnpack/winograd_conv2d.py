@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
 from xdsl.rewriter import Rewriter
 
-from xir.cost.profile import CostProfile, load_profile, shipped
+from xir.cost.profile import WITHOUT_PROFILE, CostProfile, load_profile, shipped
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.analyses import ValueAnalysis
@@ -33,9 +33,6 @@ LEAST_GAIN = 0.1
 
 LEAST_SAVED = 20.0
 """The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
-
-WITHOUT_PROFILE = ("any", "x86")
-"""What `cpu` may be beside a profile: other passes have a choice there, this one has none to make."""
 
 
 @dataclass(frozen=True)

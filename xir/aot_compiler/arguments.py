@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import shipped
+from xir.cost.profile import WITHOUT_PROFILE, shipped
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
 from xir.tools.command_line import ArgumentParser, UsageError
@@ -129,6 +129,11 @@ def _argument_parser() -> argparse.ArgumentParser:
         f"or the cost profile of one: {', '.join(shipped())}, or a .toml file of xir-tune",
     )
     delegation.add_argument(
+        "--cost-report",
+        action="store_true",
+        help="print what the program is predicted to take, node by node, by the cost profile that --cpu names",
+    )
+    delegation.add_argument(
         "--max-error",
         metavar="RATIO",
         type=float,
@@ -191,6 +196,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
     if (options.report or options.report_json) and not options.delegate:
         raise UsageError("a report says what --delegate leaves out: give that as well")
+    if options.cost_report and not options.delegate:
+        raise UsageError("a cost report predicts what --delegate takes: give that as well")
+    if options.cost_report and options.cpu in (None, *WITHOUT_PROFILE):
+        known = ", ".join(shipped())
+        raise UsageError(f"--cost-report predicts by a cost profile: --cpu {known}, or a .toml file of xir-tune")
     _check_quantization(options)
     return options
 

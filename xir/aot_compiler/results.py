@@ -46,6 +46,8 @@ def print_results(
         print(report.text(), file=text)
     elif options.delegate and not options.verbose:
         print(report.brief(), end="", file=text)
+    if options.cost_report:
+        print(edge.cost_report(options.cpu).text(), end="", file=text)
     if quality is not None and options.quant_report_json:
         write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
     if quality is not None and options.quant_report:

@@ -1,16 +1,20 @@
 """Profiles: for each kernel of XNNPACK's, how long a node takes by what it multiplies and moves.
 
 A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + call` nanoseconds, of one kernel and
-on one thread. The figures are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
+on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`. The figures are
+fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 1
+    version = 2
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
+    caches = [1048576, 33554432]
 
     [gemm]
     work = 0.02
     traffic = 0.01
+    far = 0.02
+    memory = 0.05
     weights = 0.05
     call = 500.0
     rows = 7
@@ -27,16 +31,19 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-VERSION = 1
-"""Of the format: raised when a key changes its meaning or goes away."""
+from xir.cost.work import KERNELS, Kernel, Work
 
-Kernel = Literal["gemm", "igemm", "dwconv", "elementwise", "copy"]
-"""Products of matrices, convolutions of more than one tap, depthwise ones, arithmetic by element, and moves."""
-
-KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+VERSION = 2
+"""Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
 Family = Literal["any", "x86", "arm"]
 """Processors with the same choice of kernels, as far as passes distinguish them."""
+
+COSTS = ("work", "traffic", "far", "memory", "weights", "call")
+"""What each kernel's table has, besides tiles."""
+
+WITHOUT_PROFILE = ("any", "x86")
+"""What names processors, but no profile: what is chosen for those needs no figures."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -46,9 +53,13 @@ class KernelCost:
     """What nodes of one kernel take, in nanoseconds."""
 
     work: float
-    """A multiply-add."""
+    """A multiply-add of a product, or whatever else the kernel counts."""
     traffic: float
-    """A byte that is read or written; it is often in a cache, where the node before has left it."""
+    """A byte that is read or written, as long as all of them fit into the cache of a core."""
+    far: float
+    """A byte of those that do not."""
+    memory: float
+    """A byte of those that do not fit into the last cache either."""
     weights: float
     """A byte of weights, which are read from further away: a network has more of them than a core's cache holds."""
     call: float
@@ -58,13 +69,16 @@ class KernelCost:
     columns: int = 1
     """Columns of the right matrix, likewise."""
 
-    def nanoseconds(self, work: float, traffic: float, weights: float = 0) -> float:
-        """What a node takes."""
-        return self.work * work + self.traffic * traffic + self.weights * weights + self.call
+    def multiplied(self, work: Work) -> int:
+        """The multiply-adds of whole tiles, with those whose results are thrown away."""
+        rows = -(-work.rows // self.rows) * self.rows
+        return work.batches * rows * -(-work.columns // self.columns) * self.columns * work.inner
 
-    def padded(self, rows: int, columns: int) -> int:
-        """The elements of a product of `rows` by `columns` that the kernel computes, with those it throws away."""
-        return -(-rows // self.rows) * self.rows * -(-columns // self.columns) * self.columns
+    def nanoseconds(self, work: Work, caches: tuple[int, int]) -> float:
+        """What a node takes."""
+        near, far, memory = by_level(work.traffic, caches)
+        moved = self.traffic * near + self.far * far + self.memory * memory
+        return self.work * self.multiplied(work) + moved + self.weights * work.weights + self.call
 
 
 @dataclass(frozen=True)
@@ -75,20 +89,33 @@ class CostProfile:
     family: Family
     xnnpack: str
     """The package with the library that was measured, and its version."""
+    caches: tuple[int, int]
+    """The bytes of a core's own cache, and of the last one before the memory."""
     kernels: Mapping[Kernel, KernelCost]
+
+    def nanoseconds(self, work: Work) -> float:
+        """What a node takes."""
+        return self.kernels[work.kernel].nanoseconds(work, self.caches)
 
     def text(self) -> str:
         """The file."""
         lines = [
-            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic and weights in",
-            "# ns for each byte, call in ns for each node; `xir-tune` measured it.",
+            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory and",
+            "# weights in ns for each byte, call in ns for each node; `xir-tune` measured it.",
             f"version = {VERSION}",
             *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
+            f"caches = {list(self.caches)}",
         ]
         for name, cost in self.kernels.items():
             lines += ["", f"[{name}]"]
             lines += [f"{field.name} = {_number(getattr(cost, field.name))}" for field in fields(cost)]
         return "\n".join(lines) + "\n"
+
+
+def by_level(traffic: int, caches: tuple[int, int]) -> tuple[int, int, int]:
+    """How many of a node's bytes fit into a core's cache, how many more into the last one, and the rest."""
+    own, last = caches
+    return min(traffic, own), max(min(traffic, last) - own, 0), max(traffic - last, 0)
 
 
 def _number(value: float) -> str:
@@ -126,13 +153,22 @@ def parse_profile(text: str, name: str) -> CostProfile:
             raise ValueError(f"{name}: {key} must be a text, it is {value!r}")
     if texts["family"] not in get_args(Family):
         raise ValueError(f"{name}: family must be one of {', '.join(get_args(Family))}, it is {texts['family']!r}")
-    if unknown := sorted(document.keys() - {"version", *texts, *KERNELS}):
+    if unknown := sorted(document.keys() - {"version", "caches", *texts, *KERNELS}):
         raise ValueError(f"{name}: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
     kernels: dict[Kernel, KernelCost] = {
         kernel: _kernel_cost(document.get(kernel), f"{name}: [{kernel}]") for kernel in KERNELS
     }
     family = cast(Family, texts["family"])
-    return CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), kernels)
+    caches = _caches(document.get("caches"), f"{name}: caches")
+    return CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
+
+
+def _caches(value: object, where: str) -> tuple[int, int]:
+    match value:
+        case [int(own), int(last)] if 0 < own <= last and not isinstance(own, bool):
+            return own, last
+        case _:
+            raise ValueError(f"{where} must be two numbers of bytes, the smaller one first, they are {value!r}")
 
 
 def _kernel_cost(table: object, where: str) -> KernelCost:
@@ -142,7 +178,7 @@ def _kernel_cost(table: object, where: str) -> KernelCost:
     known = {field.name: field.type for field in fields(KernelCost)}
     if unknown := sorted(values.keys() - known.keys()):
         raise ValueError(f"{where} has no '{unknown[0]}'")
-    if missing := [name for name in ("work", "traffic", "weights", "call") if name not in values]:
+    if missing := [name for name in COSTS if name not in values]:
         raise ValueError(f"{where} lacks '{missing[0]}'")
     for key, value in values.items():
         whole = known[key] == "int"

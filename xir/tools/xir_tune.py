@@ -15,11 +15,14 @@ from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
-    from xir.cost.profile import Kernel
+    from xir.cost.work import Kernel
     from xir.tuning.fit import Fit
 
 FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 """What a system calls its machines -> the processors that passes distinguish."""
+
+USUAL_CACHES = (1 << 20, 16 << 20)
+"""What a profile says where the system does not tell."""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -62,10 +65,11 @@ def _tune(options: argparse.Namespace) -> int:
         raise UsageError(f"--processor takes a printable name without quotes and backslashes, not {processor!r}")
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder '{options.output.parent}'")
-    fits = fit_all(measure(samples(options.samples or 1)))
+    caches = cache_sizes()
+    fits = fit_all(measure(samples(options.samples or 1)), caches)
     family = FAMILIES.get(platform.machine().lower(), "any")
     library = f"executorch {importlib.metadata.version('executorch')}"
-    profile = CostProfile(processor, family, library, {kernel: fit.cost for kernel, fit in fits.items()})
+    profile = CostProfile(processor, family, library, caches, {kernel: fit.cost for kernel, fit in fits.items()})
     with atomic_file(options.output) as file:
         file.write(profile.text().encode("utf-8"))
     print(table(fits))
@@ -81,14 +85,30 @@ def processor_name() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
+def cache_sizes(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tuple[int, int]:
+    """The bytes of the second cache, which is a core's own, and of the last one, as Linux lists them; else usual ones.
+
+    Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of Linux.
+    """
+    sizes: dict[int, int] = {}
+    for index in sorted(folder.glob("index*")):
+        level, kind, size = ((index / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size"))
+        if kind != "Instruction" and size.endswith("K"):
+            sizes[int(level)] = int(size.removesuffix("K")) << 10
+    own = sizes.get(2, USUAL_CACHES[0])
+    return own, max(own, sizes[max(sizes)] if sizes else USUAL_CACHES[1])
+
+
 def table(fits: Mapping[Kernel, Fit]) -> str:
     """How well each kernel's costs explain what was measured."""
     rows: list[tuple[str, ...]] = [
-        ("kernel", "samples", "ns/multiply-add", "ns/byte", "of weights", "ns/node", "off by")
+        ("kernel", "samples", "ns/work", "ns/byte", "far", "memory", "of weights", "ns/node", "off by")
     ]
     for kernel, fit in fits.items():
         cost = fit.cost
-        figures = (f"{value:.3g}" for value in (cost.work, cost.traffic, cost.weights, cost.call))
+        figures = (
+            f"{value:.3g}" for value in (cost.work, cost.traffic, cost.far, cost.memory, cost.weights, cost.call)
+        )
         rows.append((kernel, str(fit.samples), *figures, f"{fit.error:.0%}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

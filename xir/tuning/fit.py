@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import cast
 
 import numpy as np
 
-from xir.cost.profile import KERNELS, Kernel, KernelCost
+from xir.cost.profile import COSTS, KernelCost, by_level
+from xir.cost.work import KERNELS, Kernel, Work
 from xir.tuning.measure import Measured
 
 TILES = [(rows, columns) for columns in (8, 16, 32, 64) for rows in range(1, 17)]
 """The sizes of XNNPACK's products of matrices that come into question: `src/configs/gemm-config.c`."""
+
+TILED: dict[Kernel, list[tuple[int, int]]] = {
+    **dict.fromkeys(("gemm", "igemm", "bmm"), TILES),
+    "gemv": [(1, columns) for columns in (8, 16, 32, 64)],
+}
 
 
 @dataclass(frozen=True)
@@ -26,40 +31,66 @@ class Fit:
     samples: int
 
 
-def fit_all(measured: Sequence[Measured]) -> dict[Kernel, Fit]:
-    """The costs of each kernel."""
-    return {kernel: fit([each for each in measured if each.sample.kernel == kernel]) for kernel in KERNELS}
+@dataclass(frozen=True)
+class Problem:
+    """What is known of one kernel: its part of each sample, and the rest, which is known."""
+
+    works: list[list[Work]]
+    """For each sample."""
+    times: np.ndarray
+    """Nanoseconds of each sample."""
+    rest: np.ndarray
+    """What the sample's other nodes take."""
+    caches: tuple[int, int]
 
 
-def fit(measured: Sequence[Measured]) -> Fit:
+def fit_all(measured: Sequence[Measured], caches: tuple[int, int]) -> dict[Kernel, Fit]:
+    """The costs of each kernel; kernels whose samples have nodes of others come behind those."""
+    fits: dict[Kernel, Fit] = {}
+    for kernel in KERNELS:
+        fits[kernel] = fit(kernel, [each for each in measured if each.sample.kernel == kernel], fits, caches)
+    return fits
+
+
+def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit], caches: tuple[int, int]) -> Fit:
     """The costs of one kernel; of products, with the tile that explains the times best."""
-    is_product = measured[0].sample.kernel in ("gemm", "igemm")
-    tiles = TILES if is_product else [(1, 1)]
-    return min((fit_tile(measured, *tile) for tile in tiles), key=lambda found: found.error)
+    works = [each.sample.works() for each in measured]
+    others = [[work for work in each if work.kernel != kernel] for each in works]
+    problem = Problem(
+        [[work for work in each if work.kernel == kernel] for each in works],
+        np.array([each.nanoseconds for each in measured]),
+        np.array([sum(known[work.kernel].cost.nanoseconds(work, caches) for work in each) for each in others], float),
+        caches,
+    )
+    return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1)])), key=lambda found: found.error)
 
 
-def fit_tile(measured: Sequence[Measured], rows: int, columns: int) -> Fit:
+def fit_tile(problem: Problem, rows: int, columns: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
-    tile = KernelCost(0.0, 0.0, 0.0, 0.0, rows, columns)
-    times = np.array([each.nanoseconds for each in measured])
-    samples = [each.sample for each in measured]
-    features = np.array([[each.work(tile), each.traffic, each.weights, each.calls] for each in samples], float)
-    scaled = features / times[:, None]
+    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns)
+    features = np.array([np.sum([row(work, tile, problem.caches) for work in each], 0) for each in problem.works])
+    scaled, wanted = features / problem.times[:, None], 1 - problem.rest / problem.times
     used = [column for column in range(features.shape[1]) if features[:, column].any()]
     subsets = [list(kept) for count in range(1, len(used) + 1) for kept in combinations(used, count)]
-    found = [solution for kept in subsets if (solution := solved(scaled, kept)) is not None]
+    found = [solution for kept in subsets if (solution := solved(scaled, wanted, kept)) is not None]
+    if not found:
+        return Fit(tile, float(np.sqrt((wanted**2).mean())), len(features))
     best, error = min(found, key=lambda each: each[1])
-    work, traffic, weights, call = cast("list[float]", best.tolist())
-    return Fit(replace(tile, work=work, traffic=traffic, weights=weights, call=call), error, len(measured))
+    return Fit(replace(tile, **dict(zip(COSTS, best.tolist(), strict=True))), error, len(features))
 
 
-def solved(features: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:
-    """The factors of the `kept` columns that bring the rows' sums closest to 1, the others zero, and the difference.
+def row(work: Work, tile: KernelCost, caches: tuple[int, int]) -> list[float]:
+    """What a node has of everything that costs."""
+    return [tile.multiplied(work), *by_level(work.traffic, caches), work.weights, 1]
+
+
+def solved(features: np.ndarray, wanted: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:
+    """The factors of the `kept` columns that bring the rows' sums closest to `wanted`, the others zero, and how far.
 
     None if one is below zero: the least squares without negative factors are among those of all subsets of columns.
     """
     factors = np.zeros(features.shape[1])
-    factors[kept] = np.linalg.lstsq(features[:, kept], np.ones(len(features)), rcond=None)[0]
+    factors[kept] = np.linalg.lstsq(features[:, kept], wanted, rcond=None)[0]
     if (factors < 0).any():
         return None
-    return factors, float(np.sqrt(((features @ factors - 1) ** 2).mean()))
+    return factors, float(np.sqrt(((features @ factors - wanted) ** 2).mean()))

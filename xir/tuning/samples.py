@@ -6,89 +6,64 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import ClassVar
+from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i32
+from xdsl.ir import Block, Operation, SSAValue
 
-from xir.cost.profile import Kernel, KernelCost
+from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, tensor_type, u32s
-from xir.dialects.xnnpack.kinds import BinaryKind
+from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.emitter import emit
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.transforms.pipelines import passes_of
-
-FLOAT_BYTES = 4
+from xir.transforms.xnnpack._node_costs import work_of
 
 
 @dataclass(frozen=True)
 class Sample(ABC):
-    """A node on an fp32 image [1, size, size, channels], whose result has the same shape."""
+    """A node, or a few, on fp32 numbers, whose result has their shape: an image [1, size, size, channels] mostly."""
 
     size: int
     channels: int
-
-    calls: ClassVar[int] = 1
-    """The nodes that it is."""
 
     @property
     def shape(self) -> Shape:
         return (1, self.size, self.size, self.channels)
 
     @property
-    def elements(self) -> int:
-        return self.size * self.size * self.channels
-
-    @property
     @abstractmethod
     def kernel(self) -> Kernel:
-        """The kernel that XNNPACK runs."""
-
-    @property
-    def traffic(self) -> int:
-        """The bytes that it moves, but for its weights."""
-        return FLOAT_BYTES * 2 * self.elements
-
-    @property
-    def weights(self) -> int:
-        """The bytes of its weights."""
-        return 0
-
-    @abstractmethod
-    def work(self, cost: KernelCost) -> int:
-        """Its multiply-adds, by a kernel of such a tile."""
+        """The kernel that is measured. What others of its nodes run has to be known by then."""
 
     @abstractmethod
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        """The node, last, behind its constants. `value` is what the node before it made of `image`."""
+        """The nodes, the one with the result last, and their constants. `value` is what the sample before it made of
+        `image`."""
+
+    def works(self) -> list[Work]:
+        """What its nodes do."""
+        block = Block(arg_types=[tensor_type(f32, self.shape)])
+        made = list(self.nodes(block.args[0], block.args[0], XirContext()))
+        nodes = [op for op in made if isinstance(op, xnnpack.NodeOp) and not isinstance(op, xnnpack.StaticReshapeOp)]
+        works = [work_of(node) for node in nodes]
+        return [work for work in works if work is not None]
 
 
 @dataclass(frozen=True)
 class Convolution(Sample):
-    """A convolution of as many output channels as input channels."""
+    """A convolution of as many output channels as input channels; of one tap, a product of matrices."""
 
     taps: tuple[int, int]
 
     @property
     def kernel(self) -> Kernel:
-        return "gemm" if self.taps == (1, 1) else "igemm"
-
-    @property
-    def inner(self) -> int:
-        """The length of each sum."""
-        return self.taps[0] * self.taps[1] * self.channels
-
-    @property
-    def weights(self) -> int:
-        return FLOAT_BYTES * self.inner * self.channels
-
-    def work(self, cost: KernelCost) -> int:
-        return cost.padded(self.size * self.size, self.channels) * self.inner
+        return "igemm" if self.taps != (1, 1) else "gemm" if self.size > 1 else "gemv"
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield (filter := random_constant((self.channels, *self.taps, self.channels), ctx))
@@ -105,12 +80,31 @@ class Depthwise(Sample):
     def kernel(self) -> Kernel:
         return "dwconv"
 
-    def work(self, cost: KernelCost) -> int:
-        return self.elements * self.taps[0] * self.taps[1]
-
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield (filter := random_constant((1, *self.taps, self.channels), ctx))
         yield convolution(xnnpack.DepthwiseConv2dOp, value, filter, self.taps, self.channels)
+
+
+@dataclass(frozen=True)
+class Attention(Sample):
+    """The two products of attention, without its softmax, of so many heads and `size` tokens."""
+
+    heads: int
+
+    @property
+    def shape(self) -> Shape:
+        return (1, self.heads, self.size, self.channels)
+
+    @property
+    def kernel(self) -> Kernel:
+        return "bmm"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        kind = xnnpack.BatchMatrixMultiplyOp
+        scores = tensor_type(f32, (1, self.heads, self.size, self.size))
+        properties = {"transpose_b": UnitAttr()}
+        yield (made := kind.create(operands=[value, image], result_types=[scores], properties=properties))
+        yield kind.create(operands=[made.output, image], result_types=[value.type])
 
 
 @dataclass(frozen=True)
@@ -121,49 +115,145 @@ class Addition(Sample):
     def kernel(self) -> Kernel:
         return "elementwise"
 
-    @property
-    def traffic(self) -> int:
-        return FLOAT_BYTES * 3 * self.elements
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        yield arithmetic("add", value, image)
 
-    def work(self, cost: KernelCost) -> int:
-        return self.elements
+
+@dataclass(frozen=True)
+class ByRow(Sample):
+    """Products of each row, of `channels` numbers, by a number of its own."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "elementwise"
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        kind = xnnpack.BinaryKindAttr(BinaryKind("add"))
-        yield xnnpack.BinaryOp.create(operands=[value, image], result_types=[value.type], properties={"kind": kind})
+        yield (factors := random_constant((*self.shape[:3], 1), ctx))
+        yield arithmetic("multiply", value, factors.output)
+
+
+@dataclass(frozen=True)
+class Function(Sample):
+    """A function of each number."""
+
+    kind: Literal["sigmoid", "tanh", "gelu", "exp", "log"]
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.kind
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        properties = {"kind": xnnpack.UnaryKindAttr(UnaryKind(self.kind))}
+        yield xnnpack.UnaryOp.create(operands=[value], result_types=[value.type], properties=properties)
 
 
 @dataclass(frozen=True)
 class Swap(Sample):
     """The two halves of the channels, cut apart and joined the other way round."""
 
-    calls: ClassVar[int] = 3
-
     @property
     def kernel(self) -> Kernel:
         return "copy"
 
-    @property
-    def traffic(self) -> int:
-        return FLOAT_BYTES * 4 * self.elements
-
-    def work(self, cost: KernelCost) -> int:
-        return 0
-
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         half = self.channels // 2
-        halves: list[xnnpack.StaticSliceOp] = []
-        for start in (half, 0):
-            sizes = (*self.shape[:3], half)
-            properties = {"offsets": u32s((0, 0, 0, start)), "sizes": u32s(sizes)}
-            types = [tensor_type(f32, sizes)]
-            halves.append(xnnpack.StaticSliceOp.create(operands=[value], result_types=types, properties=properties))
+        halves = [sliced(value, (0, 0, 0, start), (*self.shape[:3], half)) for start in (half, 0)]
         yield from halves
         yield xnnpack.ConcatenateOp.create(
             operands=[each.output for each in halves],
             result_types=[value.type],
             properties={"axis": IntegerAttr(3, i32)},
         )
+
+
+@dataclass(frozen=True)
+class Transposition(Sample):
+    """The channels before the pixels, and those numbers as an image again."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "transpose"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        planes = tensor_type(f32, (1, self.channels, self.size, self.size))
+        properties = {"perm": u32s((0, 3, 1, 2))}
+        made = xnnpack.StaticTransposeOp.create(operands=[value], result_types=[planes], properties=properties)
+        yield made
+        properties = {"new_shape": u32s(self.shape)}
+        yield xnnpack.StaticReshapeOp.create(operands=[made.output], result_types=[value.type], properties=properties)
+
+
+@dataclass(frozen=True)
+class Softmax(Sample):
+    """The softmax of rows of `channels` numbers."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "softmax"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        yield xnnpack.SoftmaxOp.create(operands=[value], result_types=[value.type])
+
+
+@dataclass(frozen=True)
+class Mean(Sample):
+    """The mean of each channel, and the image less that."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "reduce"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        means = tensor_type(f32, (1, 1, 1, self.channels))
+        properties = {"keep_dims": UnitAttr()}
+        made = xnnpack.GlobalAveragePooling2dOp.create(operands=[value], result_types=[means], properties=properties)
+        yield made
+        yield arithmetic("subtract", value, made.output)
+
+
+@dataclass(frozen=True)
+class Pooling(Sample):
+    """A pooling over windows of 3x3."""
+
+    pooled: Literal["max_pool", "average_pool"]
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.pooled
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        kind = xnnpack.MaxPooling2dOp if self.pooled == "max_pool" else xnnpack.AveragePooling2dOp
+        properties = {"kernel": u32s((3, 3)), "padding": u32s((1, 1, 1, 1)), "stride": u32s((1, 1))}
+        yield kind.create(operands=[value], result_types=[value.type], properties=properties)
+
+
+@dataclass(frozen=True)
+class Enlargement(Sample):
+    """An image of twice the height and width, and a quarter of it."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "resize"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        size = IntegerAttr(2 * self.size, i32)
+        large = tensor_type(f32, (1, 2 * self.size, 2 * self.size, self.channels))
+        properties = {"new_height": size, "new_width": size}
+        made = xnnpack.StaticResizeBilinear2dOp.create(operands=[value], result_types=[large], properties=properties)
+        yield made
+        yield sliced(made.output, (0, 0, 0, 0), self.shape)
+
+
+def arithmetic(kind: str, lhs: SSAValue, rhs: SSAValue) -> Operation:
+    """A node of two operands, whose result is as large as the first."""
+    properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))}
+    return xnnpack.BinaryOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=properties)
+
+
+def sliced(value: SSAValue, offsets: Shape, sizes: Shape) -> xnnpack.StaticSliceOp:
+    """A part of a tensor."""
+    properties = {"offsets": u32s(offsets), "sizes": u32s(sizes)}
+    return xnnpack.StaticSliceOp.create(operands=[value], result_types=[tensor_type(f32, sizes)], properties=properties)
 
 
 def convolution(
@@ -187,7 +277,7 @@ def random_constant(shape: Shape, ctx: XirContext) -> xnnpack.ConstantOp:
 
 
 def program(sample: Sample, count: int) -> bytes:
-    """A `.pte` file of `count` such nodes, one behind the other, on an image."""
+    """A `.pte` file of `count` such samples, one behind the other, on an image."""
     ctx = XirContext()
     image = f"tensor<{'x'.join(map(str, sample.shape))}xf32>"
     module = parse_module(

@@ -1,0 +1,254 @@
+"""How well a cost profile predicts: models' latencies, and which form of each convolution is the fastest.
+
+Each model is lowered for the profile, predicted without running it, and run on one thread in processor time, of which
+the shortest of many runs counts: a profile's figures are such times as well. For the choices, every convolution of the
+models that can be computed in several forms is measured in each of them, alone, in turn. The regret of a model's
+choices is how much longer its convolutions take in the chosen forms than in the best ones.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import torch
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import Rewriter
+
+import xir
+from bench.__main__ import processor
+from bench.progress import step
+from xir.cost.profile import CostProfile, load_profile
+from xir.cost_report import CostReport, cost_report
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import ints, shape_of
+from xir.emitter import emit
+from xir.ir.context import XirContext
+from xir.ir.parser import parse_module
+from xir.ir.passes import PassManager, XirPass
+from xir.ir.walking import ops_in
+from xir.models import MODELS, load_model
+from xir.runtime import Runtime
+from xir.transforms.pipelines import passes_of
+from xir.transforms.xnnpack._winograd import DIRECT, Form
+from xir.transforms.xnnpack._winograd_nodes import predicted
+from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of
+from xir.tuning.samples import random_constant
+
+NEAR = 0.1
+"""How far a prediction may be off to count as near."""
+
+FEWEST_RUNS, SECONDS = 8, 3.0
+"""Of a model: as many runs as fit into the seconds, and at least so many."""
+
+ROUNDS, ROUND_SECONDS = 5, 0.03
+"""Of each form of a convolution."""
+
+MAX_ERROR = 4.0
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution that several forms can compute."""
+
+    image: Shape
+    filter: Shape
+    padding: Shape
+    is_bounded: bool
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.image))} by {'x'.join(map(str, self.filter))}"
+
+
+def shortest(run: Callable[[], object], runs: int, seconds: float) -> float:
+    """The microseconds of processor time of the shortest of some runs."""
+    best, end, count = float("inf"), time.perf_counter() + seconds, 0
+    while count < runs or time.perf_counter() < end:
+        begin = time.process_time_ns()
+        run()
+        best, count = min(best, (time.process_time_ns() - begin) / 1e3), count + 1
+    return best
+
+
+def loaded(file: bytes, inputs: Sequence[object]) -> Callable[[], object]:
+    """A program on one thread that has run twice."""
+    method = Runtime.get().load_program(file, threads=1).load_method("forward")
+    for _ in range(2):
+        method.execute(inputs)
+    return lambda: method.execute(inputs)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model's latency, in microseconds."""
+
+    model: str
+    report: CostReport
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        return self.report.microseconds / self.measured
+
+    @property
+    def is_near(self) -> bool:
+        return abs(self.ratio - 1) <= NEAR
+
+
+def predict(name: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Counter[Layer]]:
+    """Predict and measure a model, and count its convolutions that have several forms."""
+    model, inputs = load_model(name)
+    with step(f"Lowering {name}"):
+        edge = xir.to_edge(torch.export.export(model, inputs))
+        lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
+        direct = edge.to_backend(xir.XnnpackPartitioner(check=False))
+    report = cost_report(lowered.module, lowered.ctx, profile)
+    with step(f"Measuring {name}"):
+        measured = shortest(loaded(lowered.to_executorch().buffer, inputs), FEWEST_RUNS, SECONDS)
+    return Prediction(name, report, measured), layers_of(direct)
+
+
+def layers_of(program: xir.EdgeProgram) -> Counter[Layer]:
+    """The convolutions of a program that forms may compute."""
+    found: Counter[Layer] = Counter()
+    for node in ops_in(program.module, xnnpack.Conv2dOp):
+        convolution = convolution_of(node)
+        if convolution is not None and convolution.forms(MAX_ERROR):
+            is_bounded = node.bounds != (float("-inf"), float("inf"))
+            found[Layer(shape_of(node.input), shape_of(node.filter), tuple(ints(node.padding)), is_bounded)] += 1
+    return found
+
+
+def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
+    """A program of one convolution, with random weights: equal ones would be packed once."""
+    batch, height, width, _ = layer.image
+    top, right, bottom, left = layer.padding
+    outputs, kernel_height, kernel_width, _ = layer.filter
+    result = (batch, height + top + bottom - kernel_height + 1, width + left + right - kernel_width + 1, outputs)
+    image, filter, output = (f"tensor<{'x'.join(map(str, each))}xf32>" for each in (layer.image, layer.filter, result))
+    bounds = ", output_min = 0.0 : f32" if layer.is_bounded else ""
+    module = parse_module(
+        ctx,
+        f"""
+        func.func @forward(%x: {image}) -> {output}
+            attributes {{xir.in_spec = "T2#1#0(T1#1($),D0())", xir.out_spec = "$"}} {{
+          %y = xnnpack.subgraph(%x) : ({image}) -> {output} {{
+          ^bb0(%a: {image}):
+            %w = xnnpack.constant dense<0.5> : {filter}
+            %b = xnnpack.conv2d %a, %w {{padding = array<i32: {top}, {right}, {bottom}, {left}>{bounds}}}
+                 : ({image}, {filter}) -> {output}
+            xnnpack.yield %b : {output}
+          }}
+          func.return %y : {output}
+        }}""",
+    )
+    (constant,) = ops_in(module, xnnpack.ConstantOp)
+    Rewriter.replace_op(constant, random_constant(layer.filter, ctx))
+    return module
+
+
+def program(layer: Layer, form: Form) -> bytes:
+    """A file with one convolution in one form."""
+    ctx = XirContext()
+    module = module_of(layer, ctx)
+    chosen: list[XirPass] = [] if form.is_direct else [WinogradConv2dPass(form=(form.height, form.width))]
+    PassManager(ctx, [*chosen, *passes_of("emit")]).run(module)
+    file = BytesIO()
+    emit(module, ctx, file)
+    return file.getvalue()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What each form of a convolution takes, measured and predicted, in microseconds."""
+
+    measured: dict[Form, float]
+    predicted: dict[Form, float]
+    chosen: Form
+
+    @property
+    def best(self) -> Form:
+        return min(self.measured, key=self.measured.__getitem__)
+
+
+def choose(layer: Layer, cpu: str, profile: CostProfile) -> Choice:
+    """Measure the forms of a convolution in turn, and ask the pass which one it would choose."""
+    (node,) = ops_in(module_of(layer, XirContext()), xnnpack.Conv2dOp)
+    convolution = convolution_of(node)
+    assert convolution is not None
+    forms = (DIRECT, *convolution.forms(MAX_ERROR))
+    image = np.random.default_rng(0).standard_normal(layer.image, dtype=np.float32)
+    runs = {form: loaded(program(layer, form), [image]) for form in forms}
+    measured = dict.fromkeys(forms, float("inf"))
+    for _ in range(ROUNDS):
+        for form, run in runs.items():
+            measured[form] = min(measured[form], shortest(run, 1, ROUND_SECONDS))
+    costs = {form: predicted(convolution, form, layer.image[0], layer.is_bounded, profile) / 1e3 for form in forms}
+    chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, profile)
+    return Choice(measured, costs, chosen)
+
+
+def report(predictions: Sequence[Prediction]) -> str:
+    """The predictions as a table, and how many are near."""
+    rows = ["| model | predicted ms | measured ms | ratio | not predicted |", "|---|--:|--:|--:|---|"]
+    for each in predictions:
+        unknown = ", ".join(f"{n} × {name}" for method in each.report.methods for name, n in method.unknown)
+        figures = (each.report.microseconds / 1e3, each.measured / 1e3, each.ratio)
+        rows.append(f"| {each.model} | {' | '.join(f'{figure:.2f}' for figure in figures)} | {unknown} |")
+    near = sum(each.is_near for each in predictions)
+    rows += ["", f"{near} of {len(predictions)} within {NEAR:.0%}"]
+    return "\n".join(rows)
+
+
+def regret(counts: Mapping[Layer, int], choices: Mapping[Layer, Choice]) -> float:
+    """How much longer these convolutions take in the chosen forms than in the best ones."""
+    chosen, best = (
+        sum(counts[layer] * choices[layer].measured[which(choices[layer])] for layer in counts)
+        for which in (lambda each: each.chosen, lambda each: each.best)
+    )
+    return chosen / best - 1
+
+
+def main() -> None:
+    """Read the command line, measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.cost", description=__doc__)
+    parser.add_argument("models", nargs="*", default=[], help="models of the zoo (default: all but the small ones)")
+    parser.add_argument("--cpu", default="zen4", help="the cost profile (default: zen4)")
+    parser.add_argument("--no-choices", action="store_true", help="measure no forms of convolutions")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    profile = load_profile(arguments.cpu)
+    predictions: list[Prediction] = []
+    layers: dict[str, Counter[Layer]] = {}
+    for name in arguments.models or [name for name, model in MODELS.items() if model.module != "small"]:
+        prediction, layers[name] = predict(name, arguments.cpu, profile)
+        predictions.append(prediction)
+    print(f"{profile.processor}, on {processor()}, fp32, one thread, the shortest of several runs\n")
+    print(report(predictions), flush=True)
+    if arguments.no_choices:
+        return
+    choices: dict[Layer, Choice] = {}
+    for layer in dict.fromkeys(layer for counts in layers.values() for layer in counts):
+        with step(f"Measuring {layer}"):
+            choices[layer] = choose(layer, arguments.cpu, profile)
+    print("\n| convolution | chosen | predicted us | measured us | best | measured us | direct us |")
+    print("|---|---|--:|--:|---|--:|--:|")
+    for layer, each in choices.items():
+        figures = (each.predicted[each.chosen], each.measured[each.chosen])
+        print(
+            f"| {layer} | {each.chosen} | {figures[0]:.0f} | {figures[1]:.0f} | {each.best} | "
+            f"{each.measured[each.best]:.0f} | {each.measured[DIRECT]:.0f} |"
+        )
+    print("\n| model | convolutions | regret |\n|---|--:|--:|")
+    for name, counts in layers.items():
+        if counts:
+            print(f"| {name} | {counts.total()} | {regret(counts, choices):.1%} |")
+
+
+if __name__ == "__main__":
+    main()

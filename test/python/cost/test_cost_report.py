@@ -1,0 +1,159 @@
+"""The cost report: which node takes what, by a profile whose figures are simple."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.aot_compiler import main
+from xir.cost.profile import CostProfile, KernelCost
+from xir.cost.work import KERNELS, Work
+from xir.dialects import xnnpack
+from xir.ir.walking import ops_in
+from xir.transforms.xnnpack._node_costs import work_of
+
+PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, KernelCost(0, 1, 1, 1, 0, 0)))
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    """A profile by which a byte takes a nanosecond, and nothing else anything."""
+    file = tmp_path / "bytes.toml"
+    file.write_text(PROFILE.text(), encoding="utf-8")
+    return str(file)
+
+
+def lowered(model: nn.Module, *inputs: Tensor, **options: object) -> xir.EdgeProgram:
+    exported = torch.export.export(model.eval(), inputs, **options)  # pyright: ignore[reportArgumentType]
+    return xir.to_edge(exported).to_backend(xir.XnnpackPartitioner())
+
+
+def works(model: nn.Module, *inputs: Tensor) -> list[Work | None]:
+    nodes = ops_in(lowered(model, *inputs).module, xnnpack.NodeOp)
+    return [work_of(node) for node in nodes if not isinstance(node, xnnpack.StaticReshapeOp)]
+
+
+class Attention(nn.Module):
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return torch.softmax(q @ k.transpose(1, 2), -1) @ k
+
+
+def test_what_nodes_do() -> None:
+    assert works(nn.Linear(8, 16), torch.ones(5, 8)) == [
+        Work("gemm", 8, rows=5, columns=16, traffic=4 * 5 * (8 + 16), weights=4 * 8 * 16)
+    ]
+    assert works(nn.Linear(8, 16), torch.ones(1, 8)) == [Work("gemv", 8, columns=16, traffic=4 * (8 + 16 + 8 * 16))]
+    # Rows are computed together within an image and a group.
+    (_, found, _) = works(nn.Conv2d(4, 6, 3, groups=2), torch.ones(2, 4, 5, 6))
+    assert found == Work("igemm", 18, 12, 3, 4, traffic=4 * (2 * 4 * 30 + 2 * 6 * 12), weights=4 * 6 * 18)
+    (_, found, _) = works(nn.Conv2d(4, 4, 3, groups=4), torch.ones(1, 4, 5, 6))
+    assert found == Work("dwconv", 9 * 4 * 12, traffic=4 * 4 * (30 + 12))
+    scores, softmax, mixed = works(Attention(), torch.ones(2, 3, 8), torch.ones(2, 5, 8))
+    assert scores == Work("bmm", 8, 3, 5, 2, traffic=4 * 2 * (24 + 15), weights=4 * 80)
+    assert softmax == Work("softmax", 6, traffic=8 * 30)
+    assert mixed == Work("bmm", 5, 3, 8, 2, traffic=4 * 2 * (15 + 24), weights=4 * 80)
+
+
+class Moves(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return x.transpose(1, 2), x.transpose(0, 1), torch.cat([x, y], 2), x[:, 1:3]
+
+
+def test_moves_count_their_runs() -> None:
+    """Of elements that stay neighbours; where none do, the move is a transposition."""
+    x = torch.ones(3, 4, 5)
+    assert set(works(Moves(), x, x)) == {
+        Work("transpose", 60, traffic=480),
+        Work("copy", 12, traffic=480),
+        Work("copy", 24, traffic=960),
+        Work("copy", 3, traffic=240),
+    }
+
+
+class Rows(nn.Module):
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x + x, x * y, x - z
+
+
+def test_arithmetic_counts_its_loops() -> None:
+    """As many dimensions are one loop as operands are broadcast alike in."""
+    found = works(Rows(), torch.ones(3, 4, 5), torch.ones(3, 4, 1), torch.ones(4, 5))
+    assert [(each.kernel, each.inner) for each in found if each] == [
+        ("elementwise", 1),
+        ("elementwise", 12),
+        ("elementwise", 3),
+    ]
+
+
+class Scanned(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cumsum(torch.sigmoid(x), 0)
+
+
+def test_what_is_outside_is_named(profile: str) -> None:
+    report = lowered(Scanned(), torch.ones(10, 10)).cost_report(profile)
+    (method,) = report.methods
+    assert method.unknown == (("edge.cumsum", 1),)
+    assert [(line.op, line.microseconds) for line in method.lines] == [("unary sigmoid", 0.8)]
+    assert "not predicted: 1 × edge.cumsum" in report.text()
+
+
+def test_open_sizes_count_at_their_largest(profile: str) -> None:
+    shapes = ({0: torch.export.Dim("batch", min=1, max=50)},)
+    report = lowered(nn.Sigmoid(), torch.ones(2, 10), dynamic_shapes=shapes).cost_report(profile)
+    assert report.microseconds == pytest.approx(8 * 500 / 1e3)
+
+
+class Widening(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(8, 100), nn.Linear(100, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.narrow(torch.sigmoid(self.wide(x)).reshape(10, 100)) + x
+
+
+def test_the_peak_names_its_op(profile: str) -> None:
+    """While the sigmoid runs there are its operand and its result, which is reshaped in place, and the input."""
+    (method,) = lowered(Widening(), torch.ones(10, 8)).cost_report(profile).methods
+    assert method.peak is not None
+    assert (method.peak.bytes, method.peak.op) == (4 * (2 * 1000 + 80), "unary sigmoid")
+    assert method.peak.place.endswith(f"{Path(__file__).name}:{Widening.forward.__code__.co_firstlineno + 1}")
+
+
+def test_composed_nodes_are_one_line() -> None:
+    torch.manual_seed(0)
+    model, image = nn.Conv2d(64, 64, 3, padding=1).eval(), torch.randn(1, 64, 56, 56)
+    edge = xir.to_edge(torch.export.export(model, (image,)))
+    direct, composed = (
+        edge.to_backend(xir.XnnpackPartitioner(cpu=cpu)).cost_report("zen4").methods[0] for cpu in ("x86", "zen4")
+    )
+    (line,) = (line for line in composed.lines if line.nodes > 1)
+    assert line.op == f"conv2d as F(4x4), {line.nodes} nodes"
+    (replaced,) = (line for line in direct.lines if line.op == "conv2d")
+    assert line.microseconds < replaced.microseconds
+    assert direct.microseconds - composed.microseconds == pytest.approx(replaced.microseconds - line.microseconds)
+
+
+def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "linear", "-d", "--cpu", profile, "--cost-report", "-o", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "forward: 0.00 ms predicted on one thread of a test"
+    assert any("fully_connected" in line and "100.0%" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cost-report"], "a cost report predicts what --delegate takes: give that as well"),
+        (["-d", "--cost-report"], "--cost-report predicts by a cost profile: --cpu zen4, or a .toml file of xir-tune"),
+        (["-d", "--cpu", "x86", "--cost-report"], "--cost-report predicts by a cost profile: --cpu zen4"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "linear", *arguments]) == 1
+    assert message in capsys.readouterr().err
