@@ -19,6 +19,7 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
 from xir.progress import step
 
+from .batch_norm import hide_batch_norms, show_batch_norms
 from .bias_correction import OperandMeans
 from .calibration import calibrate
 from .config import DEFAULT, QuantConfig
@@ -129,6 +130,7 @@ def prepared(
     with step("Preparing the model"):
         module = program.module()
         assert isinstance(module, GraphModule)
+        hide_batch_norms(module)
         observed = prepare_pt2e(module, quantizer)
     if unmatched := quantizer.unmatched():
         raise DiagnosticError(
@@ -146,7 +148,9 @@ def prepared(
 def rounded(calibrated: OperandMeans) -> GraphModule:
     """The graph with conversions in the place of observers, biases corrected. Buffers are the float program's."""
     calibrated.correct_biases()
-    return convert_pt2e(calibrated.observed)
+    graph = convert_pt2e(calibrated.observed)
+    show_batch_norms(graph)
+    return graph
 
 
 def converted(program: ExportedProgram, graph: GraphModule, sample: Arguments) -> ExportedProgram:
