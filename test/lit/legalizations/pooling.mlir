@@ -186,3 +186,17 @@ func.func @adaptive_avg_pool2d(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32> {
   %0 = edge._adaptive_avg_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x1x1xf32>
   func.return %0 : tensor<1x2x1x1xf32>
 }
+
+// -----
+
+// Volumes: height and width first, then the depth, all positions of a plane in a row.
+// CHECK-LABEL: func.func @volume(
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 3>, stride = array<i32: 2, 3>} : tensor<2x4x6x4xf32> -> tensor<2x2x2x4xf32>
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 1>, stride = array<i32: 2, 1>} : tensor<1x4x4x2xf32> -> tensor<1x2x4x2xf32>
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 2, 3>, stride = array<i32: 2, 3>}
+// CHECK:         xnnpack.average_pooling2d %{{.*}} {kernel = array<i32: 4, 1>, stride = array<i32: 4, 1>}
+func.func @volume(%x: tensor<1x2x4x4x6xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x1x2x2xf32>) {
+  %0 = edge.avg_pool3d(%x) {kernel_size = array<i64: 2, 2, 3>} : (tensor<1x2x4x4x6xf32>) -> tensor<1x2x2x2x2xf32>
+  %1 = edge._adaptive_avg_pool3d(%x) {output_size = array<i64: 1, 2, 2>} : (tensor<1x2x4x4x6xf32>) -> tensor<1x2x1x2x2xf32>
+  func.return %0, %1 : tensor<1x2x2x2x2xf32>, tensor<1x2x1x2x2xf32>
+}

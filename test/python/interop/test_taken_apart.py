@@ -66,6 +66,11 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
         nn.ConvTranspose3d(4, 6, (3, 2, 3), (2, 3, 1), (1, 0, 2), (1, 2, 0), groups=2, dilation=(1, 2, 1)),
         (2, 4, 4, 3, 4),
     ),
+    "mean_3d": (nn.AvgPool3d((2, 3, 2), (1, 2, 2), (1, 1, 0), ceil_mode=True), (2, 3, 5, 8, 7)),
+    "mean_3d_without_padding": (nn.AvgPool3d(3, 2, 1, count_include_pad=False), (3, 5, 8, 7)),
+    "mean_3d_divided": (nn.AvgPool3d((2, 3, 2), 2, divisor_override=5), (2, 3, 5, 8, 7)),
+    "mean_3d_of_cells": (nn.AdaptiveAvgPool3d((2, None, 3)), (2, 3, 5, 4, 7)),
+    "mean_3d_of_all": (nn.AdaptiveAvgPool3d(1), (2, 3, 5, 4, 7)),
     "transposed_3d_cut": (nn.ConvTranspose3d(2, 3, 2, 2, padding=2), (2, 4, 4, 4)),
 }  # fmt: skip
 

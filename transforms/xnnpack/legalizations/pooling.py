@@ -1,8 +1,10 @@
-"""Pooling over windows, in one or two dimensions; one is an image of height 1."""
+"""Pooling over windows: one dimension is that of an image of height 1, three are pooled in two steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, floor, prod
 
 import numpy as np
@@ -39,6 +41,9 @@ DYNAMIC_LAST_WINDOW = Refusal(
 
 MaxPool = edge.MaxPool1dOp | edge.MaxPool2dOp | edge.MaxPool2dWithIndicesOp
 AvgPool = edge.AvgPool1dOp | edge.AvgPool2dOp
+
+Windows = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+"""Kernel, stride and padding, each of (height, width)."""
 
 
 @dataclass(frozen=True)
@@ -126,22 +131,74 @@ def avg_pool(op: AvgPool, b: NodeBuilder) -> SSAValue:
     what lies beyond them (`ceil_mode`) never counts. A `divisor_override` divides the sum, whatever the window meets:
     then zeros are put everywhere, and it is a factor on the mean.
     """
-    pool = pooling(op, b)
     divisor = op.divisor_override if isinstance(op, edge.AvgPool2dOp) else None
+    result = averaged(b, pooling(op, b), divisor, count_include_pad=op.count_include_pad)
+    return b.reshape(result, b.shape(op.results[0]))
+
+
+@rule(refuses=(DYNAMIC_LAST_WINDOW, FROM_DYNAMIC_END))
+def avg_pool3d(op: edge.AvgPool3dOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each window over height and width, then over depth.
+
+    So many elements as there are in a window, with padding or without, are a product over its dimensions: the mean of
+    means is theirs. A divisor divides the sum of both steps.
+    """
+    (size, *sizes), (step, *steps), (border, *borders) = (
+        list(numbers) * 3 if len(numbers) == 1 else numbers
+        for numbers in (op.kernel_size, op.stride or op.kernel_size, op.padding)
+    )
+    once = None if op.divisor_override is None else 1
+
+    def pooled(image: SSAValue, window: Windows, result: tuple[int, int], divisor: int | None) -> SSAValue:
+        _, _, height, width = b.shape(image)
+        pool = Pooling(image, *window, (1, 1), (height, width), result, op.ceil_mode)
+        return averaged(b, pool, divisor, count_include_pad=op.count_include_pad)
+
+    of_plane: Windows = (sizes[0], sizes[1]), (steps[0], steps[1]), (borders[0], borders[1])
+    of_depth: Windows = (size, 1), (step, 1), (border, 0)
+    return in_two_steps(
+        b,
+        op,
+        lambda planes, result: pooled(planes, of_plane, result, once),
+        lambda columns, result: pooled(columns, of_depth, result, op.divisor_override),
+    )
+
+
+@rule(refuses=(TOO_MANY_WEIGHTS,))
+def adaptive_avg_pool3d(op: edge.AdaptiveAvgPool3dOp, b: NodeBuilder) -> SSAValue:
+    """The mean of each cell of planes, then of each cell of the depth."""
+    return in_two_steps(b, op, partial(averages_of_cells, b), partial(averages_of_cells, b))
+
+
+def in_two_steps(
+    b: NodeBuilder,
+    op: edge.AvgPool3dOp | edge.AdaptiveAvgPool3dOp,
+    by_plane: Callable[[SSAValue, tuple[int, int]], SSAValue],
+    by_depth: Callable[[SSAValue, tuple[int, int]], SSAValue],
+) -> SSAValue:
+    """What pools [height, width] of `op`'s input, and then [depth, positions in a plane]; both are told the size of
+    their result."""
+    *outer, depth, height, width = b.shape(op.self)
+    slices, rows, columns = b.shape(op.results[0])[-3:]
+    planes = by_plane(b.reshape(op.self, (prod(outer), depth, height, width)), (rows, columns))
+    lines = by_depth(b.reshape(planes, (1, prod(outer), depth, rows * columns)), (slices, rows * columns))
+    return b.reshape(lines, b.shape(op.results[0]))
+
+
+def averaged(b: NodeBuilder, pool: Pooling, divisor: int | None, *, count_include_pad: bool) -> SSAValue:
+    """The mean of each window, or its sum over a divisor."""
     image, (top, left), (bottom, right) = pool.image, pool.padding, pool.padding_after
     if divisor is not None:
         image = pad_with(b, image, (0, 0, top, left), (0, 0, bottom, right), 0.0)
         top, right, bottom, left = 0, 0, 0, 0
-    elif op.count_include_pad:
+    elif count_include_pad:
         image = pad_with(b, image, (0, 0, top, left), (0, 0, top, left), 0.0)
         top, right, bottom, left = 0, right - left, bottom - top, 0
     if pool.kernel == (1, 1):
         result = strided(b, pool)
     else:
         result = average(b, image, pool.kernel, pool.stride, (top, right, bottom, left))
-    if divisor is not None:
-        result = scaled(b, result, prod(pool.kernel) / divisor)
-    return b.reshape(result, b.shape(op.results[0]))
+    return result if divisor is None else scaled(b, result, prod(pool.kernel) / divisor)
 
 
 def average(
@@ -168,17 +225,20 @@ def adaptive_avg_pool(
     dims = 1 if op.name == "edge.adaptive_avg_pool1d" else 2
     value = op.self
     image = b.reshape(value, image_shape(b, value, dims))
-    size, out = b.shape(image)[2:], image_shape(b, op.results[0], dims)[2:]
+    return b.reshape(averages_of_cells(b, image, image_shape(b, op.results[0], dims)[2:]), b.shape(op.results[0]))
+
+
+def averages_of_cells(b: NodeBuilder, image: SSAValue, out: tuple[int, ...]) -> SSAValue:
+    """The mean of each cell of a grid of a size over an NCHW image."""
+    size = b.shape(image)[2:]
     if out == (1, 1):
-        result = image_mean(b, image, keepdim=True)
-    elif size == out:
-        result = image
-    elif size[0] % out[0] == 0 and size[1] % out[1] == 0:
+        return image_mean(b, image, keepdim=True)
+    if size == out:
+        return image
+    if size[0] % out[0] == 0 and size[1] % out[1] == 0:
         kernel = (size[0] // out[0], size[1] // out[1])
-        result = average(b, image, kernel, kernel, (0, 0, 0, 0))
-    else:
-        result = resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
-    return b.reshape(result, b.shape(op.results[0]))
+        return average(b, image, kernel, kernel, (0, 0, 0, 0))
+    return resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
 
 
 @rule(refuses=(INDICES_USED, DYNAMIC_PART, FROM_DYNAMIC_END))

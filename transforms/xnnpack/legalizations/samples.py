@@ -153,6 +153,8 @@ CALLS = (
     call("edge.max_pool2d_with_indices", self=tensor(2, 4, 7, 9), kernel_size=(2, 2), used=(0,)),
     call("edge.avg_pool1d", self=tensor(2, 4, 11), kernel_size=(3,), stride=(2,), padding=(1,)),
     call("edge.avg_pool2d", self=tensor(2, 4, 7, 9), kernel_size=(1, 1), stride=(2, 3), divisor_override=4),
+    call("edge.avg_pool3d", self=tensor(1, 2, 3, 4, 5), kernel_size=(2, 2, 2), padding=(1, 0, 1)),
+    call("edge._adaptive_avg_pool3d", self=tensor(1, 2, 4, 4, 6), output_size=(2, 2, 3)),
     call("edge.avg_pool2d", self=tensor(2, 4, 7, 9), kernel_size=(2, 2)),
     call("edge.adaptive_avg_pool1d", self=tensor(2, 4, 11), output_size=(4,)),
     call("edge.adaptive_avg_pool2d", self=tensor(2, 3, 8, 6), output_size=(1, 1)),
