@@ -65,7 +65,7 @@ def _is_foldable(norm: Node, readers: Counter[int]) -> bool:
         return False
     inputs = arguments_of(layer)
     transposed, is_linear = "transpose" in str(layer.target), layer.target is _aten.linear.default
-    if (transposed and inputs["groups"] > 1) or (is_linear and layer.meta["val"].dim() > 2):
+    if (transposed and inputs.get("groups", 1) > 1) or (is_linear and layer.meta["val"].dim() > 2):
         return False
     scaled = [each for name in ("weight", "bias") if isinstance(each := inputs.get(name), Node)]
     factors = [arguments.get(name) for name in ("weight", "bias", "running_mean", "running_var")]

@@ -88,6 +88,7 @@ CASES = {
     "called twice": (CalledTwice(), IMAGE),
     "tied": (Tied(), IMAGE),
     "transposed by groups": (nn.Sequential(nn.ConvTranspose2d(3, 6, 3, groups=3), trained(nn.BatchNorm2d(6))), IMAGE),
+    "transposed": (nn.Sequential(nn.ConvTranspose2d(3, 6, 3), trained(nn.BatchNorm2d(6))), IMAGE),
     "computed weights": (nn.Sequential(weight_norm(nn.Conv2d(3, 6, 3)), trained(nn.BatchNorm2d(6))), IMAGE),
     "of the batch": (OfTheBatch(), IMAGE),
     "alone": (nn.Sequential(nn.Conv2d(3, 6, 3), nn.Softplus(), trained(nn.BatchNorm2d(6))), IMAGE),
