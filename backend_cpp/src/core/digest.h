@@ -7,7 +7,7 @@
 namespace xir {
 
 // XXH64 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md) of `bytes`: it tells damaged or other data
-// from what was there, at the speed of memory. It keeps nobody out who means to deceive.
+// from the original, at the speed of memory. It is no protection against forgery.
 uint64_t Digest(Bytes bytes, uint64_t seed);
 
 }  // namespace xir

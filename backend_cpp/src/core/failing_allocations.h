@@ -1,5 +1,5 @@
-// Allocations that fail on demand, in builds with XIR_FUZZING alone: to see that what is left half
-// made is taken apart.
+// Allocations that fail on demand, in builds with XIR_FUZZING alone: to test that what was half
+// built is released.
 #pragma once
 
 #ifdef XIR_FUZZING

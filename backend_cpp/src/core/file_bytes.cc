@@ -38,7 +38,7 @@ size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 constexpr size_t kLargePage = size_t{2} << 20;
 
-// As flatbuffers want it.
+// What FlatBuffers require.
 bool IsAligned(Bytes bytes) { return reinterpret_cast<uintptr_t>(bytes.data()) % 16 == 0; }
 
 // From here on a buffer is a mapping of its own.
@@ -147,7 +147,7 @@ void PreferLargePages(uint8_t* memory, size_t size) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t first = RoundUp(begin, kLargePage);
   const uintptr_t end = (begin + size) / kLargePage * kLargePage;
-  // Advice: there need not be any.
+  // Only advice: the system may ignore it.
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 

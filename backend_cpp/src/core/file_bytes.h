@@ -13,9 +13,9 @@
 
 namespace xir {
 
-// Asks for large pages where whole ones lie in [memory, memory + size). Their memory takes less
-// time to come by, and is read faster in order: processors fetch ahead no further than to the end
-// of a page. A large buffer of AllocateUnzeroed begins with one.
+// Asks for large pages where whole ones lie in [memory, memory + size). They take less time to get,
+// and are read faster in order: processors prefetch no further than the end of a page. A large
+// buffer of AllocateUnzeroed begins with one.
 void PreferLargePages(uint8_t* memory, size_t size);
 
 // Whether memory that somebody else owns may be read for kOverreadBytes beyond its end: whether
@@ -52,8 +52,8 @@ class FileBytes {
   Bytes bytes() const { return bytes_; }
   // As the file was when it was opened; of no bytes that come from memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }
-  // Lets go of the memory behind whole pages of `part` of a mapped file; they are read again should
-  // they be needed. Does nothing for bytes that are not mapped, or not this file's.
+  // Releases the memory of the whole pages in `part` of a mapped file, which are read again if they
+  // are needed. Does nothing for bytes that are not mapped, or not this file's.
   void GiveBack(Bytes part) const;
 
  private:

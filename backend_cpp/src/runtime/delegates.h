@@ -11,8 +11,7 @@ namespace xir {
 
 struct LoadedProgram;
 
-// The backends that a program's delegates refer to, each created for the first delegate that
-// does.
+// The backends that a program's delegates refer to, each created when the first of them does.
 class Backends {
  public:
   // Fails if neither the application nor the runtime has a backend of this id.

@@ -100,7 +100,7 @@ Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const S
   // All checks come first: a call that fails leaves what was given before.
   Tensor given = *tensor;
   XIR_RETURN_IF_ERROR(given.Resize(shape).In(context));
-  // An empty tensor may be nowhere, as an empty vector is.
+  // The address of an empty tensor may be null, as that of an empty vector.
   alignas(kBufferAlignment) static uint8_t nothing[kOverreadBytes];
   if (data == nullptr && given.nbytes() == 0) data = nothing;
   if (data == nullptr || given.nbytes() > nbytes) {
@@ -138,7 +138,7 @@ Status MethodInstance::GiveBack(Input* input) {
   tensor->data = input->own.data;
   tensor->capacity = input->own.capacity;
   tensor->writable = input->own.writable;
-  // A kernel that failed may have left a shape that the memory does not hold.
+  // A kernel that failed may have left a shape that is too large for the memory.
   const size_t nbytes = std::min(used.nbytes(), used.capacity);
   const bool copied = used.data == input->copy.get() && used.data != nullptr;
   // The model may have written to the copy instead of the caller's memory.
@@ -214,8 +214,8 @@ Status MethodInstance::RunKernel(KernelCall* call) {
   KernelContext context(program_->pool.get(), call->plan->state.get(), &cancelled_);
   Status status = call->kernel(context, call->args);
   if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
-  // Dtypes and layouts of a call never change, so the fallback takes it over for good. It is asked
-  // for only now: to find it may mean to load torch.
+  // The dtypes and layouts of a call never change, so the fallback takes it over for good. It is
+  // looked up only now, because that may load torch.
   const KernelProvider& provider = program_->options.fallback;
   Kernel fallback = provider ? provider(call->plan->name) : Kernel();
   if (!fallback) return status;
@@ -299,7 +299,7 @@ Status MethodInstance::CheckInputs() const {
 Status MethodInstance::Execute() {
   XIR_RETURN_IF_ERROR(CheckInputs());
   Status status = RunInstructions();
-  // The caller's memory is lent for one execution, whether that succeeds or not.
+  // The caller's memory is borrowed for one execution, whether that succeeds or not.
   for (Input& input : inputs_) {
     input.given = false;
     Status given_back = GiveBack(&input);

@@ -17,7 +17,7 @@
 
 namespace xir {
 
-// One method's memory and delegates; all else is its plan's.
+// The memory and the delegates of one instance of a method; the rest belongs to its plan.
 class MethodInstance final : public Method {
  public:
   // `plan` and `state` are the program's.
@@ -108,7 +108,7 @@ class MethodInstance final : public Method {
   // Runs a call of a kernel or a delegate, and notes how long it took.
   Status RunProfiled(Instruction* call, size_t index);
   Result<bool> IsFalse(size_t condition) const;
-  // Ends the loan of the caller's memory: no pointer to it is left.
+  // Gives the caller's memory back: no pointer to it remains.
   Status GiveBack(Input* input);
 
   std::shared_ptr<const LoadedProgram> program_;

@@ -30,7 +30,7 @@ struct LoadedProgram {
   std::vector<std::vector<PreparedDelegate>> delegates;  // by method and index
   std::unique_ptr<Slot[]> slots;                         // by method
 
-  // The index of a method in view.plans; fails with the names that there are.
+  // The index of a method in view.plans; the error names the methods that there are.
   Result<size_t> FindMethod(std::string_view name) const;
   Result<const MethodPlan*> PlanOf(size_t method) const;
 };

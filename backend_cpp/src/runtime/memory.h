@@ -14,7 +14,7 @@ namespace xir {
 // A method's arenas and the values that live in them, in the file's constants, or with the caller.
 class MethodMemory {
  public:
-  // Without arenas: what the file declares the values as.
+  // Without arenas: the values as the file declares them.
   static MethodMemory Declare(const ProgramView& program, const program::ExecutionPlan& plan);
   static Result<MethodMemory> Create(const ProgramView& program, const program::ExecutionPlan& plan,
                                      const ProgramState& state, Allocator* allocator);

@@ -24,7 +24,7 @@ struct Access {
   std::vector<size_t> written;
 };
 
-// Nothing for a jump, behind which one cannot tell what ran.
+// Empty for a jump: what runs behind it is not known.
 std::optional<Access> AccessOf(const MethodPlan::Instruction& instruction) {
   if (const auto* call = std::get_if<MethodPlan::KernelCall>(&instruction)) {
     return Access{call->tensors, call->written};

@@ -28,7 +28,8 @@ std::optional<std::pair<size_t, size_t>> FindOverlap(std::vector<PlacedValue> va
   std::sort(values.begin(), values.end(), [](const PlacedValue& a, const PlacedValue& b) {
     return std::tie(a.place.arena, a.place.begin) < std::tie(b.place.arena, b.place.begin);
   });
-  // Of those before the one at hand in its arena: what reaches farthest, and what of the written.
+  // Of the places before this one in its arena: the one that ends last, and the one that ends last
+  // of those written.
   const PlacedValue *farthest = nullptr, *farthest_written = nullptr;
   const auto extend = [](const PlacedValue** to, const PlacedValue& each) {
     if (*to == nullptr || (*to)->place.arena != each.place.arena ||

@@ -10,7 +10,7 @@
 
 namespace xir {
 
-// The bytes of an arena that a value takes at its largest.
+// The bytes of an arena that a value takes at its largest shape.
 struct Place {
   uint32_t arena = 0;
   uint64_t begin = 0, end = 0;
@@ -20,7 +20,7 @@ struct Place {
   }
 };
 
-// Nothing for what is no tensor, or has no place in an arena. `plan` is verified.
+// Empty for a value that is no tensor or has no place in an arena. `plan` is verified.
 std::optional<Place> PlaceOf(const program::ExecutionPlan& plan, size_t value);
 
 struct PlacedValue {

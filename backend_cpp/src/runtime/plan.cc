@@ -36,7 +36,7 @@ uint64_t StateBytes(const LoadedProgram& program) {
   return (uint64_t{1} << 20) + 4 * bytes;
 }
 
-// Names in the order in which they came, each once.
+// Names in the order of their first occurrence, each once.
 class NameList {
  public:
   void Add(std::string name) {
@@ -208,7 +208,7 @@ class Binder {
   const program::ExecutionPlan& plan_;
   const std::vector<PreparedDelegate>& delegates_;
   const LoadOptions& options_;
-  // Many calls may name one constant, so it is not the file that bounds what they make of it.
+  // Many calls may name one constant, so the file's size does not bound what they make of it.
   uint64_t state_bytes_left_;
   NameList missing_;
 };

@@ -59,7 +59,7 @@ struct LoadedProgram;
 // delegate does not take its arguments. The program must outlive the plan.
 Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method);
 
-// What the file says of a method; nothing is bound or packed for it.
+// What the file says about a method, without binding or packing anything.
 MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view);
 
 }  // namespace xir

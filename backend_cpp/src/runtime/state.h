@@ -28,7 +28,7 @@ struct BufferPlace {
 };
 
 // The mutable buffers of a verified method, in the file's order. Those without a name cannot be
-// asked for, and are reset with the others.
+// looked up; they are reset with the others.
 std::vector<BufferPlace> BuffersOf(const ProgramView& program, const program::ExecutionPlan& plan);
 
 // The arenas in which the mutable buffers of some methods lie.
@@ -45,7 +45,7 @@ class ProgramState final : public State {
   void Reset() override;
 
   const LoadedProgram* program() const { return program_.get(); }
-  // The buffer that begins first of those that a part of an arena overlaps; null if there is none.
+  // The first of the buffers that overlap a part of an arena; null if none does.
   const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
   // Null where no buffer lies in the arena.
   uint8_t* arena(size_t id) const { return id < arenas_.size() ? arenas_[id].get() : nullptr; }
