@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ CACHED_WEIGHTS = 1 << 16
 """Transformed numbers that are computed together: as many as a core's cache holds in fp64."""
 
 
+@lru_cache(maxsize=4096)
 def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
     """The nanoseconds of a convolution in a form, on `batch` images."""
     image = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
@@ -129,12 +131,12 @@ class Builder(Nodes[SSAValue]):
         return storage_array(constant.elements, self.ctx, constant).astype(np.float64)
 
     def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
-        """The filters by row and column of the two G, [i, j, O, I], and the shares of the bias, [i, j].
+        """The filters by column and row of the two G, [j, i, O, I], and the shares of the bias, [i, j].
 
         Along a direct dimension the rows are the taps, and the bias has one share. All is computed in fp64, and the
         filters are rounded once.
         """
-        weights = self.values(self.filter)
+        weights = storage_array(self.filter.elements, self.ctx, self.filter)
         matrices: list[np.ndarray] = []
         shares: list[np.ndarray] = []
         for axis, outputs in ((self.convolution.height, self.form.height), (self.convolution.width, self.form.width)):
@@ -142,14 +144,15 @@ class Builder(Nodes[SSAValue]):
             matrices.append(np.eye(axis.taps) if found is None else found.filter_matrix())
             shares.append(np.ones(1) if found is None else found.bias())
         channels, height, width, inner = weights.shape
-        both = np.kron(*matrices)
+        both = np.kron(*reversed(matrices))
         filters = np.empty((len(both), channels, inner), np.float32)
         step = max(CACHED_WEIGHTS // (len(both) * inner), 1)
         for first in range(0, channels, step):
-            part = weights[first : first + step]
-            product = both @ part.transpose(1, 2, 0, 3).reshape(height * width, -1)
+            part = weights[first : first + step].astype(np.float64)
+            product = both @ part.transpose(2, 1, 0, 3).reshape(width * height, -1)
             filters[:, first : first + step] = product.reshape(len(both), -1, inner)
-        return filters.reshape(*(len(each) for each in matrices), channels, inner), np.outer(*shares)
+        points = (len(each) for each in reversed(matrices))
+        return filters.reshape(*points, channels, inner), np.outer(*shares)
 
     def build(self) -> SSAValue:
         """All nodes; the result stands for that of the convolution."""
@@ -208,14 +211,12 @@ class Builder(Nodes[SSAValue]):
 
     def product(self, value: SSAValue, factor: Factor, size: tuple[int, int]) -> SSAValue:
         height, width = self.convolution.height, self.convolution.width
+        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(None)
         columns = slice(None) if factor.column is None else slice(factor.column, factor.column + 1)
         top, bottom = (0, 0) if factor.rows else (height.before, height.after)
         left, right = (width.before, width.after) if factor.column is None else (0, 0)
         channels = factor.groups * self.convolution.output_channels
-        if factor.rows:
-            filter = self.filters[factor.rows, columns].transpose(0, 2, 1, 3)
-        else:
-            filter = self.filters[:, columns].transpose(2, 0, 1, 3)
+        filter = self.filters[columns, rows].transpose(*((1, 2, 0, 3) if factor.rows else (2, 1, 0, 3)))
         filter = filter.reshape(channels, *filter_size(self.convolution, factor), -1)
         operands = [value, self.weights_like(self.filter, filter, factor)]
         shares = self.shares[factor.rows or (0,), factor.column or 0]

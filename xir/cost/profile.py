@@ -93,6 +93,9 @@ class CostProfile:
     """The bytes of a core's own cache, and of the last one before the memory."""
     kernels: Mapping[Kernel, KernelCost]
 
+    def __hash__(self) -> int:
+        return hash((self.processor, self.xnnpack, self.caches))
+
     def nanoseconds(self, work: Work) -> float:
         """What a node takes."""
         return self.kernels[work.kernel].nanoseconds(work, self.caches)
