@@ -84,22 +84,22 @@ struct TypedKernel {
   std::string_view name;
   // What each argument is to be: Argument<P>::kName.
   Span<const std::string_view> parameters;
-  // Checks the arguments' kinds; returns the tensors that the kernel writes.
+  // Checks the arguments' kinds; returns the tensors and the numbers that the kernel writes.
   Result<std::vector<Value*>> (*bind)(KernelArgs args);
   // Relies on `bind` for the kinds; checks dtypes, shapes and values before it touches memory.
   // Returns kUnsupported, before it writes anything, for calls that it leaves to the fallback.
   Status (*run)(KernelContext& context, KernelArgs args);
-  // Makes the state of one call when its method loads; null if the kernel has no state. A tensor is
-  // constant if it has data and is not writable. Returns a null state for constants that it cannot
-  // use. The kernel then runs without state, as it does when it is passed another tensor than the
-  // one that the state was made of.
+  // Makes the state of one call when its method loads; null if the kernel has no state. Not called
+  // if executions change one of the call's numbers. A tensor is constant if it has data and is not
+  // writable. Returns a null state for constants that it cannot use. The kernel then runs without
+  // state, as it does when it is passed another tensor than the one that the state was made of.
   Result<std::shared_ptr<const KernelState>> (*prepare)(KernelArgs args);
 };
 
 namespace kernels {
 
-// The tensors among `results`, which may be lists of tensors. No result may also be an operand:
-// kernels resize their results while they read their operands. ExecuTorch may repeat the results
+// The tensors among `results` and in lists of theirs, and then the numbers. No result may also be
+// an operand: kernels resize results while they read operands. ExecuTorch may repeat the results
 // after the last argument (`repeated`): a single one as it is, several as a list. What an operator
 // changes in place stands before its results, and need not be repeated.
 Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,

@@ -1,6 +1,7 @@
 #include "xir/kernel.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace xir::kernels {
 
@@ -66,8 +67,12 @@ Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs resu
   const std::vector<Value*> returned = TensorsAmong(repeated);
   const bool are_last = returned.size() <= written.size() && !returned.empty() &&
                         std::equal(returned.rbegin(), returned.rend(), written.rbegin());
-  if (repeated.empty() || numbers || are_last) return written;
-  return Fail(Code::kInvalidProgram, "what follows its arguments does not repeat its results");
+  if (!repeated.empty() && !numbers && !are_last) {
+    return Fail(Code::kInvalidProgram, "what follows its arguments does not repeat its results");
+  }
+  std::copy_if(results.begin(), results.end(), std::back_inserter(written),
+               [](const Value* result) { return internal::IsNumber(*result); });
+  return written;
 }
 
 }  // namespace xir::kernels

@@ -65,7 +65,8 @@ class Binder {
         plan_(plan),
         delegates_(delegates),
         options_(options),
-        state_bytes_left_(state_bytes) {}
+        state_bytes_left_(state_bytes),
+        changes_(plan.values() == nullptr ? 0 : plan.values()->size()) {}
 
   Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
     using program::InstructionArguments;
@@ -75,9 +76,11 @@ class Binder {
       case InstructionArguments::DelegateCall:
         return BindDelegate(*from.instr_args_as_DelegateCall());
       case InstructionArguments::MoveCall: {
-        const auto& move = *from.instr_args_as_MoveCall();
-        return MethodPlan::Instruction(MethodPlan::Move{static_cast<size_t>(move.move_from()),
-                                                        static_cast<size_t>(move.move_to())});
+        const auto& from_move = *from.instr_args_as_MoveCall();
+        const MethodPlan::Move move{static_cast<size_t>(from_move.move_from()),
+                                    static_cast<size_t>(from_move.move_to())};
+        changes_[move.to] = true;
+        return MethodPlan::Instruction(move);
       }
       case InstructionArguments::JumpFalseCall: {
         const auto& jump = *from.instr_args_as_JumpFalseCall();
@@ -88,6 +91,20 @@ class Binder {
       default:
         return MethodPlan::Instruction(MethodPlan::Free{});
     }
+  }
+
+  // Makes the state of a call, once all instructions are bound: what it is made of may not change.
+  Status Prepare(MethodPlan::Instruction* instruction) {
+    auto* call = std::get_if<MethodPlan::KernelCall>(instruction);
+    if (call == nullptr || state_bytes_left_ == 0 || TakesChangingNumber(*call)) return {};
+    const std::optional<RegisteredKernel> kernel = FindKernel(call->name);
+    if (!kernel.has_value() || !kernel->prepare) return {};
+    auto state = kernel->prepare(Values(call->args));
+    if (!state.ok()) return std::move(state).status().In("operator '" + call->name + "'");
+    call->state = std::move(state).value();
+    const uint64_t taken = call->state == nullptr ? 0 : call->state->nbytes();
+    state_bytes_left_ -= std::min(state_bytes_left_, taken);
+    return {};
   }
 
   // Fails if some operator had no kernel, and names them all.
@@ -113,18 +130,17 @@ class Binder {
     if (!kernel.has_value()) {
       if (options_.fallback) call.kernel = options_.fallback(call.name);
       if (!call.kernel) missing_.Add(call.name);
+      // Results come last; how many there are, only the fallback knows.
+      for (size_t i = call.args.size(); i-- > 0 && IsNumber(call.args[i]);) {
+        changes_[call.args[i]] = true;
+      }
       return MethodPlan::Instruction(std::move(call));
     }
-    const std::string context = "operator '" + call.name + "'";
     auto written = kernel->bind(args);
-    if (!written.ok()) return std::move(written).status().In(context);
-    call.written = Indices(written.value());
-    if (kernel->prepare && state_bytes_left_ > 0) {
-      auto state = kernel->prepare(args);
-      if (!state.ok()) return std::move(state).status().In(context);
-      call.state = std::move(state).value();
-      const uint64_t taken = call.state == nullptr ? 0 : call.state->nbytes();
-      state_bytes_left_ -= std::min(state_bytes_left_, taken);
+    if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
+    for (const size_t value : Indices(written.value())) {
+      changes_[value] = true;
+      if (values_[value].get<Tensor>() != nullptr) call.written.push_back(value);
     }
     call.kernel = kernel->run;
     call.portable = true;
@@ -202,6 +218,18 @@ class Binder {
     return portable == nullptr ? std::nullopt : std::make_optional<RegisteredKernel>(*portable);
   }
 
+  bool IsNumber(size_t value) const { return kernels::internal::IsNumber(values_[value]); }
+
+  bool TakesChangingNumber(const MethodPlan::KernelCall& call) const {
+    const auto changes = [this](size_t value) { return changes_[value] && IsNumber(value); };
+    return std::any_of(call.args.begin(), call.args.end(), [&](size_t arg) {
+      const auto* list = values_[arg].get<IntList>();
+      if (list == nullptr) return changes(arg);
+      return std::any_of(list->items.begin(), list->items.end(),
+                         [&](const Value* item) { return changes(IndexOf(item)); });
+    });
+  }
+
   size_t IndexOf(const Value* value) const { return static_cast<size_t>(value - &values_[0]); }
 
   MethodMemory values_;
@@ -210,6 +238,7 @@ class Binder {
   const LoadOptions& options_;
   // Many calls may name one constant, so the file's size does not bound what they make of it.
   uint64_t state_bytes_left_;
+  std::vector<bool> changes_;  // of each value, whether an instruction writes to it
   NameList missing_;
 };
 
@@ -253,6 +282,10 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
     }
   }
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
+  for (size_t i = 0; i < plan->instructions.size(); ++i) {
+    XIR_RETURN_IF_ERROR(
+        binder.Prepare(&plan->instructions[i]).In("instruction " + std::to_string(i)));
+  }
   return std::unique_ptr<const MethodPlan>(std::move(plan));
 }
 
