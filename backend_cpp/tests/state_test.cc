@@ -111,6 +111,16 @@ XIR_TEST(methods_share_a_state) {
   EXPECT_ERROR(program->LoadMethod("forward", nullptr), "the state is not this program's");
 }
 
+// A method's own state has no place for what others keep.
+XIR_TEST(states_of_one_method_serve_no_other) {
+  const auto program = Open(Sharing());
+  const auto first = Take(program->LoadMethod("forward"));
+  const auto again = Take(program->LoadMethod("forward", first->state()));
+  EXPECT(Count(first.get()) == 6 && Count(again.get()) == 7);
+  EXPECT_ERROR(program->LoadMethod("second", first->state()),
+               "method 'second': the state is another method's alone");
+}
+
 // Each thread loads methods and unloads them while others run, read and write.
 XIR_TEST(threads_share_a_state) {
   constexpr int kThreads = 4, kLoads = 5, kRuns = 20;

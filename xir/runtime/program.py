@@ -240,8 +240,8 @@ class Program:
     def load_method(self, name: str = "forward", *, state: State | None = None) -> Method:
         """Make an instance of a method: plan its memory, and pack its weights unless another instance has.
 
-        Without a `state`, of `new_state` or another method, it has one of its own. Raises XirRuntimeError where it
-        cannot run here.
+        Without a `state`, of `new_state` or of another instance of this method, it has one of its own. Raises
+        XirRuntimeError where it cannot run here.
         """
         info = self._native.metadata(name)
         native = None if state is None else state._native  # pyright: ignore[reportPrivateUsage]

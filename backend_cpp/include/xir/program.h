@@ -131,7 +131,7 @@ class Program {
   Result<MethodMetadata> method_metadata(std::string_view name) const;
   // An instance with a state of its own.
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name) const;
-  // One with a state that this program made.
+  // One with a state of NewState, or of another instance of the method.
   Result<std::unique_ptr<Method>> LoadMethod(std::string_view name,
                                              std::shared_ptr<State> state) const;
   // The buffers of all methods, for instances to share. Fails where methods do not agree on where

@@ -95,6 +95,11 @@ Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name,
   if (own == nullptr || own->program() != loaded_.get()) {
     return Fail(Code::kInvalidArgument, "the state is not this program's").In(context);
   }
+  if (!own->Serves(method)) {
+    return Fail(Code::kInvalidArgument,
+                "the state is another method's alone; a new state of the program serves all")
+        .In(context);
+  }
   auto plan = loaded_->PlanOf(method);
   if (!plan.ok()) return std::move(plan).status().In(context);
   auto instance = MethodInstance::Create(loaded_, *plan.value(), std::move(own));

@@ -64,7 +64,7 @@ std::vector<BufferPlace> BuffersOf(const ProgramView& program, const program::Ex
 
 Result<std::shared_ptr<ProgramState>> ProgramState::Create(
     std::shared_ptr<const LoadedProgram> program, const std::vector<size_t>& methods) {
-  std::shared_ptr<ProgramState> state(new ProgramState(std::move(program)));
+  std::shared_ptr<ProgramState> state(new ProgramState(std::move(program), methods));
   const ProgramView& view = state->program_->view;
   for (const size_t method : methods) XIR_RETURN_IF_ERROR(state->Add(*view.plans[method].plan));
   if (methods.size() > 1) {
@@ -72,8 +72,12 @@ Result<std::shared_ptr<ProgramState>> ProgramState::Create(
       XIR_RETURN_IF_ERROR(state->CheckOthers(*view.plans[method].plan));
     }
   }
-  XIR_RETURN_IF_ERROR(state->Allocate(methods));
+  XIR_RETURN_IF_ERROR(state->Allocate());
   return state;
+}
+
+bool ProgramState::Serves(size_t method) const {
+  return std::find(methods_.begin(), methods_.end(), method) != methods_.end();
 }
 
 Status ProgramState::Add(const program::ExecutionPlan& plan) {
@@ -139,12 +143,12 @@ Status ProgramState::CheckOthers(const program::ExecutionPlan& plan) const {
   return status;
 }
 
-Status ProgramState::Allocate(const std::vector<size_t>& methods) {
+Status ProgramState::Allocate() {
   for (const BufferPlace& buffer : buffers_) {
     if (buffer.arena >= arenas_.size()) arenas_.resize(buffer.arena + size_t{1});
     if (arenas_[buffer.arena] != nullptr) continue;
     int64_t size = 0;
-    for (const size_t method : methods) {
+    for (const size_t method : methods_) {
       const auto* sizes = program_->view.plans[method].plan->non_const_buffer_sizes();
       if (sizes != nullptr && buffer.arena < sizes->size()) {
         size = std::max(size, sizes->Get(buffer.arena));

@@ -45,6 +45,8 @@ class ProgramState final : public State {
   void Reset() override;
 
   const LoadedProgram* program() const { return program_.get(); }
+  // Whether it was made for the method of this index, among others.
+  bool Serves(size_t method) const;
   // The first of the buffers that overlap a part of an arena; null if none does.
   const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
   // Null where no buffer lies in the arena.
@@ -53,17 +55,18 @@ class ProgramState final : public State {
   std::mutex& mutex() const { return mutex_; }
 
  private:
-  explicit ProgramState(std::shared_ptr<const LoadedProgram> program)
-      : program_(std::move(program)) {}
+  ProgramState(std::shared_ptr<const LoadedProgram> program, std::vector<size_t> methods)
+      : program_(std::move(program)), methods_(std::move(methods)) {}
   Status Add(const program::ExecutionPlan& plan);
   Status Add(BufferPlace buffer);
   Status CheckOthers(const program::ExecutionPlan& plan) const;
-  Status Allocate(const std::vector<size_t>& methods);
+  Status Allocate();
   uint8_t* MemoryOf(const BufferPlace& buffer) const;
   // The buffer's memory, if it has that name and size.
   Result<uint8_t*> Find(std::string_view name, size_t nbytes) const;
 
   std::shared_ptr<const LoadedProgram> program_;
+  std::vector<size_t> methods_;
   std::vector<BufferPlace> buffers_;
   // Their indices by name, and by arena and offset for those that are not empty.
   std::unordered_map<std::string_view, size_t> by_name_;
