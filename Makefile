@@ -35,8 +35,12 @@ verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, i
 	$(BIN)/python -m bench.verify
 
 .PHONY: verify-random
-verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8 and with open sizes: do the numbers stay?
-	XIR_FUZZ=$$((($(COUNT) + 23) / 24)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
+verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8, int4 and with open sizes: do the numbers stay?
+	XIR_FUZZ=$$((($(COUNT) + 5) / 6)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
+
+.PHONY: random-graphs
+random-graphs: build ## Which ops COUNT (1000) random graphs have, and which of some models none has; compiles nothing
+	PYTHONPATH=test/python $(BIN)/python -m properties.histogram --count $(COUNT) --against mv2,mv3,vit,llama2
 
 .PHONY: transformers
 transformers: build ## Text encoders of transformers: delegates, kernels outside, and errors at ten lengths in both runtimes

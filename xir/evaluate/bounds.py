@@ -23,7 +23,7 @@ import torch
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.dialects import xnnpack
+from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import BoundedOp, WeightedOp, element_type, ints
 from xir.dialects.xnnpack.interfaces import movement_of
@@ -246,6 +246,24 @@ def of_portable(expected: Tensor, result: Attribute) -> Tensor:
         return torch.tensor(STEP + ROUNDINGS * UNIT * INTEGERS)
     relative = PORTABLE + PORTABLE_SHORT * UNITS.get(type(element), 0.0)
     return torch.tensor(relative * largest(finite(expected.abs())), dtype=torch.float64)
+
+
+def picks_alike(op: Operation, operand: Any, one: Tensor, other: Tensor) -> bool:
+    """Whether two results of an op are indices of equal elements: ATen leaves open which of them come first.
+
+    It does so where it sorts, and says "the first" where it looks for one element.
+    """
+    if not isinstance(op, edge.TopkOp | edge.SortOp) or one.is_floating_point() or not isinstance(operand, Tensor):
+        return False
+    if not operand.dim():
+        return bool((one == other).all())
+    size = operand.shape[op.dim]
+    if not bool(((one >= 0) & (one < size)).all()):
+        return False
+    rows = one.movedim(op.dim, -1).reshape(-1, one.shape[op.dim])
+    if any(len(set(row)) < len(row) for row in rows.tolist()):
+        return False
+    return bool((operand.gather(op.dim, one.long()) == operand.gather(op.dim, other.long())).all())
 
 
 def _uniform(value: SSAValue) -> UniformType:

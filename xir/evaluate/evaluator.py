@@ -215,10 +215,12 @@ class Evaluator:
         element = element_type(op.output)
         if not isinstance(element, UniformType):
             return self.noise.of(value)
-        return self.noise.of_scales(value) if element.is_blockwise else self.noise.of_bias(value, element)
+        if element.is_blockwise:
+            return self.noise.of_scales(value)
+        return self.noise.of_integers(value) if is_rounded_by_passes(op, element) else value
 
     def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
-        operands = [quantised.numbers(values[operand], element_type(operand)) for operand in op.operands]
+        operands = quantised.operands_of(op, values)
         try:
             results = evaluate(op, operands)
         except NotImplementedError as error:
@@ -260,11 +262,9 @@ class Noise:
             return value
         return value * (1 + self.relative * self._drawn(value.shape))
 
-    def of_bias(self, value: torch.Tensor, element: UniformType) -> torch.Tensor:
-        """Integers of 32 bits, moved by up to half a step."""
-        if not self.quantises or element.storage.width.data != 32:
-            return value
-        return value.double() + 0.5 * self._drawn(value.shape)
+    def of_integers(self, value: torch.Tensor) -> torch.Tensor:
+        """Integers, moved by up to half a step."""
+        return value.double() + 0.5 * self._drawn(value.shape) if self.quantises else value
 
     def of_scales(self, value: torch.Tensor) -> torch.Tensor:
         """A filter whose blocks have scales in bf16, moved as one row by row."""
@@ -273,6 +273,12 @@ class Noise:
     def _drawn(self, shape: Sequence[int]) -> torch.Tensor:
         """Between -1 and 1."""
         return 2 * torch.rand(list(shape), generator=self.generator, dtype=torch.float64) - 1
+
+
+def is_rounded_by_passes(op: xnnpack.ConstantOp, element: UniformType) -> bool:
+    """Whether a constant may be integers that no quantizer made, but a pass: biases, operands of arithmetic."""
+    readers = [use.operation for use in op.output.uses]
+    return element.storage.width.data == 32 or any(isinstance(each, xnnpack.BinaryOp) for each in readers)
 
 
 def whole_where_large(value: torch.Tensor) -> torch.Tensor:

@@ -11,17 +11,18 @@ it, and a deep network many. That is how passes are compared which compute weigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from xdsl.dialects.builtin import IntegerType, Signedness
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import WeightedOp, element_type
 from xir.importer.dtypes import DTYPES
 
 Tensor = torch.Tensor
@@ -36,6 +37,24 @@ def numbers(stored: Tensor, element: Attribute) -> Tensor:
         scale, zero_point = parameters(element, stored.shape)
         return (stored.double() - zero_point) * scale
     return stored.double() if stored.is_floating_point() else stored
+
+
+def operands_of(op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> list[Tensor]:
+    """What the operands of a node stand for to XNNPACK, which adds the integers of a bias to the products of input and
+    filter, whatever scales the bias has of its own.
+    """
+    found = [numbers(values[each], element_type(each)) for each in op.operands]
+    if isinstance(op, WeightedOp) and op.bias is not None and isinstance(element_type(op.bias), UniformType):
+        scale = product_of_scales(element_type(op.input), element_type(op.filter))
+        found[2] = found[2] if scale is None else values[op.bias].double() * scale
+    return found
+
+
+def product_of_scales(value: Attribute, filter: Attribute) -> Tensor | None:
+    """The scales of a sum of products, one or one for each output channel; None where the types have none."""
+    if not isinstance(value, UniformType) or not isinstance(filter, UniformType):
+        return None
+    return torch.from_numpy(value.scale * filter.scale_array().astype(np.float64).reshape(-1))
 
 
 def stored(value: Tensor, element: Attribute, rounds: bool, beyond: float = 0.0) -> Tensor:

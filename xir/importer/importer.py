@@ -9,6 +9,7 @@ edge dialect stay whole, others are decomposed (`decompose.py`), and what then h
 
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -120,12 +121,34 @@ def import_exported_program(
     DiagnosticError, at the line of the user's Python, where the program changes an input, has shapes that depend on
     data, or calls what has no form in the IR.
     """
+    return import_with_nodes(program, ctx, entry, max_size).module
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A module, and which of its values the nodes of the program became."""
+
+    module: ModuleOp
+    program: ExportedProgram
+    """The program that was walked: the one given, or one that torch has made functional."""
+    values: Mapping[Node, Any]
+    """The SSA value of each node, a list of them for several results. Nodes that others overwrite are left out."""
+
+
+def import_with_nodes(
+    program: ExportedProgram, ctx: XirContext, entry: str = "forward", max_size: int | None = None
+) -> Imported:
+    """`import_exported_program`, for who wants to compare the two."""
     wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
     static = {} if wrapped else static_values(program)
     if wrapped or needs_functionalization(program.graph, static):
         program, static = functionalize(program), {}
     warn_of_training(program, ctx.diagnostics)
-    return _Importer(program, ctx, entry, static, max_size).run()
+    importer = _Importer(program, ctx, entry, static, max_size)
+    module = importer.run()
+    overwritten = set(importer.renamed.values())
+    kept = {node: value for node, value in importer.values.items() if node not in overwritten}
+    return Imported(module, program, kept)
 
 
 def _has_higher_order(graph: Graph) -> bool:

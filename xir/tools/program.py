@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from xir.models.zoo import MODELS
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
-    """The module, its context, and the example inputs of a model. DiagnosticError if there is something wrong in it."""
+    """The module, its context, and the example inputs of a model. DiagnosticError if there is something wrong in it,
+    and WrongImportError if a model's module computes something else than PyTorch does.
+    """
     if options.program in MODELS or options.program.endswith(".pt2"):
         return _model(options)
     from xir.ir.context import XirContext
@@ -57,6 +60,9 @@ def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     from xir.aot_compiler.quantization import quantize_program
     from xir.aot_compiler.source import load as load_program
     from xir.api import to_edge
+    from xir.evaluate.evaluator import NotEvaluatedError
+    from xir.evaluate.imported import check_import
+    from xir.progress import step
 
     source = ["--pt2", options.program] if options.program.endswith(".pt2") else ["-m", options.program]
     quantize = [] if options.quantize is None else [f"--quantize={options.quantize}"]
@@ -66,6 +72,8 @@ def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
         program, _ = quantize_program(arguments, program)
     values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
     edge = to_edge(program)
+    with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
+        check_import(program)
     return edge.module, edge.ctx, values if values and all(isinstance(each, Tensor) for each in values) else None
 
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, f16, f32, i8
 from xdsl.ir import Attribute
 from xdsl.utils.test_value import create_ssa_value
 
-from xir.dialects import xnnpack
+from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.evaluate import bounds
@@ -136,6 +136,18 @@ def test_what_moves_elements_keeps_them() -> None:
     x = drawn(64).float().double()
     assert is_right(op, x.abs().float(), x.abs(), x)
     assert not is_right(op, (x.abs() * (1 + 2.0**-20)).float(), x.abs(), x)
+
+
+def test_equal_elements_may_come_in_either_order_where_elements_are_sorted() -> None:
+    x = torch.tensor([[2.0, 5.0, 2.0, 1.0]])
+    operand, index = create_ssa_value(TensorType(f32, x.shape)), torch.tensor([[1, 0, 2]])
+    topk, argmax = edge.TopkOp(self=operand, k=3, dim=-1), edge.ArgmaxOp(self=operand, dim=-1)
+    assert bounds.picks_alike(topk, x, torch.tensor([[1, 2, 0]]), index)
+    assert not bounds.picks_alike(topk, x, torch.tensor([[1, 2, 3]]), index)
+    assert not bounds.picks_alike(topk, x, torch.tensor([[1, 2, 2]]), index)
+    assert not bounds.picks_alike(topk, x, torch.tensor([[1, 2, 9]]), index)
+    # The first one, says ATen.
+    assert not bounds.picks_alike(argmax, torch.tensor([[2.0, 2.0]]), torch.tensor([1]), torch.tensor([0]))
 
 
 def test_what_is_no_number_is_none_in_both() -> None:

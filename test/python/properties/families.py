@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from hypothesis import strategies as st
-from properties.programs import Builder, Program
+from properties.programs import Builder
 from torch.nn import functional
 
 UNARY: dict[str, Callable[..., torch.Tensor]] = {
@@ -59,7 +59,7 @@ def unary(b: Builder) -> None:
 
 def jumping(b: Builder) -> None:
     name = b.draw(st.sampled_from(sorted(STEPS)))
-    b.step(name, STEPS[name], b.int(0, len(b.inputs) - 1))
+    b.step(name, STEPS[name], b.draw(st.sampled_from(b.float_inputs())))
 
 
 def parametrised(b: Builder) -> None:
@@ -98,7 +98,7 @@ def binary(b: Builder) -> None:
     name = b.draw(st.sampled_from(sorted(BINARY)))
     x = b.pick()
     shape = b.shape(x)
-    same = [n for n in range(len(b.values)) if b.shape(n) == shape]
+    same = b.like(x)
     if b.flag():
         b.step(name, BINARY[name], x, b.draw(st.sampled_from(same)))
         return
@@ -323,7 +323,7 @@ def movement(b: Builder) -> None:
 def concatenation(b: Builder) -> None:
     x = b.pick_tensor()
     shape, axis, count = b.shape(x), b.int(0, len(b.shape(x)) - 1), b.int(1, 6)
-    same = [n for n in range(len(b.values)) if b.shape(n) == shape]
+    same = b.like(x)
     others = [b.draw(st.sampled_from(same)) for _ in range(count)]
     if len(shape) < 5 and b.flag():
         b.step(f"stack[{axis}]", lambda *x: torch.stack(x, axis), x, *others)
@@ -361,22 +361,3 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
         image_movement,
     )
 }  # fmt: skip
-
-SHAPES = st.integers(1, 4).flatmap(lambda rank: st.lists(st.integers(1, 6), min_size=rank, max_size=rank))
-MOST_ELEMENTS = 20_000
-"""Families are not drawn any more where a value got larger: it is the forms that matter, not the sizes."""
-
-
-@st.composite
-def programs(draw: st.DrawFn, families: Sequence[str], fewest: int, most: int) -> Program:
-    """A program of `fewest` to `most` draws from `families`, behind something for XNNPACK to compute on each input."""
-    b = Builder(draw)
-    for shape in draw(st.lists(SHAPES, min_size=1, max_size=3)):
-        b.input(*shape)
-    for number in range(len(b.inputs)):
-        b.step("0.5 * ", lambda x: x * 0.5, number)
-    for _ in range(draw(st.integers(fewest, most))):
-        if max(value.numel() for value in b.values) > MOST_ELEMENTS:
-            break
-        FAMILIES[draw(st.sampled_from(families))](b)
-    return b.finish()

@@ -19,6 +19,9 @@ from xir.dialects.edge.kernels import executorch_kernels
 LARGEST = 50.0
 """What a step makes larger than this is scaled down, so that no program leaves the range where fp32 is accurate."""
 
+ROWS = 9
+"""Of the tables that tokens are numbers of rows of."""
+
 SLACK = 64.0
 """How many times eager's own rounding error, which fp64 tells, a result may be off: other orders of summation."""
 
@@ -28,12 +31,14 @@ TOLERANCE = 2e-5
 
 @dataclass(frozen=True)
 class Step:
-    """One call: `run(*operands, *weights)`, the operands being numbers of earlier values."""
+    """One call: `run(*operands, *weights, *state)`, the operands being numbers of earlier values."""
 
     text: str
     run: Callable[..., Tensor]
     operands: tuple[int, ...]
     weights: tuple[Tensor, ...] = ()
+    state: tuple[Tensor, ...] = ()
+    """What buffers hold at first that the call may write to."""
 
 
 class Program(nn.Module):
@@ -46,6 +51,8 @@ class Program(nn.Module):
         for number, step in enumerate(steps):
             for index, weight in enumerate(step.weights):
                 self.register_parameter(f"step{number}_weight{index}", nn.Parameter(weight, requires_grad=False))
+            for index, buffer in enumerate(step.state):
+                self.register_buffer(f"step{number}_state{index}", buffer.clone())
         read = {operand for step in steps for operand in step.operands}
         self.outputs = [n for n in range(len(inputs), len(inputs) + len(steps)) if n not in read]
 
@@ -53,7 +60,8 @@ class Program(nn.Module):
         values = list(inputs)
         for number, step in enumerate(self.steps):
             weights = [self.get_parameter(f"step{number}_weight{index}") for index in range(len(step.weights))]
-            values.append(step.run(*(values[operand] for operand in step.operands), *weights))
+            state = [self.get_buffer(f"step{number}_state{index}") for index in range(len(step.state))]
+            values.append(step.run(*(values[operand] for operand in step.operands), *weights, *state))
         return tuple(values[output] for output in self.outputs)
 
     def __repr__(self) -> str:
@@ -61,7 +69,8 @@ class Program(nn.Module):
         for number, step in enumerate(self.steps, len(self.inputs)):
             operands = ", ".join(f"v{operand}" for operand in step.operands)
             weights = "".join(f", w{list(weight.shape)}" for weight in step.weights)
-            lines.append(f"v{number} = {step.text}({operands}{weights})")
+            state = "".join(f", state{list(buffer.shape)}" for buffer in step.state)
+            lines.append(f"v{number} = {step.text}({operands}{weights}{state})")
         return "\n" + "\n".join(lines) + "\n"
 
 
@@ -77,10 +86,26 @@ class Builder:
 
     def input(self, *shape: int) -> int:
         """A new input, before the first step."""
+        return self.given(self.random(*shape))
+
+    def given(self, value: Tensor) -> int:
+        """A new input of these elements, before the first step."""
         assert not self.steps
-        self.inputs.append(self.random(*shape))
-        self.values.append(self.inputs[-1])
+        self.inputs.append(value)
+        self.values.append(value)
         return len(self.values) - 1
+
+    def tokens(self, *shape: int) -> Tensor:
+        """Numbers of the rows of a table of `ROWS`."""
+        return torch.randint(0, ROWS, shape, generator=self.generator)
+
+    def whole_inputs(self) -> list[int]:
+        """The inputs that are whole numbers."""
+        return [n for n, value in enumerate(self.inputs) if not value.is_floating_point()]
+
+    def float_inputs(self) -> list[int]:
+        """The inputs that are none; ops that jump read these alone, which no rounding has moved."""
+        return [n for n, value in enumerate(self.inputs) if value.is_floating_point()]
 
     def random(self, *shape: int) -> Tensor:
         """Quarters between -3 and 3, no two programs alike: rounding never decides which way a step function goes."""
@@ -102,7 +127,9 @@ class Builder:
 
     def pick(self, rank: int | None = None) -> int:
         """A value, of some rank if given; the newer the likelier. A step makes one of that rank if there is none."""
-        fitting = [n for n, value in enumerate(self.values) if rank in (None, value.dim())]
+        fitting = [
+            n for n, value in enumerate(self.values) if rank in (None, value.dim()) and value.is_floating_point()
+        ]
         if not fitting:
             value = self.pick()
             shape = self.shape_with_rank(self.values[value].shape, rank or 1)
@@ -125,11 +152,24 @@ class Builder:
     def shape(self, value: int) -> list[int]:
         return list(self.values[value].shape)
 
-    def step(self, text: str, run: Callable[..., Tensor], *operands: int, weights: Sequence[Tensor] = ()) -> int:
+    def like(self, value: int) -> list[int]:
+        """The values of a value's shape, numbers of floating point as all that steps compute."""
+        shape = self.shape(value)
+        return [n for n, each in enumerate(self.values) if list(each.shape) == shape and each.is_floating_point()]
+
+    def step(
+        self,
+        text: str,
+        run: Callable[..., Tensor],
+        *operands: int,
+        weights: Sequence[Tensor] = (),
+        state: Sequence[Tensor] = (),
+    ) -> int:
         """Add a call, and after it a product that brings a large result back; the number of the last value."""
         with torch.no_grad():
-            result = run(*(self.values[operand] for operand in operands), *weights)
-        self.steps.append(Step(text, run, operands, tuple(weights)))
+            buffers = [buffer.clone() for buffer in state]
+            result = run(*(self.values[operand] for operand in operands), *weights, *buffers)
+        self.steps.append(Step(text, run, operands, tuple(weights), tuple(state)))
         self.values.append(result)
         number, largest = len(self.values) - 1, float(result.abs().max())
         if largest <= LARGEST:

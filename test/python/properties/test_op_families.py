@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from properties.examples import DETERMINISTIC, examples
-from properties.families import FAMILIES, programs
+from properties.families import FAMILIES
+from properties.graphs import programs
 from properties.programs import Program, check
 
 
