@@ -116,6 +116,7 @@ def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, rows: Seq
     found = ROUNDINGS * unit * magnitude + least + through_weights(op, rows, operands, None)
     if is_sum(op):
         adding = unit if unit > UNIT and adds_up_shortly(op) else UNIT
+        found = found + of_places(op, operands)
         return found + LIKELY * math.sqrt(terms(op, operands)) * adding * magnitudes(op, operands, rows)
     if isinstance(op, xnnpack.UnaryOp | xnnpack.BinaryOp) and op.kind.data in ARITHMETIC:
         return found
@@ -142,6 +143,19 @@ def is_sum(op: Operation) -> bool:
         | xnnpack.StaticReduceOp
         | xnnpack.StaticResizeBilinear2dOp,
     )
+
+
+def of_places(op: Operation, operands: Sequence[Tensor]) -> Tensor:
+    """How far a resized image may be for the places of its pixels, which are rounded in fp32, in each direction.
+
+    What they are off, so are the weights of neighbouring pixels (`src/indirection.c`).
+    """
+    if not isinstance(op, xnnpack.StaticResizeBilinear2dOp):
+        return torch.zeros(())
+    image = finite(operands[0].abs()).movedim(-1, 1)
+    around = torch.nn.functional.max_pool2d(image, 3, 1, 1).movedim(1, -1)
+    off = ROUNDINGS * UNIT * (image.shape[-1] + image.shape[-2])
+    return 2 * off * evaluate(op, [around])[0]
 
 
 def adds_up_shortly(op: Operation) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from xdsl.dialects.builtin import TensorType, f16, f32, i8
+from xdsl.dialects.builtin import IntegerAttr, TensorType, f16, f32, i8, i32
 from xdsl.ir import Attribute
 from xdsl.utils.test_value import create_ssa_value
 
@@ -136,6 +136,19 @@ def test_what_moves_elements_keeps_them() -> None:
     x = drawn(64).float().double()
     assert is_right(op, x.abs().float(), x.abs(), x)
     assert not is_right(op, (x.abs() * (1 + 2.0**-20)).float(), x.abs(), x)
+
+
+def test_pixels_of_a_resized_image_are_as_far_off_as_their_places() -> None:
+    op = xnnpack.StaticResizeBilinear2dOp.create(
+        operands=[create_ssa_value(TensorType(f32, (1, 28, 28, 2)))],
+        result_types=[TensorType(f32, (1, 224, 224, 2))],
+        properties={"new_height": IntegerAttr(224, i32), "new_width": IntegerAttr(224, i32)},
+    )
+    image = drawn(1, 28, 28, 2).float().double()
+    (exact,) = evaluate(op, [image])
+    of_fp32 = torch.nn.functional.interpolate(image.float().movedim(-1, 1), (224, 224), mode="bilinear").movedim(1, -1)
+    assert is_right(op, of_fp32, exact, image)
+    assert not is_right(op, of_fp32 + 1e-4, exact, image)
 
 
 def test_equal_elements_may_come_in_either_order_where_elements_are_sorted() -> None:
