@@ -6,6 +6,7 @@ Each is what ATen's documentation says of the operator, written in operators tha
 # pyright: reportPrivateUsage=false
 # torch's way out of tracing begins with an underscore.
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -342,11 +343,7 @@ def conv_transpose3d(
     )
     spread, border = input, list[int]()
     for i, (step, edge, extra, distance) in enumerate(zip(steps, borders, extras, distances, strict=True)):
-        if step > 1:
-            zeros = torch.zeros_like(spread).unsqueeze(3 + i)
-            size = spread.shape[2 + i]
-            spread = torch.cat((spread.unsqueeze(3 + i), *[zeros] * (step - 1)), 3 + i).flatten(2 + i, 3 + i)
-            spread = spread.narrow(2 + i, 0, (size - 1) * step + 1)
+        spread = with_zeros_between(spread, 2 + i, step)
         reach = distance * (weight.shape[2 + i] - 1) - edge
         border = [reach, reach + extra, *border]
     spread = aten.constant_pad_nd(spread, border)
@@ -424,6 +421,72 @@ def max_pool3d(
     lines = planes.reshape(-1, 1, depth, rows * columns)
     lines = aten.max_pool2d(lines, [size, 1], [step, 1], [border, 0], [distance, 1], ceil_mode)
     return lines.reshape(*outer, lines.shape[2], rows, columns)
+
+
+@decomposes(aten.im2col.default)
+def im2col(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> torch.Tensor:
+    """One slice of the image for each place in a window: torch's own gathers element by element."""
+    if self.dim() == 3:
+        return im2col(self.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
+    image = aten.constant_pad_nd(self, [padding[1], padding[1], padding[0], padding[0]]) if any(padding) else self
+    lengths = [
+        (size - distance * (count - 1) - 1) // step + 1
+        for size, distance, count, step in zip(image.shape[2:], dilation, kernel_size, stride, strict=True)
+    ]
+    met: list[torch.Tensor] = []
+    for place in itertools.product(*map(range, kernel_size)):
+        part = image
+        for dim, (at, distance, length, step) in enumerate(zip(place, dilation, lengths, stride, strict=True), 2):
+            part = aten.slice(part, dim, at * distance, at * distance + (length - 1) * step + 1, step)
+        met.append(part.flatten(2).unsqueeze(2))
+    return torch.cat(met, 2).flatten(1, 2)
+
+
+@decomposes(aten.col2im.default)
+def col2im(
+    self: torch.Tensor,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> torch.Tensor:
+    """The sum of images, one for each place in a window, with zeros between its elements and around them."""
+    if self.dim() == 2:
+        return col2im(self.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)
+    padded = [size + 2 * border for size, border in zip(output_size, padding, strict=True)]
+    lengths = [
+        (size - distance * (count - 1) - 1) // step + 1
+        for size, distance, count, step in zip(padded, dilation, kernel_size, stride, strict=True)
+    ]
+    parts = self.unflatten(1, (-1, kernel_size[0] * kernel_size[1])).unflatten(3, lengths).unbind(2)
+    total: torch.Tensor | None = None
+    for place, part in zip(itertools.product(*map(range, kernel_size)), parts, strict=True):
+        border: list[int] = []
+        for i, (at, distance, size, step) in enumerate(zip(place, dilation, padded, stride, strict=True)):
+            part, reach = with_zeros_between(part, 2 + i, step), (lengths[i] - 1) * step + 1
+            border = [at * distance, size - at * distance - reach, *border]
+        image = aten.constant_pad_nd(part, border)
+        total = image if total is None else total + image
+    assert total is not None
+    (top, left), (height, width) = padding, output_size
+    return total[:, :, top : top + height, left : left + width]
+
+
+def with_zeros_between(value: torch.Tensor, dim: int, step: int) -> torch.Tensor:
+    """`value` with its elements along a dimension `step` apart, the first and the last at the ends."""
+    if step == 1:
+        return value
+    size = value.shape[dim]
+    zeros = torch.zeros_like(value).unsqueeze(dim + 1)
+    spread = torch.cat((value.unsqueeze(dim + 1), *[zeros] * (step - 1)), dim + 1).flatten(dim, dim + 1)
+    return spread.narrow(dim, 0, (size - 1) * step + 1)
 
 
 @decomposes(aten.embedding_bag.padding_idx)
