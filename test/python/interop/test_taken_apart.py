@@ -71,6 +71,10 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "mean_3d_divided": (nn.AvgPool3d((2, 3, 2), 2, divisor_override=5), (2, 3, 5, 8, 7)),
     "mean_3d_of_cells": (nn.AdaptiveAvgPool3d((2, None, 3)), (2, 3, 5, 4, 7)),
     "mean_3d_of_all": (nn.AdaptiveAvgPool3d(1), (2, 3, 5, 4, 7)),
+    "mean_3d_of_channels_last": (
+        Program(lambda x: functional.adaptive_avg_pool3d(x.permute(0, 4, 1, 2, 3), 1)),
+        (2, 5, 4, 7, 3),
+    ),
     "unfolded": (nn.Unfold((3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1)), (2, 3, 7, 8)),
     "folded": (nn.Fold((7, 8), (3, 2), dilation=(1, 2), padding=(1, 0), stride=(2, 1)), (2, 18, 24)),
     "transposed_3d_cut": (nn.ConvTranspose3d(2, 3, 2, 2, padding=2), (2, 4, 4, 4)),
