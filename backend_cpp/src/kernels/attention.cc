@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/attention_rows.h"
 #include "kernels/families.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
@@ -62,15 +63,9 @@ struct Attention {
   int64_t Seen(int64_t number) const { return causal ? std::min(first + number + 1, keys) : keys; }
 };
 
-// Rows of `features` elements as fp32, side by side.
-struct Rows {
-  const float* data = nullptr;
-  int64_t stride = 0;
-};
-
 // The keys or values of one head: where they are, or converted.
 Status ReadHead(const Tensor& cache, int64_t batch, int64_t head, int64_t count,
-                Scratch<float>* converted, Rows* rows) {
+                Scratch<float>* converted, FloatRows* rows) {
   const int64_t features = cache.shape[3], stride = cache.shape[2] * features;
   const int64_t offset = batch * cache.shape[1] * stride + head * features;
   if (cache.dtype == DType::kFloat) {
@@ -88,19 +83,8 @@ Status ReadHead(const Tensor& cache, int64_t batch, int64_t head, int64_t count,
   return {};
 }
 
-// Turns the scores of one query into weights. A query that sees nothing gets zeros.
-void Softmax(float* scores, int64_t seen, int64_t keys) {
-  float largest = -INFINITY;
-  for (int64_t j = 0; j < seen; ++j) largest = std::max(largest, scores[j]);
-  float sum = 0.0f;
-  for (int64_t j = 0; j < seen; ++j) {
-    scores[j] = largest == -INFINITY ? 0.0f : std::exp(scores[j] - largest);
-    sum += scores[j];
-  }
-  const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
-  for (int64_t j = 0; j < seen; ++j) scores[j] *= factor;
-  std::fill(scores + seen, scores + keys, 0.0f);
-}
+// Products of fewer rows than this take less time than packing keys and values for them.
+constexpr int64_t kRowsToPack = 16;
 
 // The queries [begin, end) of a group of heads that share one of keys and values. Their rows
 // are one behind the other, so that keys and values are read once for all of them.
@@ -109,7 +93,8 @@ Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t b
   const int64_t features = call.features(), group = call.group(), width = call.query.shape[2];
   const int64_t keys = call.Seen(end - 1), count = (end - begin) * group;
   Scratch<float> queries, scores, results, key_copy, value_copy;
-  Rows key, value;
+  FloatRows key, value;
+  const AttentionLoops& loops = BestAttentionLoops();
   XIR_RETURN_IF_ERROR(queries.Allocate(count * features));
   XIR_RETURN_IF_ERROR(scores.Allocate(count * keys));
   XIR_RETURN_IF_ERROR(results.Allocate(count * features));
@@ -126,21 +111,29 @@ Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t b
   }
   std::for_each_n(queries.data(), count * features, [&](float& x) { x *= call.scale; });
   std::fill_n(scores.data(), count * keys, 0.0f);
-  XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
-      {0, count}, {0, keys}, features, LinesOf<float>{queries.data(), features, 1},
-      LinesOf<float>{key.data, key.stride, 1}, scores.data(), keys));
+  if (count < kRowsToPack) {
+    loops.dot_products(queries.data(), count, key, keys, features, scores.data());
+  } else {
+    XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
+        {0, count}, {0, keys}, features, LinesOf<float>{queries.data(), features, 1},
+        LinesOf<float>{key.data, key.stride, 1}, scores.data(), keys));
+  }
   for (int64_t row = 0; row < count; ++row) {
     const int64_t number = begin + row / group;
     float* line = scores.data() + row * keys;
     for (int64_t j = 0; call.mask != nullptr && j < keys; ++j) {
       line[j] += call.mask[number * call.keys + j];
     }
-    Softmax(line, call.Seen(number), keys);
+    loops.softmax(line, call.Seen(number), keys);
   }
   std::fill_n(results.data(), count * features, 0.0f);
-  XIR_RETURN_IF_ERROR(
-      MultiplyBlock<float>({0, count}, {0, features}, keys, LinesOf<float>{scores.data(), keys, 1},
-                           LinesOf<float>{value.data, 1, value.stride}, results.data(), features));
+  if (count < kRowsToPack) {
+    loops.weighted_sums(scores.data(), count, value, keys, features, results.data());
+  } else {
+    XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
+        {0, count}, {0, features}, keys, LinesOf<float>{scores.data(), keys, 1},
+        LinesOf<float>{value.data, 1, value.stride}, results.data(), features));
+  }
   const auto store = StorerOf(out.dtype, Compute::kFloat);
   for (int64_t i = begin; i < end; ++i) {
     store(results.data() + (i - begin) * group * features, group * features,

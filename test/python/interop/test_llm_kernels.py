@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -14,12 +17,14 @@ from executorch.examples.models.llama.source_transformation.custom_kv_cache impo
     replace_kv_cache_with_custom_kv_cache,
 )
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
-from executorch.exir import to_edge_transform_and_lower
+from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from runtime.kernels import KernelProgram
 from torch import Tensor, nn
 
 from xir.runtime import Runtime, XirRuntimeError
+
+import_module("executorch.extension.llm.custom_ops.custom_ops")  # registers torch.ops.llama
 
 WINDOW, VOCABULARY = 32, 100
 CALLS = ((0, 5), (5, 1), (6, 1), (7, 9), (16, 1))
@@ -50,23 +55,47 @@ def inputs(first: int, count: int) -> tuple[Tensor, dict[str, Tensor]]:
     return torch.randint(0, VOCABULARY, (1, count)), {"input_pos": torch.tensor([first])}
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_quantised_embedding(model: nn.Module, embedding: str, *, linear: bool) -> nn.Module:
+    """As `export_llama` with `--embedding-quantize`, and `-qmode 8da4w` for linear layers, makes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        # ExecuTorch's module needs it for calibration alone, and does not install it.
+        stand_in = ModuleType("pytorch_tokenizers")
+        stand_in.__dict__["get_tokenizer"] = None
+        patch.setitem(sys.modules, "pytorch_tokenizers", stand_in)
+        transforms = import_module("executorch.examples.models.llama.source_transformation.quantize")
+    model = transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
+    return transforms.quantize(model, "8da4w", group_size=32, quantize_with_hqq=False) if linear else model
+
+
+def write(model: nn.Module, file: Path) -> Path:
+    """The model, lowered by stock ExecuTorch."""
+    import_module("executorch.kernels.quantized")
     length = torch.export.Dim("length", max=WINDOW - 1)
-    file = tmp_path_factory.mktemp("stock") / "llama.pte"
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
         shapes = ({1: length}, {"input_pos": {0: 1}})
-        exported = torch.export.export(model(), inputs(0, 3), dynamic_shapes=shapes, strict=True)
+        exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
         lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        file.write_bytes(lowered.to_executorch().buffer)
+        config = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)
+        file.write_bytes(lowered.to_executorch(config).buffer)
     return file
 
 
-def test_logits_are_those_of_stock(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("embedding", "linear", "kernels"),
+    [
+        pytest.param(None, False, set[str](), id="fp32"),
+        pytest.param("8,none", False, {"quantized_decomposed::embedding_byte.dtype_out"}, id="embedding8"),
+        pytest.param("4,32", True, {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4_8da4w"),
+    ],
+)
+def test_logits_are_those_of_stock(embedding: str | None, linear: bool, kernels: set[str], tmp_path: Path) -> None:
+    made = model() if embedding is None else with_quantised_embedding(model(), embedding, linear=linear)
+    path = write(made, tmp_path / "llama.pte")
     stock = _load_for_executorch(str(path))
     method = Runtime.get().load_program(path, threads=2).load_method()
-    assert {"llama::custom_sdpa.out", "llama::update_cache.out"} <= set(method.metadata.kernel_names)
+    wanted = {"llama::custom_sdpa.out", "llama::update_cache.out"} | kernels
+    assert wanted <= set(method.metadata.kernel_names)
     for first, count in CALLS:
         tokens, rest = inputs(first, count)
         flat = [tokens, rest["input_pos"]]
@@ -74,12 +103,15 @@ def test_logits_are_those_of_stock(path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize(("first", "count", "causal"), [(0, 1, True), (30, 1, True), (3, 20, True), (3, 20, False)])
-def test_attention_is_that_of_stock(first: int, count: int, causal: bool, dtype: torch.dtype) -> None:
-    """Four heads for each of keys and values, two texts, and what lies behind the last query is not read."""
+@pytest.mark.parametrize("features", [16, 71])
+@pytest.mark.parametrize(
+    ("first", "count", "causal"), [(0, 1, True), (30, 1, True), (5, 2, True), (3, 20, True), (3, 20, False)]
+)
+def test_attention_is_that_of_stock(first: int, count: int, causal: bool, features: int, dtype: torch.dtype) -> None:
+    """Five heads for each of keys and values, two texts, and what lies behind the last query is not read."""
     torch.manual_seed(0)
-    query = torch.randn(2, count, 8, 16).to(dtype)
-    key, value = (torch.randn(2, WINDOW, 2, 16).to(dtype) for _ in range(2))
+    query = torch.randn(2, count, 10, features).to(dtype)
+    key, value = (torch.randn(2, WINDOW, 2, features).to(dtype) for _ in range(2))
     expected = torch.ops.llama.custom_sdpa(query, key, value, first, None, 0.0, causal)
     for cache in (key, value):
         cache[:, first + count :] = torch.nan
@@ -88,14 +120,24 @@ def test_attention_is_that_of_stock(first: int, count: int, causal: bool, dtype:
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_attention_with_a_mask_and_a_scale() -> None:
+@pytest.mark.parametrize("scale", [0.7, 60.0])
+def test_attention_with_a_mask_and_a_scale(scale: float) -> None:
+    """With the larger scale most weights are below what fp32 holds."""
     torch.manual_seed(0)
     query, key, value = torch.randn(1, 3, 4, 8), torch.randn(1, WINDOW, 4, 8), torch.randn(1, WINDOW, 4, 8)
     mask = torch.where(torch.rand(3, WINDOW) < 0.5, 0.0, -torch.inf)
     q, k, v = (each.transpose(1, 2) for each in (query, key, value))
-    expected = nn.functional.scaled_dot_product_attention(q, k, v, mask, scale=0.7)
-    found = attend(query, key, value, 0, mask, causal=False, scale=0.7)
+    expected = nn.functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+    found = attend(query, key, value, 0, mask, causal=False, scale=scale)
     torch.testing.assert_close(found, expected.transpose(1, 2), rtol=1e-5, atol=1e-5)
+
+
+def test_attention_to_what_is_no_number() -> None:
+    """It stays none, in the row that sees it."""
+    query, key, value = torch.ones(1, 2, 2, 16), torch.ones(1, WINDOW, 2, 16), torch.ones(1, WINDOW, 2, 16)
+    key[0, 20, 1, 3] = torch.nan
+    found = attend(query, key, value, 19, None, causal=True)
+    assert found[0].isnan().any(-1).tolist() == [[False, False], [False, True]]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -59,8 +60,9 @@ class CachedDecoder(nn.Module):
         heads, sizes = ([value] * self._count if isinstance(value, int) else value for value in get_head_shapes(config))
         for index in range(self._count):
             for kind in ("key", "value"):
-                zeros = torch.zeros(1, heads[index], window, sizes[index])
-                self.register_buffer(f"{kind}_cache_{index}", zeros, persistent=False)
+                # NumPy's zeros take no memory until they are written, which export never does.
+                zeros = np.zeros((1, heads[index], window, sizes[index]), np.float32)
+                self.register_buffer(f"{kind}_cache_{index}", torch.from_numpy(zeros), persistent=False)
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Positions follow one another."""

@@ -1,0 +1,259 @@
+#include "kernels/attention_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace xir::kernels {
+namespace {
+
+// GCC's and Clang's vectors.
+template <size_t kBytes>
+struct Lanes {
+  typedef float Type __attribute__((vector_size(kBytes), aligned(alignof(float)), may_alias));
+  typedef int32_t Integers __attribute__((vector_size(kBytes)));
+  static constexpr int64_t kCount = kBytes / sizeof(float);
+};
+
+// By reference: by value, vectors that not all processors have are passed in ways of their own.
+template <size_t kBytes>
+[[gnu::always_inline]] inline const typename Lanes<kBytes>::Type& Load(const float* from) {
+  return *reinterpret_cast<const typename Lanes<kBytes>::Type*>(from);
+}
+
+// Half of a vector is added to the other half until one element is left.
+template <size_t kBytes>
+[[gnu::always_inline]] inline float Sum(const typename Lanes<kBytes>::Type& v) {
+  if constexpr (kBytes == 16) {
+    return (v[0] + v[1]) + (v[2] + v[3]);
+  } else {
+    typename Lanes<kBytes / 2>::Type low, high;
+    std::memcpy(&low, &v, sizeof(low));
+    std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+    return Sum<kBytes / 2>(low + high);
+  }
+}
+
+// One key and R rows of queries.
+template <size_t kBytes, int R>
+[[gnu::always_inline]] inline void DotProducts(const float* queries, const float* key,
+                                               int64_t features, float* scores, int64_t keys) {
+  constexpr int64_t kLanes = Lanes<kBytes>::kCount;
+  typename Lanes<kBytes>::Type sums[R] = {};
+  int64_t f = 0;
+  for (; f + kLanes <= features; f += kLanes) {
+    const auto from_key = Load<kBytes>(key + f);
+    for (int r = 0; r < R; ++r) sums[r] += Load<kBytes>(queries + r * features + f) * from_key;
+  }
+  for (int r = 0; r < R; ++r) {
+    float sum = Sum<kBytes>(sums[r]);
+    for (int64_t rest = f; rest < features; ++rest) sum += queries[r * features + rest] * key[rest];
+    scores[r * keys] = sum;
+  }
+}
+
+template <size_t kBytes>
+[[gnu::always_inline]] inline void RunDotProducts(const float* queries, int64_t rows, FloatRows key,
+                                                  int64_t keys, int64_t features, float* scores) {
+  for (int64_t j = 0; j < keys; ++j) {
+    const float* from = key.data + j * key.stride;
+    int64_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
+      DotProducts<kBytes, 4>(queries + row * features, from, features, scores + row * keys + j,
+                             keys);
+    }
+    for (; row < rows; ++row) {
+      DotProducts<kBytes, 1>(queries + row * features, from, features, scores + row * keys + j,
+                             keys);
+    }
+  }
+}
+
+// R rows of weights and N vectors of features.
+template <size_t kBytes, int R, int N>
+[[gnu::always_inline]] inline void WeightedSums(const float* weights, int64_t weights_stride,
+                                                const float* value, int64_t value_stride,
+                                                int64_t keys, float* results, int64_t features) {
+  using V = typename Lanes<kBytes>::Type;
+  constexpr int64_t kLanes = Lanes<kBytes>::kCount;
+  V sums[R][N] = {};
+  for (int64_t j = 0; j < keys; ++j) {
+    V from[N];
+    for (int n = 0; n < N; ++n) from[n] = Load<kBytes>(value + j * value_stride + n * kLanes);
+    for (int r = 0; r < R; ++r) {
+      for (int n = 0; n < N; ++n) sums[r][n] += weights[r * weights_stride + j] * from[n];
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int n = 0; n < N; ++n) {
+      *reinterpret_cast<V*>(results + r * features + n * kLanes) += sums[r][n];
+    }
+  }
+}
+
+template <size_t kBytes, int R>
+[[gnu::always_inline]] inline void WeightedRows(const float* weights, int64_t weights_stride,
+                                                const float* value, int64_t value_stride,
+                                                int64_t keys, float* results, int64_t features) {
+  constexpr int64_t kLanes = Lanes<kBytes>::kCount;
+  int64_t f = 0;
+  for (; f + 4 * kLanes <= features; f += 4 * kLanes) {
+    WeightedSums<kBytes, R, 4>(weights, weights_stride, value + f, value_stride, keys, results + f,
+                               features);
+  }
+  for (; f + kLanes <= features; f += kLanes) {
+    WeightedSums<kBytes, R, 1>(weights, weights_stride, value + f, value_stride, keys, results + f,
+                               features);
+  }
+  for (; f < features; ++f) {
+    for (int r = 0; r < R; ++r) {
+      float sum = 0.0f;
+      for (int64_t j = 0; j < keys; ++j) {
+        sum += weights[r * weights_stride + j] * value[j * value_stride + f];
+      }
+      results[r * features + f] += sum;
+    }
+  }
+}
+
+template <size_t kBytes>
+[[gnu::always_inline]] inline void RunWeightedSums(const float* weights, int64_t rows,
+                                                   FloatRows value, int64_t keys, int64_t features,
+                                                   float* results) {
+  // As many values as stay in the first-level cache, for all rows and features.
+  constexpr int64_t kBlock = 64;
+  for (int64_t first = 0; first < keys; first += kBlock) {
+    const int64_t count = std::min(kBlock, keys - first);
+    const float* from = value.data + first * value.stride;
+    int64_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
+      WeightedRows<kBytes, 4>(weights + row * keys + first, keys, from, value.stride, count,
+                              results + row * features, features);
+    }
+    for (; row < rows; ++row) {
+      WeightedRows<kBytes, 1>(weights + row * keys + first, keys, from, value.stride, count,
+                              results + row * features, features);
+    }
+  }
+}
+
+// Turns each x <= 0 into e^x: 2^n · e^r with |r| <= ln 2 / 2, whose series up to r^7 / 7! is exact
+// to fp32. Below the least normal number it is 0.
+template <size_t kBytes>
+[[gnu::always_inline]] inline void Exponentiate(typename Lanes<kBytes>::Type& x) {
+  using V = typename Lanes<kBytes>::Type;
+  using I = typename Lanes<kBytes>::Integers;
+  constexpr float kLowest = -87.33654f;     // ln 2^−126
+  constexpr float kRound = 12582912.0f;     // 1.5 · 2^23: what is added to it becomes an integer
+  constexpr float kLn2High = 0.693359375f;  // so many bits that n · kLn2High is exact
+  constexpr float kLn2Low = -2.12194440e-4f;
+  const V zero = {};
+  const I is_hidden = x < zero + kLowest;
+  const V n = (x * 1.44269504f + kRound) - kRound;
+  const V r = (x - n * kLn2High) - n * kLn2Low;
+  V sum = zero + 1.0f / 5040;
+  sum = sum * r + 1.0f / 720;
+  sum = sum * r + 1.0f / 120;
+  sum = sum * r + 1.0f / 24;
+  sum = sum * r + 1.0f / 6;
+  sum = sum * r + 0.5f;
+  sum = sum * r + 1.0f;
+  sum = sum * r + 1.0f;
+  I bits;
+  std::memcpy(&bits, &sum, sizeof(bits));
+  const V shifted = n + kRound;
+  I exponent;
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  bits += exponent << 23;
+  std::memcpy(&sum, &bits, sizeof(sum));
+  sum += x * 0.0f;  // what is no number stays none
+  std::memcpy(&bits, &sum, sizeof(bits));
+  bits &= ~is_hidden;
+  std::memcpy(&x, &bits, sizeof(x));
+}
+
+template <size_t kBytes>
+[[gnu::always_inline]] inline void RunSoftmax(float* scores, int64_t seen, int64_t keys) {
+  using V = typename Lanes<kBytes>::Type;
+  constexpr int64_t kLanes = Lanes<kBytes>::kCount;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float largest = -kInfinity;
+  for (int64_t j = 0; j < seen; ++j) largest = scores[j] > largest ? scores[j] : largest;
+  float sum = 0.0f;
+  if (largest == -kInfinity) {
+    std::fill_n(scores, keys, 0.0f);
+    return;
+  }
+  V sums = {};
+  int64_t j = 0;
+  for (; j + kLanes <= seen; j += kLanes) {
+    V weights = Load<kBytes>(scores + j) - largest;
+    Exponentiate<kBytes>(weights);
+    *reinterpret_cast<V*>(scores + j) = weights;
+    sums += weights;
+  }
+  for (; j < seen; ++j) sum += scores[j] = std::exp(scores[j] - largest);
+  const float factor = 1.0f / (sum + Sum<kBytes>(sums));
+  for (j = 0; j < seen; ++j) scores[j] *= factor;
+  std::fill(scores + seen, scores + keys, 0.0f);
+}
+
+template <size_t kBytes>
+struct Portable {
+  static void Dot(const float* queries, int64_t rows, FloatRows key, int64_t keys, int64_t features,
+                  float* scores) {
+    RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);
+  }
+  static void Softmax(float* scores, int64_t seen, int64_t keys) {
+    RunSoftmax<kBytes>(scores, seen, keys);
+  }
+  static void Sums(const float* weights, int64_t rows, FloatRows value, int64_t keys,
+                   int64_t features, float* results) {
+    RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);
+  }
+};
+
+// 16-byte vectors are everywhere: SSE2, NEON.
+constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable<16>::Sums};
+
+#if defined(__x86_64__)
+// Compiled for instructions that the processor may lack, and called where it has them.
+#define XIR_ATTENTION_LOOPS(Name, kBytes, instructions)                                     \
+  __attribute__((target(instructions))) void Name##Dot(const float* queries, int64_t rows,  \
+                                                       FloatRows key, int64_t keys,         \
+                                                       int64_t features, float* scores) {   \
+    RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);                     \
+  }                                                                                         \
+  __attribute__((target(instructions))) void Name##Softmax(float* scores, int64_t seen,     \
+                                                           int64_t keys) {                  \
+    RunSoftmax<kBytes>(scores, seen, keys);                                                 \
+  }                                                                                         \
+  __attribute__((target(instructions))) void Name##Sums(const float* weights, int64_t rows, \
+                                                        FloatRows value, int64_t keys,      \
+                                                        int64_t features, float* results) { \
+    RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);                 \
+  }                                                                                         \
+  constexpr AttentionLoops k##Name { Name##Dot, Name##Softmax, Name##Sums }
+
+XIR_ATTENTION_LOOPS(Avx2, 32, "avx2,fma");
+XIR_ATTENTION_LOOPS(Avx512, 64, "avx512f");
+
+const AttentionLoops& Choose() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return kAvx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2;
+  return k128;
+}
+#else
+const AttentionLoops& Choose() { return k128; }
+#endif
+
+}  // namespace
+
+const AttentionLoops& BestAttentionLoops() {
+  static const AttentionLoops& best = Choose();
+  return best;
+}
+
+}  // namespace xir::kernels
