@@ -13,8 +13,8 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.xnnpack._bounds import bound_slices
 from xir.transforms.xnnpack._check import refused_nodes
+from xir.transforms.xnnpack._open_slices import bound_slices
 from xir.transforms.xnnpack._outline import outline
 from xir.transforms.xnnpack._trial import XnnpackTrial
 

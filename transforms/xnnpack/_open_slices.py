@@ -1,4 +1,4 @@
-"""Nodes at their largest shapes."""
+"""Slices up to the end of a dynamic dimension, at its largest size."""
 
 from __future__ import annotations
 
