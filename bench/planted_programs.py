@@ -346,6 +346,7 @@ LIT_TESTS = {
     "one_row": ("fold-lookups", 1),
     "nibbles": ("fuse-quantized-embedding", 0),
     "bytes": ("fuse-quantized-embedding", 1),
+    "windows": ("collapse-dims", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 
