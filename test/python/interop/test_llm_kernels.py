@@ -55,16 +55,15 @@ def inputs(first: int, count: int) -> tuple[Tensor, dict[str, Tensor]]:
     return torch.randint(0, VOCABULARY, (1, count)), {"input_pos": torch.tensor([first])}
 
 
-def with_quantised_embedding(model: nn.Module, embedding: str, *, linear: bool) -> nn.Module:
-    """As `export_llama` with `--embedding-quantize`, and `-qmode 8da4w` for linear layers, makes it."""
+def with_quantised_embedding(model: nn.Module, embedding: str) -> nn.Module:
+    """As `export_llama` with `--embedding-quantize` makes it: bits, and how many elements of a row share a scale."""
     with pytest.MonkeyPatch.context() as patch:
         # ExecuTorch's module needs it for calibration alone, and does not install it.
         stand_in = ModuleType("pytorch_tokenizers")
         stand_in.__dict__["get_tokenizer"] = None
         patch.setitem(sys.modules, "pytorch_tokenizers", stand_in)
         transforms = import_module("executorch.examples.models.llama.source_transformation.quantize")
-    model = transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
-    return transforms.quantize(model, "8da4w", group_size=32, quantize_with_hqq=False) if linear else model
+    return transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
 
 
 def write(model: nn.Module, file: Path) -> Path:
@@ -82,15 +81,15 @@ def write(model: nn.Module, file: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("embedding", "linear", "kernels"),
+    ("embedding", "kernels"),
     [
-        pytest.param(None, False, set[str](), id="fp32"),
-        pytest.param("8,none", False, {"quantized_decomposed::embedding_byte.dtype_out"}, id="embedding8"),
-        pytest.param("4,32", True, {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4_8da4w"),
+        pytest.param(None, set[str](), id="fp32"),
+        pytest.param("8,none", {"quantized_decomposed::embedding_byte.dtype_out"}, id="embedding8"),
+        pytest.param("4,32", {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4"),
     ],
 )
-def test_logits_are_those_of_stock(embedding: str | None, linear: bool, kernels: set[str], tmp_path: Path) -> None:
-    made = model() if embedding is None else with_quantised_embedding(model(), embedding, linear=linear)
+def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp_path: Path) -> None:
+    made = model() if embedding is None else with_quantised_embedding(model(), embedding)
     path = write(made, tmp_path / "llama.pte")
     stock = _load_for_executorch(str(path))
     method = Runtime.get().load_program(path, threads=2).load_method()
