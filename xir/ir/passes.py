@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -29,8 +29,10 @@ from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
 from xir.ir.remarks import heard_remarks
-from xir.ir.rewriting import RewriteCounter, counted_rewrites
 from xir.ir.verifier import verify
+
+if TYPE_CHECKING:
+    from xir.ir.rewriting import RewriteCounter
 
 
 @dataclass(frozen=True)
@@ -315,6 +317,9 @@ class PassManager:
     def _counting(self, each: XirPass) -> AbstractContextManager[None]:
         if self.rewrite_counters is None:
             return nullcontext()
+        # Imported here, since a pass without patterns does without the driver, and so does a tool that runs no pass.
+        from xir.ir.rewriting import RewriteCounter, counted_rewrites
+
         return counted_rewrites(self.rewrite_counters.setdefault(each.name, RewriteCounter()))
 
     def _heard(self, each: XirPass) -> AbstractContextManager[None]:

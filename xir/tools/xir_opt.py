@@ -224,6 +224,8 @@ def _compile(
 
 def _rewrite_counters(options: argparse.Namespace) -> dict[str, RewriteCounter] | None:
     """What the debug counters of the command line say; None if there are none, and none to print."""
+    if not options.mlir_debug_counter and not options.mlir_print_debug_counter:
+        return None
     from xir.ir.rewriting import RewriteCounter
 
     counters: dict[str, RewriteCounter] = {}
