@@ -102,8 +102,8 @@ namespace kernels {
 // an operand: kernels resize results while they read operands. ExecuTorch may repeat the results
 // after the last argument (`repeated`): a single one as it is, several as a list. What an operator
 // changes in place stands before its results, and need not be repeated.
-Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,
-                                           KernelArgs repeated);
+Result<std::vector<Value*>> WrittenValues(KernelArgs arguments, KernelArgs results,
+                                          KernelArgs repeated);
 
 // The parameters of a kernel, without its context.
 template <typename... Parameters>
@@ -133,7 +133,7 @@ struct Signature {
     std::vector<Value*> results;
     ((Argument<Parameters>::kWritten ? results.push_back(args[I]) : void()), ...);
     const KernelArgs own = args.subspan(0, kArity);
-    return WrittenTensors(own, results, args.subspan(kArity, args.size() - kArity));
+    return WrittenValues(own, results, args.subspan(kArity, args.size() - kArity));
   }
 
   template <typename Kind>

@@ -63,8 +63,8 @@ Result<std::vector<Value*>> Bind(const std::vector<xir_parameter>& parameters, K
     if (parameters[i] == XIR_PARAMETER_RESULT) results.push_back(args[i]);
   }
   const size_t arity = parameters.size();
-  return k::WrittenTensors(args.subspan(0, arity), results,
-                           args.subspan(arity, args.size() - arity));
+  return k::WrittenValues(args.subspan(0, arity), results,
+                          args.subspan(arity, args.size() - arity));
 }
 
 // An argument of a call; null beyond the last.

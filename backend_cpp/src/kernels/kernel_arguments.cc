@@ -53,8 +53,8 @@ std::vector<Value*> TensorsAmong(KernelArgs args) {
 
 }  // namespace
 
-Result<std::vector<Value*>> WrittenTensors(KernelArgs arguments, KernelArgs results,
-                                           KernelArgs repeated) {
+Result<std::vector<Value*>> WrittenValues(KernelArgs arguments, KernelArgs results,
+                                          KernelArgs repeated) {
   const std::vector<Value*> all = TensorsAmong(arguments);
   std::vector<Value*> written = TensorsAmong(results);
   for (const Value* result : written) {
