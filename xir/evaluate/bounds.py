@@ -117,7 +117,7 @@ def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, rows: Seq
     if is_sum(op):
         adding = unit if unit > UNIT and adds_up_shortly(op) else UNIT
         found = found + of_places(op, operands)
-        return found + LIKELY * math.sqrt(terms(op, operands)) * adding * magnitudes(op, operands, rows)
+        return found + roundings(op, terms(op, operands)) * adding * magnitudes(op, operands, rows)
     if isinstance(op, xnnpack.UnaryOp | xnnpack.BinaryOp) and op.kind.data in ARITHMETIC:
         return found
     return found + FUNCTION * unit * largest(magnitude) + moved(op, operands, expected, FUNCTION * unit)
@@ -143,6 +143,17 @@ def is_sum(op: Operation) -> bool:
         | xnnpack.StaticReduceOp
         | xnnpack.StaticResizeBilinear2dOp,
     )
+
+
+def roundings(op: Operation, count: int) -> float:
+    """How many units of the sum of magnitudes so many terms may be off, added up one behind the other.
+
+    A sum without weights may be of equal terms, such as a long image of one colour, which are all rounded in the same
+    direction: then only the bound of the worst case holds. Source: Higham, "Accuracy and Stability", equation (4.4).
+    """
+    if isinstance(op, xnnpack.GlobalAveragePooling2dOp | xnnpack.AveragePooling2dOp | xnnpack.StaticReduceOp):
+        return float(count)
+    return LIKELY * math.sqrt(count)
 
 
 def of_places(op: Operation, operands: Sequence[Tensor]) -> Tensor:

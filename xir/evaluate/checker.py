@@ -203,6 +203,8 @@ class NumericsChecker:
                 if self._is_rounded_alike(ctx, function, allowed + more):
                     now = first = None
                 self._allowed += more
+                if more > MOST_MOVED and (now is not None or first is not None):
+                    self._warn_of_roundings(ctx, each, function, more)
                 for found, limit, what in ((now, allowed + more, "before it"), (first, self._allowed, "at first")):
                     if found is not None and exceeds(found, limit, each):
                         raise self._error(each, function, found, limit, what, last.prints, trace)
@@ -226,7 +228,11 @@ class NumericsChecker:
         found = self._noise[name]
         if each.numerics is Numerics.REQUANTISED:
             found += self._furthest(ctx, function, outputs, Noise(quantises=True))
-        return min(MOST_MOVED, AMPLIFIED * found)
+        return AMPLIFIED * found
+
+    def _warn_of_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, moved: float) -> None:
+        text = f"{each.name}: constants that are rounded anew may move the outputs of '{function.sym_name.data}'"
+        ctx.diagnostics.warning(function, f"{text} by {moved:.1e} of their magnitude: smaller mistakes are not seen")
 
     def _is_rounded_alike(self, ctx: XirContext, function: FuncOp, allowed: float) -> bool:
         """Whether a quantised program computes what it did at first where all roundings are made.

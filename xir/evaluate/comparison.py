@@ -30,7 +30,7 @@ distributed, it is further away with a probability of 3·(2 / (√(2π) · 8))^4
 2e-5 if they are half their size; where they do not move as one, with far less."""
 
 MOST_MOVED = 0.1
-"""The most that this may be: what is moved further by roundings shows nothing."""
+"""What outputs are moved further by roundings than this shows little of a pass: a warning says so."""
 
 FLIPPED = 1e-2
 """How many integers or truth values may differ where numbers were rounded: those of a comparison of equals."""

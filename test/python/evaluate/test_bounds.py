@@ -170,3 +170,19 @@ def test_what_is_no_number_is_none_in_both() -> None:
     assert is_right(op, right, x * x, x)
     assert not is_right(op, torch.tensor([1.0, 9e4, 0.0]).half(), x * x, x)
     assert not is_right(op, torch.tensor([1.0, 65504.0, float("nan")]).half(), x * x, x)
+
+
+def test_a_long_sum_of_equal_terms_is_rounded_in_one_direction() -> None:
+    """An image of one colour but for a pixel: each addition is rounded as the one before."""
+    image = torch.full((1, 4096, 1, 1), 0.0142, dtype=torch.float32)
+    image[0, 3] = 0.2
+    one_by_one = torch.zeros(())
+    for pixel in image.flatten():
+        one_by_one = one_by_one + pixel
+    exact = image.double().mean((1, 2))
+    types = [TensorType(f32, each.shape) for each in (image, exact)]
+    op = xnnpack.GlobalAveragePooling2dOp.create(operands=[create_ssa_value(types[0])], result_types=[types[1]])
+    mean = one_by_one.reshape(1, 1) / image.numel()
+    assert float((mean - exact).abs() / exact) > 8 * 4096**0.5 * bounds.UNIT
+    assert is_right(op, mean, exact, image.double())
+    assert not is_right(op, (exact - 0.0142 / 4096 * 2).float(), exact, image.double())

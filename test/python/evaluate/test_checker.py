@@ -382,3 +382,26 @@ def move_constants(ctx: XirContext, module: ModuleOp, most: float) -> None:
             array = constant_array(each.value, ctx, each)
             factors = 1 + generator.choice([-most, most], array.shape)
             each.properties["value"] = make_dense((array * factors).astype(np.float32), ctx, "moved")
+
+
+SENSITIVE = """
+func.func @forward(%x: tensor<1x3x4x4xf32>) -> tensor<1x1x4x4xf32> {
+  %w = edge.constant dense<[[[[0.3]], [[0.7]], [[-0.9]]]]> : tensor<1x3x1x1xf32>
+  %one = edge.constant dense<1.1> : tensor<1xf32>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x3x4x4xf32>, tensor<1x3x1x1xf32>) -> tensor<1x1x4x4xf32>
+  %1 = edge.batch_norm(%0, %one, %one, %one, %one) {training = false, momentum = 0.1 : f64, eps = 1.0e-05 : f64,
+         cudnn_enabled = true} : (tensor<1x1x4x4xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>)
+         -> tensor<1x1x4x4xf32>
+  %2 = edge.mul.Scalar(%1) {other = 1.0e7 : f64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %3 = edge.sin(%2) : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  func.return %3 : tensor<1x1x4x4xf32>
+}
+"""
+
+
+def test_warns_where_roundings_hide_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "in.mlir"
+    source.write_text(SENSITIVE)
+    assert xir_opt(["--fold-batch-norm", "--verify-numerics", str(source)]) == 0
+    said = capsys.readouterr().err
+    assert "warning: fold-batch-norm: constants that are rounded anew may move the outputs of 'forward' by" in said
