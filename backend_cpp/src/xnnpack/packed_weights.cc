@@ -136,6 +136,20 @@ const uint8_t* WeightsProvider::Borrow(PackedWeight weight, Bytes packed) {
   return weight.data;
 }
 
+const uint8_t* WeightsProvider::Repeat(PackedWeight weight, Bytes packed) {
+  const auto [begin, end] = packed_of_.equal_range(weight.kernel);
+  for (auto each = begin; each != end; ++each) {
+    const PackedWeight& before = packing_->weights[each->second];
+    if (before.bias != weight.bias || before.size != packed.size()) continue;
+    if (std::memcmp(before.data, packed.data(), packed.size()) != 0) continue;
+    weight.data = before.data;
+    weight.size = before.size;
+    packing_->weights.push_back(weight);
+    return weight.data;
+  }
+  return nullptr;
+}
+
 PackedWeight WeightsProvider::Describe(const xnn_weights_cache_look_up_key& key) const {
   PackedWeight weight;
   weight.kernel = graph_.IndexOf(key.kernel);
@@ -204,7 +218,9 @@ size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t
     return OffsetOf(data);
   }
   const uint8_t* borrowed = Borrow(Describe(key), Bytes(data, size));
+  if (borrowed == nullptr) borrowed = Repeat(Describe(key), Bytes(data, size));
   if (borrowed != nullptr) return OffsetOf(borrowed);
+  packed_of_.emplace(graph_.IndexOf(key.kernel), packing_->weights.size());
   PackedWeight& weight = packing_->weights.emplace_back(Describe(key));
   weight.data = data;
   weight.size = size;

@@ -103,11 +103,15 @@ class WeightsProvider {
   // What another graph has packed for the node that asks; null if there is none. It is `weight`, of
   // the same bytes as `data` if that is not null.
   const uint8_t* Borrow(PackedWeight weight, Bytes packed);
+  // The same bytes, where another node of the graph has packed them from the same constants, as the
+  // steps of an unrolled loop do; null otherwise.
+  const uint8_t* Repeat(PackedWeight weight, Bytes packed);
 
   PackedGraph& graph_;
   xnn_weights_cache_provider provider_{};
   std::shared_ptr<const PackedWeights> weights_;
   std::shared_ptr<PackedWeights> packing_;  // null unless this one packs
+  std::unordered_multimap<uint32_t, size_t> packed_of_;  // by filter, what it packs
   bool failed_ = false;
   size_t next_ = 0;
   AlignedBuffer scratch_;  // for what XNNPACK packs although it is there

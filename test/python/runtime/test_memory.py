@@ -65,6 +65,26 @@ def test_loading_takes_what_is_packed(path: Path, tmp_path: Path):
     assert packed * 0.9 < grown <= packed * 1.25
 
 
+def test_steps_of_a_loop_share_what_is_packed(tmp_path: Path):
+    """Nodes that read one filter pack it once: all do in fp32, and in a file. Those on integers with other zero points
+    pack other numbers.
+    """
+    layer = nn.Linear(64, 64)
+    steps = nn.Sequential(*(part for _ in range(8) for part in (layer, nn.Tanh()))).eval()
+    x, weights = torch.randn(1, 64), 64 * 65 * 4
+    forms = [
+        (torch.export.export(steps, (x,)), 1.1 * weights, 1e-6),
+        (xir.quantize(steps, (x,)), 9 * weights / 4, 2e-2),
+    ]
+    for program, most, far in forms:
+        file = xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
+        for _ in range(2):
+            loaded = Runtime.get().load_program(file, packed_weights=tmp_path / f"{len(file)}.packed")
+            (out,) = loaded.load_method("forward").execute([x])
+            torch.testing.assert_close(out, program.module()(x).detach(), rtol=1e-5, atol=far)
+            assert weights / 4 <= loaded.packed_weights.nbytes <= most
+
+
 def test_another_instance_takes_no_weights(path: Path):
     """Less than any layer's."""
     program = Runtime.get().load_program(path, threads=1)
