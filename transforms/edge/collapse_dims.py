@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import ELEMENTWISE, AlongOneDim, Reduction, Reshape
 from xir.dialects.edge.types import DYNAMIC_INDEX, Shape, element_of, shape_of, wrap_dim
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -54,6 +55,7 @@ class CollapseDimsPass(XirPass):
     """How many dimensions tensors may have."""
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite op by op, so that an op sees what its operands have become."""

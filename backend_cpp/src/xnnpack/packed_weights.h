@@ -110,7 +110,7 @@ class WeightsProvider {
   PackedGraph& graph_;
   xnn_weights_cache_provider provider_{};
   std::shared_ptr<const PackedWeights> weights_;
-  std::shared_ptr<PackedWeights> packing_;  // null unless this one packs
+  std::shared_ptr<PackedWeights> packing_;               // null unless this one packs
   std::unordered_multimap<uint32_t, size_t> packed_of_;  // by filter, what it packs
   bool failed_ = false;
   size_t next_ = 0;
