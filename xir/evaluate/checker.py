@@ -6,6 +6,7 @@ is a property of the pass (`XirPass.numerics`). Once there is a program of calls
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -25,6 +26,7 @@ from xir.evaluate.comparison import (
     SAME,
     SAMPLES,
     Difference,
+    differences,
     is_quantised,
     largest_difference,
     rounding_of,
@@ -42,6 +44,9 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import PassManager, XirPass
 
 Structure = list[tuple[object, ...]]
+
+Moved = dict[int, float]
+"""How far outputs are moved, by their numbers, relative to their magnitudes."""
 
 
 @dataclass
@@ -83,12 +88,14 @@ class NumericsChecker:
     _source: ModuleOp | None = None
     """The module at first, with what it computes."""
     _exact: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    _noise: dict[str, float] = field(default_factory=dict[str, float])
+    _noise: dict[str, Moved] = field(default_factory=dict[str, Moved])
     """How far roundings move what each function computes, where that was asked."""
     _computing: ModuleOp | None = None
     """The module of functions that the kernels compute."""
     _ran: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """What the last program computed, once there is one."""
+    _moved: dict[str, Moved] = field(default_factory=dict[str, Moved])
+    """How far the passes so far may have moved the outputs by roundings."""
     _allowed: float = 0.0
     _gave_up: bool = False
 
@@ -196,28 +203,33 @@ class NumericsChecker:
                 message = f"{each.name} makes a module that does not run: {error.diagnostic.message}"
                 raise MiscompileError(each, error.diagnostic.location, message, (), 1.0) from error
             last = self._last[name]
-            now = largest_difference(last.outputs, trace.outputs)
-            first = largest_difference(self._original[name], trace.outputs)
-            if exceeds(now, allowed, each) or exceeds(first, self._allowed, each):
+            now = differences(last.outputs, trace.outputs)
+            first = differences(self._original[name], trace.outputs)
+            moved = self._moved.setdefault(name, defaultdict(float))
+            if excess(now, allowed, {}, each) or excess(first, self._allowed, moved, each):
                 more = self._moved_by_roundings(ctx, each, function, trace.outputs)
-                if self._is_rounded_alike(ctx, function, allowed + more):
-                    now = first = None
-                self._allowed += more
-                if more > MOST_MOVED and (now is not None or first is not None):
-                    self._warn_of_roundings(ctx, each, function, more)
-                for found, limit, what in ((now, allowed + more, "before it"), (first, self._allowed, "at first")):
-                    if found is not None and exceeds(found, limit, each):
-                        raise self._error(each, function, found, limit, what, last.prints, trace)
-            largest = max(largest, 0.0 if now is None else now.error)
+                if self._is_rounded_alike(ctx, function, allowed, more):
+                    now = first = []
+                self._warn_of_roundings(ctx, each, function, [*now, *first], more)
+                for output, by in more.items():
+                    moved[output] += by
+                for found, limit, by, what in (
+                    (now, allowed, more, "before it"),
+                    (first, self._allowed, moved, "at first"),
+                ):
+                    if wrong := excess(found, limit, by, each):
+                        limit += by.get(wrong.output, 0.0)
+                        raise self._error(each, function, wrong, limit, what, last.prints, trace)
+            largest = max([largest, *(found.error for found in now)])
             now_known[name] = self._state(trace)
         self._structure = changed
         self._last.update(now_known)
         self.errors.append((each.name, largest))
 
-    def _moved_by_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, outputs: Sequence[Any]) -> float:
-        """How far a pass may move the outputs by numbers that it rounds: further than roundings at random do."""
+    def _moved_by_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, outputs: Sequence[Any]) -> Moved:
+        """How far a pass may move each output by numbers that it rounds: further than roundings at random do."""
         if each.numerics is Numerics.SAME:
-            return 0.0
+            return {}
         name = function.sym_name.data
         if name not in self._noise:
             assert self._source is not None
@@ -225,16 +237,22 @@ class NumericsChecker:
             self._noise[name] = self._furthest(
                 ctx, source, self._exact[name], Noise(relative=rounding_of(self._source))
             )
-        found = self._noise[name]
+        found = dict(self._noise[name])
         if each.numerics is Numerics.REQUANTISED:
-            found += self._furthest(ctx, function, outputs, Noise(quantises=True))
-        return AMPLIFIED * found
+            for output, error in self._furthest(ctx, function, outputs, Noise(quantises=True)).items():
+                found[output] = found.get(output, 0.0) + error
+        return {output: AMPLIFIED * error for output, error in found.items()}
 
-    def _warn_of_roundings(self, ctx: XirContext, each: XirPass, function: FuncOp, moved: float) -> None:
-        text = f"{each.name}: constants that are rounded anew may move the outputs of '{function.sym_name.data}'"
-        ctx.diagnostics.warning(function, f"{text} by {moved:.1e} of their magnitude: smaller mistakes are not seen")
+    def _warn_of_roundings(
+        self, ctx: XirContext, each: XirPass, function: FuncOp, found: Sequence[Difference], more: Moved
+    ) -> None:
+        hidden = {one.output for one in found if more.get(one.output, 0.0) > MOST_MOVED}
+        for output in sorted(hidden):
+            text = f"{each.name}: constants that are rounded anew may move {name_of(function, output)} of"
+            text += f" '{function.sym_name.data}' by {more[output]:.1e} of its magnitude: smaller mistakes are not seen"
+            ctx.diagnostics.warning(function, text)
 
-    def _is_rounded_alike(self, ctx: XirContext, function: FuncOp, allowed: float) -> bool:
+    def _is_rounded_alike(self, ctx: XirContext, function: FuncOp, allowed: float, more: Moved) -> bool:
         """Whether a quantised program computes what it did at first where all roundings are made.
 
         One that rounds by ops of its own does so, also where the others are left out."""
@@ -244,18 +262,18 @@ class NumericsChecker:
             return False
         source = next(op for op in functions_of(self._source) if op.sym_name.data == name)
         outputs = [called(each, Evaluator(ctx), self._inputs[name]) for each in (source, function)]
-        found = largest_difference(*outputs)
-        return found is None or found.error <= allowed
+        return all(found.error <= allowed + more.get(found.output, 0.0) for found in differences(*outputs))
 
-    def _furthest(self, ctx: XirContext, function: FuncOp, exact: Sequence[Any], noise: Noise) -> float:
-        """How far the outputs of a function are moved by noise, at most."""
+    def _furthest(self, ctx: XirContext, function: FuncOp, exact: Sequence[Any], noise: Noise) -> Moved:
+        """How far each output of a function is moved by noise, at most."""
         evaluator = Evaluator(ctx, rounds=False, noise=noise)
-        found = 0.0
+        moved: Moved = defaultdict(float)
         for sample in range(SAMPLES):
             noise.generator.manual_seed(sample)
-            moved = largest_difference(exact, called(function, evaluator, self._inputs[function.sym_name.data]))
-            found = max(found, moved.error if moved is not None and isfinite(moved.error) else 0.0)
-        return found
+            for found in differences(exact, called(function, evaluator, self._inputs[function.sym_name.data])):
+                if isfinite(found.error):
+                    moved[found.output] = max(moved[found.output], found.error)
+        return moved
 
     def _error(
         self,
@@ -354,9 +372,10 @@ def told(found: Difference, name: str) -> str:
     return f"{name} is off by {found.error:.1e} of its largest magnitude"
 
 
-def exceeds(found: Difference | None, allowed: float, each: XirPass) -> bool:
-    """Whether a difference is more than is allowed."""
-    return found is not None and found.error > limit_of(found, allowed, each)
+def excess(found: Sequence[Difference], allowed: float, moved: Moved, each: XirPass) -> Difference | None:
+    """The largest difference of those that are more than is allowed for their output."""
+    beyond = [one for one in found if one.error > limit_of(one, allowed + moved.get(one.output, 0.0), each)]
+    return max(beyond, key=lambda one: one.error, default=None)
 
 
 def limit_of(found: Difference, allowed: float, each: XirPass) -> float:

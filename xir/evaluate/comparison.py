@@ -79,16 +79,18 @@ def element_types(module: ModuleOp) -> set[Attribute]:
     return {value.type.element_type for value in values if isinstance(value.type, TensorType)}
 
 
-def largest_difference(before: Sequence[Any], after: Sequence[Any], *, mean: bool = False) -> Difference | None:
-    """The largest difference of all outputs; None if there is none. With `mean` the quadratic mean of an output's."""
+def differences(before: Sequence[Any], after: Sequence[Any], *, mean: bool = False) -> list[Difference]:
+    """Of each output that differs. With `mean` the quadratic mean of an output's."""
     if len(before) != len(after):
-        return Difference(min(len(before), len(after)), float("inf"), (), len(before), len(after), False)
-    found: Difference | None = None
-    for output, (a, b) in enumerate(zip(before, after, strict=True)):
-        each = difference(output, torch.as_tensor(a), torch.as_tensor(b), mean)
-        if each is not None and (found is None or each.error > found.error):
-            found = each
-    return found
+        return [Difference(min(len(before), len(after)), float("inf"), (), len(before), len(after), False)]
+    pairs = enumerate(zip(before, after, strict=True))
+    found = [difference(output, torch.as_tensor(a), torch.as_tensor(b), mean) for output, (a, b) in pairs]
+    return [each for each in found if each is not None]
+
+
+def largest_difference(before: Sequence[Any], after: Sequence[Any], *, mean: bool = False) -> Difference | None:
+    """The largest one of all outputs; None if there is none."""
+    return max(differences(before, after, mean=mean), key=lambda each: each.error, default=None)
 
 
 def difference(output: int, before: torch.Tensor, after: torch.Tensor, mean: bool) -> Difference | None:

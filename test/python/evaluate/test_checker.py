@@ -404,4 +404,4 @@ def test_warns_where_roundings_hide_mistakes(tmp_path: Path, capsys: pytest.Capt
     source.write_text(SENSITIVE)
     assert xir_opt(["--fold-batch-norm", "--verify-numerics", str(source)]) == 0
     said = capsys.readouterr().err
-    assert "warning: fold-batch-norm: constants that are rounded anew may move the outputs of 'forward' by" in said
+    assert "warning: fold-batch-norm: constants that are rounded anew may move output 0 of 'forward' by" in said
