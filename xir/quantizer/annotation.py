@@ -115,7 +115,7 @@ class StaticAnnotator:
 
     def _annotate_computed(self, node: Node) -> None:
         config = self._configs[node]
-        operands = [each for each in node.all_input_nodes if self._is_float(each)]
+        operands = [each for each in node.all_input_nodes if self._parameters.is_float(each)]
         self._annotate_result(node, {each: self._spec(config, each, node) for each in operands})
 
     def _annotate_result(self, node: Node, inputs: dict[Node, QuantizationSpecBase]) -> None:
@@ -143,7 +143,7 @@ class StaticAnnotator:
     def _annotate_moves(self, node: Node) -> None:
         """One set of parameters for the operands and the result. An op with several results has them on the nodes that
         take one each."""
-        operands = [each for each in node.all_input_nodes if self._is_float(each)]
+        operands = [each for each in node.all_input_nodes if self._parameters.is_float(each)]
         first, inputs = (operands[0], node), dict[Node, QuantizationSpecBase]()
         if not isinstance(operands[0].meta.get("val"), list | tuple):
             inputs.update({each: SharedQuantizationSpec(first) for each in operands})
@@ -155,9 +155,6 @@ class StaticAnnotator:
 
     def _spec(self, config: QuantConfig, value: Node, user: Node | None = None) -> QuantizationSpecBase:
         return activation_spec(config, symmetric=self._is_symmetric(value, user))
-
-    def _is_float(self, node: Node) -> bool:
-        return self._parameters.is_static(node) or is_float_tensor(node.meta.get("val"))
 
     # XNNPACK multiplies matrices whose second operand has the zero point 0. Values that share parameters with that
     # operand have it as well, or there would be a conversion between them.

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from .operators import is_float_tensor
+
 LARGE = 1e30
 """Numbers from here on stand for infinity, as in masks; no scale serves them and others at once."""
 
@@ -32,6 +34,12 @@ class Parameters:
     def value(self, node: Node) -> Any:
         """What a `get_attr` node names; None for other nodes."""
         return operator.attrgetter(str(node.target))(self._module) if node.op == "get_attr" else None
+
+    def is_float(self, node: Node) -> bool:
+        """Whether the node's value is a tensor of fp32, or several of them; a known one of an unknown type may be."""
+        value = self.value(node)
+        value = node.meta.get("val") if value is None else value
+        return self.is_static(node) if value is None else is_float_tensor(value)
 
     def is_quantizable(self, node: Node) -> bool:
         """Whether 8 bits can hold the value, as far as it is known: numbers that mean infinity spoil the scale."""

@@ -66,10 +66,7 @@ class Selection:
         return kind
 
     def _operands(self, node: Node) -> list[Node]:
-        return [operand for operand in node.all_input_nodes if self._is_float(operand)]
-
-    def _is_float(self, node: Node) -> bool:
-        return self._parameters.is_static(node) or is_float_tensor(node.meta.get("val"))
+        return [operand for operand in node.all_input_nodes if self._parameters.is_float(operand)]
 
     def _find_reach(self, graph: Graph) -> dict[Node, _Place]:
         """What each node's result gets to, through ops that pass values on."""

@@ -521,3 +521,21 @@ def test_attention_with_packed_weights_is_one_delegate() -> None:
     with torch.no_grad():
         for each in inputs:
             assert sqnr(program.module()(*each), method.execute(each)[0]) > 35
+
+
+class Picks(nn.Module):
+    """Rows picked between two layers, by constant indices: integers among the operands of an op that moves data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.register_buffer("rows", torch.tensor([2, 0, 3]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(torch.index_select(self.first(x), 0, self.rows))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_indices_are_no_numbers_to_quantise() -> None:
+    module, x = Picks().eval(), r(4, 8)
+    assert quality(module, xir.quantize(module, (x,)), x) > 30
