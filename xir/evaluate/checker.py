@@ -209,6 +209,8 @@ class NumericsChecker:
             if excess(now, allowed, {}, each) or excess(first, self._allowed, moved, each):
                 more = self._moved_by_roundings(ctx, each, function, trace.outputs)
                 if self._is_rounded_alike(ctx, function, allowed, more):
+                    for found in first:  # which later passes did not do either
+                        moved[found.output] = max(moved[found.output], found.error)
                     now = first = []
                 self._warn_of_roundings(ctx, each, function, [*now, *first], more)
                 for output, by in more.items():
