@@ -526,6 +526,8 @@ def test_attention_with_packed_weights_is_one_delegate() -> None:
 class Picks(nn.Module):
     """Rows picked between two layers, by constant indices: integers among the operands of an op that moves data."""
 
+    rows: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
