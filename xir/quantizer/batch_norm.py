@@ -60,7 +60,8 @@ def show_batch_norms(model: GraphModule) -> None:
 
 
 def _is_foldable(norm: Node, readers: Counter[int]) -> bool:
-    arguments, layer = arguments_of(norm), norm.args[0]
+    arguments = arguments_of(norm)
+    layer = arguments["input"]
     if arguments.get("training") or not isinstance(layer, Node) or not _is_layer(layer) or len(layer.users) > 1:
         return False
     inputs = arguments_of(layer)

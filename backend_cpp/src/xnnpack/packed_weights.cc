@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kNotFound = SIZE_MAX;  // XNN_CACHE_NOT_FOUND of src/xnnpack/cache.h
 // What graphs that are smaller share.
 constexpr size_t kSharedChunk = size_t{64} << 20;
+// Of what was packed from a filter, the latest that are compared: files may have any number.
+constexpr size_t kMostCompared = 8;
 
 // XNNPACK counts in offsets; here they are addresses.
 size_t OffsetOf(const uint8_t* data) { return reinterpret_cast<size_t>(data); }
@@ -109,6 +111,7 @@ Status WeightsProvider::Create(const std::function<Status(xnn_weights_cache_t)>&
 
 Status WeightsProvider::Pack(const std::function<Status(xnn_weights_cache_t)>& create) {
   packing_ = std::make_shared<PackedWeights>();
+  packed_of_.clear();
   Status status = create(&provider_);
   weights_ = std::exchange(packing_, nullptr);
   if (status.ok() && failed_) status = Fail(Code::kResource, "out of memory for packed weights");
@@ -137,13 +140,14 @@ const uint8_t* WeightsProvider::Borrow(PackedWeight weight, Bytes packed) {
 }
 
 const uint8_t* WeightsProvider::Repeat(PackedWeight weight, Bytes packed) {
-  const auto [begin, end] = packed_of_.equal_range(weight.kernel);
-  for (auto each = begin; each != end; ++each) {
-    const PackedWeight& before = packing_->weights[each->second];
-    if (before.bias != weight.bias || before.size != packed.size()) continue;
-    if (std::memcmp(before.data, packed.data(), packed.size()) != 0) continue;
-    weight.data = before.data;
-    weight.size = before.size;
+  const std::vector<size_t>& before = packed_of_[weight.kernel];
+  const size_t compared = std::min(before.size(), kMostCompared);
+  for (auto each = before.rbegin(); each != before.rbegin() + compared; ++each) {
+    const PackedWeight& other = packing_->weights[*each];
+    if (other.bias != weight.bias || other.size != packed.size()) continue;
+    if (std::memcmp(other.data, packed.data(), packed.size()) != 0) continue;
+    weight.data = other.data;
+    weight.size = other.size;
     packing_->weights.push_back(weight);
     return weight.data;
   }
@@ -220,10 +224,10 @@ size_t WeightsProvider::Insert(const xnn_weights_cache_look_up_key& key, uint8_t
   const uint8_t* borrowed = Borrow(Describe(key), Bytes(data, size));
   if (borrowed == nullptr) borrowed = Repeat(Describe(key), Bytes(data, size));
   if (borrowed != nullptr) return OffsetOf(borrowed);
-  packed_of_.emplace(graph_.IndexOf(key.kernel), packing_->weights.size());
   PackedWeight& weight = packing_->weights.emplace_back(Describe(key));
   weight.data = data;
   weight.size = size;
+  packed_of_[weight.kernel].push_back(packing_->weights.size() - 1);
   graph_.shared_.memory().Take(size);
   if (weight.kernel != 0) graph_.release_(graph_.view_.constants[weight.kernel]);
   return OffsetOf(data);

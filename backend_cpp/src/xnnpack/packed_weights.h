@@ -110,8 +110,9 @@ class WeightsProvider {
   PackedGraph& graph_;
   xnn_weights_cache_provider provider_{};
   std::shared_ptr<const PackedWeights> weights_;
-  std::shared_ptr<PackedWeights> packing_;               // null unless this one packs
-  std::unordered_multimap<uint32_t, size_t> packed_of_;  // by filter, what it packs
+  std::shared_ptr<PackedWeights> packing_;  // null unless this one packs
+  // What it has packed from each filter, as indices of packing_->weights.
+  std::unordered_map<uint32_t, std::vector<size_t>> packed_of_;
   bool failed_ = false;
   size_t next_ = 0;
   AlignedBuffer scratch_;  // for what XNNPACK packs although it is there
