@@ -156,7 +156,8 @@ SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SA
 
 FUZZED := $(SANITIZED) -DCMAKE_CXX_COMPILER=clang++ -DXIR_BUILD_RUNNER=ON -DXIR_BUILD_SHARED=OFF
 
-ARM_LIBRARY = XIR_XNNPACK_LIBRARY=$(CURDIR)/build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so
+ARM_WHEEL = $(CURDIR)/build/arm-wheel/executorch/lib/libexecutorch_backend_xnnpack.so
+ARM_LIBRARY = XIR_XNNPACK_LIBRARY=$(ARM_WHEEL)
 ARM_RUNNER = env $(ARM_LIBRARY) \
     qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max,sme=off build/arm/backend_cpp/xnn_executor_runner
 # What a processor's own roundings and kernels show in; ALL=1 takes every test of numbers, and hours.
@@ -171,6 +172,7 @@ endif
 .PHONY: test-arm
 test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm processor; installs what that takes; not part of test
 	scripts/setup_arm.sh $(BIN)/python build/arm-wheel
+	$(BIN)/python scripts/instructions.py --check $(ARM_WHEEL)
 	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
 	cmake --build build/arm
 	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
@@ -225,6 +227,7 @@ docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_edge_ops.py --check
 	$(BIN)/python scripts/generate_wire.py --check
 	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/python scripts/instructions.py --check
 	@echo 'Generated files and pages are up to date'
 
 .PHONY: mlir-opt
