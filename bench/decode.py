@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -44,6 +45,7 @@ from bench.decoder_programs import (
 from bench.latency import load_stock
 from bench.processes import in_copy_of_process
 from bench.progress import step
+from xir.backend.interface import Target
 
 Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 BYTES_MEASURED = 512 << 20
@@ -156,12 +158,14 @@ def compare_generations(size: Size, form: Form, path: Path, count: int) -> None:
         )
 
 
-def compare_windows(size: Size, form: Form, windows: Sequence[int], live: int, rounds: int, folder: Path) -> None:
+def compare_windows(
+    size: Size, form: Form, target: Target, windows: Sequence[int], live: int, rounds: int, folder: Path
+) -> None:
     """A step over as many tokens, whatever the window.
 
     Each is loaded twice, in both orders: where a program's memory comes to lie depends on what was loaded before.
     """
-    paths = {window: xir_program(size, form, folder, window=window) for window in windows}
+    paths = {window: xir_program(size, form, folder, target, window=window) for window in windows}
     found: dict[int, list[float]] = {window: [] for window in windows}
     for order in (windows, windows[::-1]):
         taken = times({str(window): load(paths[window], 1) for window in order}, live - 1, 1, rounds, 1)
@@ -229,6 +233,7 @@ def main() -> None:
         prog="python -m bench.decode", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--forms", nargs="+", choices=["fp32", "int8", "int4"], default=["fp32", "int8", "int4"])
+    parser.add_argument("--target", choices=get_args(Target), default="executorch", help="what xir compiles for")
     parser.add_argument("--tokens", type=int, default=200, help="tokens to generate; 0 generates none (default 200)")
     parser.add_argument("--live", type=int, default=64, help="tokens in the cache, for --windows (default 64)")
     parser.add_argument("--windows", type=int, nargs="*", default=[256, 4096], help="(default 256 4096)")
@@ -249,7 +254,10 @@ def main() -> None:
         folder = args.stock_cache or Path(stack.enter_context(TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
         files: dict[Form, tuple[Path, Path | None]] = {
-            form: (xir_program(size, form, folder), None if args.no_stock else stock_program(size, form, folder))
+            form: (
+                xir_program(size, form, folder, args.target),
+                None if args.no_stock else stock_program(size, form, folder),
+            )
             for form in args.forms
         }
         if not args.no_stock:
@@ -266,7 +274,7 @@ def main() -> None:
                 with step(f"Generating in {form}"):
                     compare_generations(size, form, ours, args.tokens)
             if args.windows:
-                compare_windows(size, form, args.windows, args.live, args.rounds, folder)
+                compare_windows(size, form, args.target, args.windows, args.live, args.rounds, folder)
         delivered = ", ".join(f"{bandwidth(threads) / 1e9:.1f} GB/s to {threads}" for threads in args.threads)
         print(
             f"memory delivers {delivered} threads; `of memory` is a step's time, of what it takes to read its bytes\n"

@@ -16,6 +16,7 @@ from torch.export import Dim
 from bench.decoder import CustomAttention, Decoder, Size, decoder
 from bench.progress import step
 from xir.api import XnnpackPartitioner, to_edge
+from xir.backend.interface import Target
 from xir.llm.huggingface.quantization import Int4Weight, Int8Weight, quantize
 
 Form = Literal["fp32", "int8", "int4"]
@@ -60,9 +61,12 @@ def cache_bytes(size: Size, live: int) -> int:
     return 2 * size.layers * live * size.kv_heads * size.features * 4
 
 
-def xir_program(size: Size, form: Form, folder: Path, *, window: int | None = None) -> Path:
+def xir_program(
+    size: Size, form: Form, folder: Path, target: Target = "executorch", *, window: int | None = None
+) -> Path:
     """A new file. Its methods share weights and caches; for another window than the size's it has decode alone."""
-    path = folder / f"decoder_{_name(size, form)}{'' if window is None else f'_window{window}'}_xir.pte"
+    of_window = "" if window is None else f"_window{window}"
+    path = folder / f"decoder_{_name(size, form)}{of_window}_xir_for_{target}.pte"
     with step(f"Compiling {path.stem}"), torch.no_grad():
         model, length = graph(size, form), Dim("length", min=2, max=min(CHUNK, size.window))
         model.set_window(window or size.window)
@@ -70,7 +74,7 @@ def xir_program(size: Size, form: Form, folder: Path, *, window: int | None = No
         if window is None:
             prompt = torch.zeros(1, 2, dtype=torch.int64), torch.arange(2)
             methods["prefill"] = torch.export.export(model, prompt, dynamic_shapes=({1: length}, {0: length}))
-        program = to_edge(methods).to_backend(XnnpackPartitioner()).to_executorch()
+        program = to_edge(methods).to_backend(XnnpackPartitioner(target)).to_executorch()
         with path.open("wb") as file:
             program.write_to_file(file)
     return path

@@ -165,7 +165,10 @@ class XnnpackPartitioner:
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""
-        configured = {each.name: each for each in (self.partition_pass(), *self.tuned_passes())}
+        from xir.transforms.edge.fuse_prefix_attention import FusePrefixAttentionPass
+
+        options = self.partition_pass(), FusePrefixAttentionPass(self.target), *self.tuned_passes()
+        configured = {each.name: each for each in options}
         return [
             configured.get(each.name, each)
             for each in parse_pipeline("delegate", PASSES, PIPELINES)

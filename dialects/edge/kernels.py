@@ -18,6 +18,8 @@ def registering_module(operator: str) -> str | None:
     """The module whose import registers an operator such as `quantized_decomposed::embedding_4bit` with torch; None for
     those that importing torch registers."""
     namespace, _, name = operator.partition("::")
+    if namespace == "xir":
+        return "xir.importer.operators"
     if namespace == "torchao":
         return "torchao.quantization.quant_primitives"
     if namespace != "quantized_decomposed":

@@ -101,6 +101,20 @@ def _attention(op: ops.ScaledDotProductAttentionOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(op.query), (*batch, q[-2], v[-1])),)
 
 
+def _prefix_attention(op: ops.XirAttendPrefixOp) -> Sequence[Attribute]:
+    q, k, v = _matrices(4, query=op.query, key=op.key, value=op.value)
+    mask = shape_of(op.attn_mask)
+    if k[:3] != v[:3] or not same_dim(q[0], k[0]) or not same_dim(q[3], k[3]):
+        raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
+    if q[1] > 0 and k[1] > 0 and q[1] % k[1]:
+        raise VerifyException(f"{q[1]} heads of queries are no multiple of {k[1]} heads of keys")
+    rows = mask[-2:-1]
+    fits = rows and all(size == 1 for size in mask[:-2]) and (rows[0] == 1 or same_dim(rows[0], q[2]))
+    if not fits or mask[len(mask) - 1] > k[2] >= 0:
+        raise VerifyException(f"mask {shape_text(mask)} does not fit query {shape_text(q)} and key {shape_text(k)}")
+    return (tensor_type(element_of(op.query), (*q[:3], v[3])),)
+
+
 ROWS = [
     row("aten::mm(Tensor self, Tensor mat2) -> Tensor", "Product of two matrices.", out="mm.out", infer=_mm),
     row("aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", "Product of two matrices of 8-bit integers, in 32 bits.",
@@ -119,4 +133,7 @@ ROWS = [
     row("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
         "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
         "softmax(query @ key.T * scale + mask) @ value; [..., length, features].", infer=_attention),
+    row("xir::attend_prefix(Tensor query, Tensor key, Tensor value, Tensor attn_mask, *, float? scale=None) -> Tensor",
+        "Attention [batch, heads, length, features] to as many keys as the mask has columns.",
+        out="xir::attend_prefix.out", infer=_prefix_attention),
 ]  # fmt: skip

@@ -680,6 +680,15 @@ class ScaledDotProductAttentionOp(EdgeOp):
     scale: float | None = None
     enable_gqa: bool = False
 
+class XirAttendPrefixOp(EdgeOp):
+    """Attention [batch, heads, length, features] to as many keys as the mask has columns."""
+
+    query: SSAValue
+    key: SSAValue
+    value: SSAValue
+    attn_mask: SSAValue
+    scale: float | None = None
+
 class MeanOp(EdgeOp):
     """Mean of all elements."""
 

@@ -1,10 +1,12 @@
-// Attention over caches of keys and values, as ExecuTorch's language models call it, and what
-// writes to these caches. Caches are [batch, window, heads, features].
+// Attention over caches of keys and values, and what writes to these caches: as ExecuTorch's
+// language models call it, over caches [batch, window, heads, features], and as xir's programs do,
+// over caches [batch, heads, window, features].
 //
-// Schemas and behaviour: `extension/llm/custom_ops` of pytorch/executorch.
+// Schemas and behaviour of `llama::`: `extension/llm/custom_ops` of pytorch/executorch.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "kernels/attention_rows.h"
@@ -15,6 +17,8 @@
 
 namespace xir::kernels {
 namespace {
+
+bool IsShortFloat(DType dtype) { return IsFloating(dtype) && dtype != DType::kDouble; }
 
 bool AreContiguous(std::initializer_list<const Tensor*> tensors) {
   return std::all_of(tensors.begin(), tensors.end(),
@@ -43,41 +47,76 @@ Status UpdateCache(const Tensor& value, Tensor& cache, int64_t start, Tensor&) {
   return {};
 }
 
-// One call of attention: query [N, L, H, E]; key and value [N, window, heads, E].
-struct Attention {
-  const Tensor& query;
-  const Tensor& key;
-  const Tensor& value;
-  const float* mask;  // [L, keys], added to the scores; null without one
-  int64_t first;      // the position of the first query
-  bool causal;
-  float scale;
-  int64_t keys;
+// A tensor of heads [batch, positions, heads, features], or [batch, heads, positions, features].
+struct Heads {
+  const Tensor* tensor;
+  // How many elements it is from one to the next.
+  int64_t batch, position, head;
 
-  int64_t length() const { return query.shape[1]; }
-  int64_t features() const { return query.shape[3]; }
-  int64_t heads() const { return key.shape[2]; }
-  int64_t group() const { return query.shape[2] / heads(); }
+  const uint8_t* At(int64_t n, int64_t at, int64_t h) const {
+    return tensor->as<uint8_t>() + (n * batch + at * position + h * head) * size();
+  }
+  int64_t size() const { return static_cast<int64_t>(ElementSize(tensor->dtype)); }
+  int64_t features() const { return tensor->shape[3]; }
+};
+
+Heads InPositions(const Tensor& tensor) {
+  const int64_t position = tensor.shape[2] * tensor.shape[3];
+  return {&tensor, tensor.shape[1] * position, position, tensor.shape[3]};
+}
+
+Heads OfPositions(const Tensor& tensor) {
+  const int64_t head = tensor.shape[2] * tensor.shape[3];
+  return {&tensor, tensor.shape[1] * head, tensor.shape[3], head};
+}
+
+// What is added to the scores of a query: rows of `keys` floats, or of booleans that hide where
+// they are false; one for each query, or one for all. Without data nothing is.
+struct Mask {
+  const Tensor* tensor = nullptr;
+  bool is_shared = false;
+
+  void Apply(int64_t number, int64_t keys, float* scores) const {
+    if (tensor == nullptr) return;
+    const int64_t first = is_shared ? 0 : number * keys;
+    if (tensor->dtype == DType::kBool) {
+      const auto* seen = tensor->as<uint8_t>() + first;
+      constexpr float kHidden = -std::numeric_limits<float>::infinity();
+      for (int64_t j = 0; j < keys; ++j) scores[j] = seen[j] != 0 ? scores[j] : kHidden;
+    } else {
+      const float* added = tensor->as<float>() + first;
+      for (int64_t j = 0; j < keys; ++j) scores[j] += added[j];
+    }
+  }
+};
+
+// One call of attention.
+struct Attention {
+  Heads query, key, value, out;
+  int64_t batches, length, heads;  // of queries; of keys and values
+  int64_t group;                   // how many heads of queries share one of keys and values
+  int64_t keys;                    // the first ones are attended to
+  Mask mask;
+  bool causal;  // the query of number i, at position `first` + i, sees no key behind it
+  int64_t first;
+  float scale;
 
   // How many keys the query of this number may see.
   int64_t Seen(int64_t number) const { return causal ? std::min(first + number + 1, keys) : keys; }
 };
 
 // The keys or values of one head: where they are, or converted.
-Status ReadHead(const Tensor& cache, int64_t batch, int64_t head, int64_t count,
+Status ReadHead(const Heads& cache, int64_t batch, int64_t head, int64_t count,
                 Scratch<float>* converted, FloatRows* rows) {
-  const int64_t features = cache.shape[3], stride = cache.shape[2] * features;
-  const int64_t offset = batch * cache.shape[1] * stride + head * features;
-  if (cache.dtype == DType::kFloat) {
-    *rows = {cache.as<float>() + offset, stride};
+  const int64_t features = cache.features();
+  if (cache.tensor->dtype == DType::kFloat) {
+    *rows = {reinterpret_cast<const float*>(cache.At(batch, 0, head)), cache.position};
     return {};
   }
   XIR_RETURN_IF_ERROR(converted->Allocate(count * features));
-  const auto load = LoaderOf(cache.dtype, Compute::kFloat);
-  const auto size = static_cast<int64_t>(ElementSize(cache.dtype));
+  const auto load = LoaderOf(cache.tensor->dtype, Compute::kFloat);
   for (int64_t i = 0; i < count; ++i) {
-    load(cache.as<uint8_t>() + (offset + i * stride) * size, 1, features,
-         converted->data() + i * features);
+    load(cache.At(batch, i, head), 1, features, converted->data() + i * features);
   }
   *rows = {converted->data(), features};
   return {};
@@ -88,26 +127,21 @@ constexpr int64_t kRowsToPack = 16;
 
 // The queries [begin, end) of a group of heads that share one of keys and values. Their rows
 // are one behind the other, so that keys and values are read once for all of them.
-Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t begin, int64_t end,
-                   Tensor& out) {
-  const int64_t features = call.features(), group = call.group(), width = call.query.shape[2];
-  const int64_t keys = call.Seen(end - 1), count = (end - begin) * group;
+Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t begin, int64_t end) {
+  const int64_t group = call.group, keys = call.Seen(end - 1), count = (end - begin) * group;
+  const int64_t features = call.query.features(), results_of_row = call.value.features();
   Scratch<float> queries, scores, results, key_copy, value_copy;
   FloatRows key, value;
   const AttentionLoops& loops = BestAttentionLoops();
   XIR_RETURN_IF_ERROR(queries.Allocate(count * features));
   XIR_RETURN_IF_ERROR(scores.Allocate(count * keys));
-  XIR_RETURN_IF_ERROR(results.Allocate(count * features));
+  XIR_RETURN_IF_ERROR(results.Allocate(count * results_of_row));
   XIR_RETURN_IF_ERROR(ReadHead(call.key, batch, head, keys, &key_copy, &key));
   XIR_RETURN_IF_ERROR(ReadHead(call.value, batch, head, keys, &value_copy, &value));
-  const auto size = static_cast<int64_t>(ElementSize(call.query.dtype));
-  const auto offset_of = [&](int64_t number) {
-    return ((batch * call.length() + number) * width + head * group) * features;
-  };
-  const auto load = LoaderOf(call.query.dtype, Compute::kFloat);
-  for (int64_t i = begin; i < end; ++i) {
-    load(call.query.as<uint8_t>() + offset_of(i) * size, 1, group * features,
-         queries.data() + (i - begin) * group * features);
+  const auto load = LoaderOf(call.query.tensor->dtype, Compute::kFloat);
+  for (int64_t row = 0; row < count; ++row) {
+    load(call.query.At(batch, begin + row / group, head * group + row % group), 1, features,
+         queries.data() + row * features);
   }
   std::for_each_n(queries.data(), count * features, [&](float& x) { x *= call.scale; });
   std::fill_n(scores.data(), count * keys, 0.0f);
@@ -121,31 +155,53 @@ Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t b
   for (int64_t row = 0; row < count; ++row) {
     const int64_t number = begin + row / group;
     float* line = scores.data() + row * keys;
-    for (int64_t j = 0; call.mask != nullptr && j < keys; ++j) {
-      line[j] += call.mask[number * call.keys + j];
-    }
+    call.mask.Apply(number, keys, line);
     loops.softmax(line, call.Seen(number), keys);
   }
-  std::fill_n(results.data(), count * features, 0.0f);
+  std::fill_n(results.data(), count * results_of_row, 0.0f);
   if (count < kRowsToPack) {
-    loops.weighted_sums(scores.data(), count, value, keys, features, results.data());
+    loops.weighted_sums(scores.data(), count, value, keys, results_of_row, results.data());
   } else {
     XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
-        {0, count}, {0, features}, keys, LinesOf<float>{scores.data(), keys, 1},
-        LinesOf<float>{value.data, 1, value.stride}, results.data(), features));
+        {0, count}, {0, results_of_row}, keys, LinesOf<float>{scores.data(), keys, 1},
+        LinesOf<float>{value.data, 1, value.stride}, results.data(), results_of_row));
   }
-  const auto store = StorerOf(out.dtype, Compute::kFloat);
-  for (int64_t i = begin; i < end; ++i) {
-    store(results.data() + (i - begin) * group * features, group * features,
-          out.as<uint8_t>() + offset_of(i) * size, 1);
+  const auto store = StorerOf(call.out.tensor->dtype, Compute::kFloat);
+  for (int64_t row = 0; row < count; ++row) {
+    const uint8_t* to = call.out.At(batch, begin + row / group, head * group + row % group);
+    store(results.data() + row * results_of_row, results_of_row, const_cast<uint8_t*>(to), 1);
   }
   return {};
 }
 
+// Each group of heads for as many queries at a time as keep their scores in the second-level cache.
+Status Attend(KernelContext& context, const Attention& call) {
+  constexpr int64_t kScores = 1 << 16;
+  const int64_t step =
+      std::clamp<int64_t>(kScores / (call.keys * call.group), 1, std::max<int64_t>(call.length, 1));
+  const int64_t steps = (call.length + step - 1) / step;
+  const double operations =
+      static_cast<double>(call.query.tensor->numel()) * static_cast<double>(call.keys) * 2.0;
+  return ParallelRanges(
+      context, call.batches * call.heads * steps, operations,
+      [&](int64_t begin, int64_t end) -> Status {
+        for (int64_t i = begin; i < end; ++i) {
+          if (context.cancelled()) return {};
+          const int64_t head = i / steps, from = i % steps * step;
+          XIR_RETURN_IF_ERROR(AttendGroup(call, head / call.heads, head % call.heads, from,
+                                          std::min(from + step, call.length)));
+        }
+        return {};
+      });
+}
+
+float ScaleOf(std::optional<double> scale, int64_t features) {
+  return static_cast<float>(scale.value_or(1.0 / std::sqrt(static_cast<double>(features))));
+}
+
 Status CheckAttention(const Tensor& query, const Tensor& key, const Tensor& value,
                       const Tensor* mask, int64_t first, bool causal, const Tensor& out) {
-  if (!IsFloating(query.dtype) || query.dtype == DType::kDouble ||
-      !SameType(out, query, key, value)) {
+  if (!IsShortFloat(query.dtype) || !SameType(out, query, key, value)) {
     return Unsupported("attention of other than floats of one dtype");
   }
   if (!AreContiguous({&query, &key, &value, &out})) return Unsupported("another order");
@@ -177,37 +233,53 @@ Status CustomSdpa(KernelContext& context, const Tensor& query, const Tensor& key
   XIR_RETURN_IF_ERROR(CheckAttention(query, key, value, mask, first, causal, out));
   XIR_RETURN_IF_ERROR(ResizeResult(out, query.shape));
   if (out.numel() == 0) return {};
-  const int64_t length = query.shape[1];
-  const double usual = 1.0 / std::sqrt(static_cast<double>(query.shape[3]));
-  const Attention call{query,
-                       key,
-                       value,
-                       mask == nullptr ? nullptr : mask->as<float>(),
-                       mask == nullptr ? first : 0,
-                       causal,
-                       static_cast<float>(scale.value_or(usual)),
-                       mask == nullptr ? first + length : key.shape[1]};
-  // As many queries at a time as keep their scores in the second-level cache.
-  constexpr int64_t kScores = 1 << 16;
-  const int64_t step = std::clamp<int64_t>(kScores / (call.keys * call.group()), 1, length);
-  const int64_t steps = (length + step - 1) / step, heads = call.heads();
-  const double operations =
-      2.0 * static_cast<double>(query.numel()) * static_cast<double>(call.keys);
-  return ParallelRanges(context, query.shape[0] * heads * steps, operations,
-                        [&](int64_t begin, int64_t end) -> Status {
-                          for (int64_t i = begin; i < end; ++i) {
-                            if (context.cancelled()) return {};
-                            const int64_t head = i / steps, from = i % steps * step;
-                            XIR_RETURN_IF_ERROR(AttendGroup(call, head / heads, head % heads, from,
-                                                            std::min(from + step, length), out));
-                          }
-                          return {};
-                        });
+  const int64_t length = query.shape[1], heads = key.shape[2];
+  return Attend(context, {InPositions(query), InPositions(key), InPositions(value),
+                          InPositions(out), query.shape[0], length, heads, query.shape[2] / heads,
+                          mask == nullptr ? first + length : key.shape[1], Mask{mask}, causal,
+                          mask == nullptr ? first : 0, ScaleOf(scale, query.shape[3])});
+}
+
+Status CheckPrefix(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                   const Tensor& out) {
+  if (!IsShortFloat(query.dtype) || !IsShortFloat(key.dtype) || !SameType(out, query) ||
+      !SameType(key, value)) {
+    return Unsupported("attention of other than floats up to 32 bits");
+  }
+  if (mask.dtype != DType::kFloat && mask.dtype != DType::kBool) return Unsupported("this mask");
+  if (!AreContiguous({&query, &key, &value, &mask, &out})) return Unsupported("another order");
+  const Shape &q = query.shape, &k = key.shape, &v = value.shape, &m = mask.shape;
+  if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || q[0] != k[0] || q[3] != k[3] ||
+      v != MakeShape({k[0], k[1], k[2], v[3]}) || k[1] == 0 || q[1] % k[1] != 0) {
+    return Invalid("query ", q.ToString(), ", key ", k.ToString(), " and value ", v.ToString(),
+                   " do not fit");
+  }
+  const size_t rank = mask.rank();
+  const bool is_fitting = rank >= 2 && Count(m, 0, rank - 2) == 1 &&
+                          (m[rank - 2] == 1 || m[rank - 2] == q[2]) && m[rank - 1] <= k[2];
+  return is_fitting && m[rank - 1] > 0 ? Status() : Mismatch(m, k);
+}
+
+// softmax(scale · query · keyᵀ + mask) · value over as many keys as the mask has columns. Query
+// [N, G·H, L, E], key [N, H, window, E], value [N, H, window, F], mask […, L or 1, keys].
+Status AttendPrefix(KernelContext& context, const Tensor& query, const Tensor& key,
+                    const Tensor& value, const Tensor& mask, std::optional<double> scale,
+                    Tensor& out) {
+  XIR_RETURN_IF_ERROR(CheckPrefix(query, key, value, mask, out));
+  const Shape &q = query.shape, &m = mask.shape;
+  XIR_RETURN_IF_ERROR(ResizeResult(out, MakeShape({q[0], q[1], q[2], value.shape[3]})));
+  if (out.numel() == 0) return {};
+  return Attend(context, {OfPositions(query), OfPositions(key), OfPositions(value),
+                          OfPositions(out), q[0], q[2], key.shape[1], q[1] / key.shape[1],
+                          m[mask.rank() - 1], Mask{&mask, m[mask.rank() - 2] == 1},
+                          /*causal=*/false,
+                          /*first=*/0, ScaleOf(scale, q[3])});
 }
 
 constexpr TypedKernel kRows[] = {
     MakeKernel<CustomSdpa>("llama::custom_sdpa.out"),
     MakeKernel<UpdateCache>("llama::update_cache.out"),
+    MakeKernel<AttendPrefix>("xir::attend_prefix.out"),
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def test_prefill_and_decode_compute_what_the_model_does(family: tuple[Any, Path]
     model, path = family
     tokens, logits = expected(model, PROMPT, TOKENS)
     torch.testing.assert_close(logits_of(path, PROMPT, tokens), logits, rtol=1e-3, atol=2e-4)
+
+
+def test_decode_by_a_kernel_of_its_own(family: tuple[Any, Path], tmp_path: Path) -> None:
+    """For xir's runtime, attention of a step reads the caches where they are, and so does not for stock's."""
+    model, path = family
+    export(path.parent, tmp_path / "model.pte", replace(OPTIONS, target="xir"))
+    tokens, logits = expected(model, PROMPT, TOKENS)
+    torch.testing.assert_close(logits_of(tmp_path / "model.pte", PROMPT, tokens), logits, rtol=1e-3, atol=2e-4)
+    is_capped = getattr(model.config, "attn_logit_softcapping", None) is not None
+    assert (b"xir::attend_prefix" in (tmp_path / "model.pte").read_bytes()) != is_capped
+    assert b"xir::attend_prefix" not in path.read_bytes()
 
 
 def test_tokens_are_those_of_transformers(family: tuple[Any, Path]) -> None:

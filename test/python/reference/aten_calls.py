@@ -142,6 +142,10 @@ CASES: dict[str, list[Case]] = {
         (f(2, 4, 2, 8), f(2, 4, 3, 8), f(2, 4, 3, 8), torch.tensor([[0.5, -math.inf, 0], [-math.inf] * 3])),
         (f(2, 1, 2, 8), f(4, 3, 8), f(3, 8)),
     ],
+    "xir.attend_prefix": [
+        (f(2, 4, 3, 8), f(2, 2, 7, 8), f(2, 2, 7, 6), f(3, 5)),
+        (f(1, 2, 3, 8), f(1, 2, 7, 8), f(1, 2, 7, 8), torch.ones(1, 1, 1, 7, dtype=torch.bool), {"scale": 0.5}),
+    ],
     # Reductions
     "mean": [(X,), (n(3), {"dtype": torch.float32})],
     "linalg_vector_norm": [(IMAGE,), (IMAGE, 1, [-1], True), (IMAGE, 2, [0, 2]), (IMAGE, math.inf), (IMAGE, 0, [1]),

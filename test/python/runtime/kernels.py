@@ -135,6 +135,13 @@ def reference(name: str, arguments: Sequence[Any], dtypes: Sequence[torch.dtype]
     if name.startswith("dim_order_ops::"):
         # ExecuTorch's own: a copy in the memory order and dtype of the result.
         return [arguments[0].to((dtypes or [arguments[0].dtype])[0])]
+    if name.startswith("xir::"):
+        # xir's own, without an out variant.
+        registering = registering_module(name)
+        assert registering is not None
+        import_module(registering)
+        *tensors, scale = arguments
+        return [out_variant(name.removesuffix(".out"))(*tensors, scale=scale)]
     op = out_variant(name)
     outs = [argument for argument in op._schema.arguments if argument.is_out]
     if isinstance(outs[0].type, torch.ListType):

@@ -783,6 +783,53 @@ for kind, tables, low, high in (("byte", BYTES, -128, 127), ("4bit", NIBBLES, -8
         if case[1].dtype in (dtype, torch.float32)  # PyTorch's definition rounds products to the scales' type
     ]
 
+SEEN = rand(3, 7, dtype=torch.bool)
+MASKS = (SEEN, None), (torch.where(SEEN, rand(3, 7), -math.inf)[None, None], 0.3), (SEEN[:1] | True, None)
+CASES["xir::attend_prefix.out"] = [
+    # Groups of four and of one, and many rows for one head; other numbers of features in values; prefixes of a window.
+    (
+        rand(batch, heads, length, 24, dtype=dtype),
+        rand(batch, 2, 9, 24, dtype=cache, low=-1),
+        rand(batch, 2, 9, features, dtype=cache),
+        mask,
+        scale,
+    )
+    for dtype, cache in [(torch.float32, each) for each in (torch.float32, *TOLERANCE)] + [(torch.float16,) * 2]
+    for batch, heads, length, features in ((1, 8, 3, 24), (2, 2, 3, 40), (1, 16, 3, 8))
+    for mask, scale in (*MASKS, (rand(1, 1), None))
+]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "mask", "error"),
+    [
+        (((1, 4, 2, 8), (1, 3, 9, 8), (1, 3, 9, 8)), (2, 9), "do not fit"),
+        (((1, 4, 2, 8), (2, 2, 9, 8), (2, 2, 9, 8)), (2, 9), "do not fit"),
+        (((1, 4, 2, 8), (1, 2, 9, 8), (1, 2, 8, 8)), (2, 8), "do not fit"),
+        (((1, 4, 2, 8), (1, 2, 9, 4), (1, 2, 9, 8)), (2, 9), "do not fit"),
+        (((1, 4, 2, 8), (1, 2, 9, 8), (1, 2, 9, 8)), (2, 10), r"\[2, 10\]"),
+        (((1, 4, 2, 8), (1, 2, 9, 8), (1, 2, 9, 8)), (3, 9), r"\[3, 9\]"),
+        (((1, 4, 2, 8), (1, 2, 9, 8), (1, 2, 9, 8)), (2, 2, 9), r"\[2, 2, 9\]"),
+        (((1, 4, 2, 8), (1, 2, 9, 8), (1, 2, 9, 8)), (2, 0), r"\[2, 0\]"),
+    ],
+)
+def test_prefixes_that_do_not_fit(shapes: Sequence[tuple[int, ...]], mask: tuple[int, ...], error: str):
+    program = KernelProgram()
+    query, key, value = (torch.zeros(shape) for shape in shapes)
+    program.call("xir::attend_prefix.out", [query, key, value, torch.zeros(mask), None], [torch.empty_like(query)])
+    with pytest.raises(XirRuntimeError, match=error):
+        program.run()
+
+
+def test_what_lies_behind_a_prefix_is_not_read():
+    query, cache, mask = rand(1, 2, 1, 8), rand(1, 2, 9, 8), torch.ones(1, 5, dtype=torch.bool)
+    program = KernelProgram()
+    hidden = cache.clone()
+    hidden[:, :, 5:] = math.nan
+    program.call("xir::attend_prefix.out", [query, hidden, hidden, mask, None], [torch.empty_like(query)])
+    expected = torch.nn.functional.scaled_dot_product_attention(query, cache[:, :, :5], cache[:, :, :5])
+    torch.testing.assert_close(program.run()[0], expected)
+
 
 @pytest.mark.parametrize(("kind", "per_byte"), [("byte", 1), ("4bit", 2), ("2bit", 4)])
 @pytest.mark.parametrize("index", [-1, 6])

@@ -44,9 +44,10 @@ WITHOUT_KERNEL = {
     "edge.max_pool3d_with_indices",
     "edge.randperm",
     "edge.scatter_reduce.two",
+    "edge.xir.attend_prefix",
 }
 """Ops that stock ExecuTorch has no kernel for, and that no others make up for: where somebody wants the indices of
-windows that overlap or have three dimensions, random orders, and reductions by index."""
+windows that overlap or have three dimensions, random orders, reductions by index, and xir's own."""
 
 
 def program_of(call: AtenCall) -> tuple[bytes, list[str]]:

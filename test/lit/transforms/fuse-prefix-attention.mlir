@@ -1,0 +1,40 @@
+// RUN: xir-opt %s --fuse-prefix-attention=target=xir --split-input-file | filecheck %s
+// RUN: xir-opt %s --fuse-prefix-attention --split-input-file | filecheck %s --check-prefix STOCK
+
+// A step of generation. Stock ExecuTorch lacks the kernel.
+// CHECK-LABEL: func.func @step
+// CHECK-NOT: edge.slice.Tensor
+// CHECK: %{{.*}} = edge.xir.attend_prefix(%q, %k, %v, %mask) {scale = 2.500000e-01 : f64} : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xf32>, tensor<1x2x8x5xf32>, tensor<1x1x1x?xi1>) -> tensor<1x4x1x5xf32>
+// STOCK-LABEL: func.func @step
+// STOCK: edge.scaled_dot_product_attention
+func.func @step(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xf32>, %v: tensor<1x2x8x5xf32>, %mask: tensor<1x1x1x?xi1>, %live: i64) -> tensor<1x4x1x5xf32> {
+  %0 = edge.slice.Tensor(%k)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf32>, i64) -> tensor<1x2x?x3xf32>
+  %1 = edge.slice.Tensor(%v)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x5xf32>, i64) -> tensor<1x2x?x5xf32>
+  %2 = edge.scaled_dot_product_attention(%q, %0, %1, %mask) {enable_gqa = true, scale = 0.25 : f64} : (tensor<1x4x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x1x1x?xi1>) -> tensor<1x4x1x5xf32>
+  func.return %2 : tensor<1x4x1x5xf32>
+}
+
+// -----
+
+// 9 queries of 2 heads share one of keys.
+// CHECK-LABEL: func.func @many_queries
+// CHECK: edge.scaled_dot_product_attention
+func.func @many_queries(%q: tensor<1x4x9x3xf32>, %k: tensor<1x2x16x3xf32>, %mask: tensor<9x?xf32>, %live: i64) -> tensor<1x4x9x3xf32> {
+  %0 = edge.slice.Tensor(%k)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x16x3xf32>, i64) -> tensor<1x2x?x3xf32>
+  %1 = edge.scaled_dot_product_attention(%q, %0, %0, %mask) {enable_gqa = true} : (tensor<1x4x9x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<9x?xf32>) -> tensor<1x4x9x3xf32>
+  func.return %1 : tensor<1x4x9x3xf32>
+}
+
+// -----
+
+// Prefixes of different lengths, and one that does not begin at the beginning.
+// CHECK-LABEL: func.func @other_slices
+// CHECK-COUNT-2: edge.scaled_dot_product_attention
+func.func @other_slices(%q: tensor<1x2x1x3xf32>, %k: tensor<1x2x8x3xf32>, %mask: tensor<1x?xf32>, %a: i64, %b: i64) -> (tensor<1x2x1x3xf32>, tensor<1x2x1x3xf32>) {
+  %0 = edge.slice.Tensor(%k)[%a] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf32>, i64) -> tensor<1x2x?x3xf32>
+  %1 = edge.slice.Tensor(%k)[%b] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf32>, i64) -> tensor<1x2x?x3xf32>
+  %2 = edge.slice.Tensor(%k)[%a] {dim = 2 : i64, start = 1 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf32>, i64) -> tensor<1x2x?x3xf32>
+  %3 = edge.scaled_dot_product_attention(%q, %0, %1, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x?xf32>) -> tensor<1x2x1x3xf32>
+  %4 = edge.scaled_dot_product_attention(%q, %2, %2, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x?xf32>) -> tensor<1x2x1x3xf32>
+  func.return %3, %4 : tensor<1x2x1x3xf32>, tensor<1x2x1x3xf32>
+}

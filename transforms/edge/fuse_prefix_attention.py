@@ -1,0 +1,106 @@
+"""`fuse-prefix-attention`: attention of a few queries reads keys and values where they are, in a cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i1
+from xdsl.ir import Block, Operation, SSAValue
+
+from xir.dialects import edge
+from xir.dialects.edge.types import element_of, shape_of, wrap_dim
+from xir.ir.analyses import ValueAnalysis
+from xir.ir.context import XirContext
+from xir.ir.numerics import Numerics
+from xir.ir.passes import XirPass
+from xir.ir.remarks import passed
+from xir.ir.rewriting import erase_dead_ops
+from xir.ir.walking import ops_in
+
+FLOATS = (f32, f16, bf16)
+KEYS = 2
+"""The dimension of keys and values that is sliced, [batch, heads, keys, features]."""
+
+
+@dataclass(frozen=True)
+class FusePrefixAttentionPass(XirPass):
+    """Attend to the prefix of a cache without copying it.
+
+    XNNPACK takes contiguous operands, and packs the right one of a product each time. To it, attention of a few queries
+    is two copies of the cache's live prefix, packing keys and values, and little arithmetic. The kernel
+    `xir::attend_prefix` reads each key and value once, where it is.
+
+    It is xir's own: for another target than `xir` the pass does nothing. With many queries XNNPACK's products are
+    faster, so `rows` bounds how many share a head of keys, and an open number of queries is left alone.
+
+    Before:
+    ```mlir
+    %1 = edge.slice.Tensor(%k)[%live] {dim = 2 : i64, start = 0 : i64, end} : (...) -> tensor<1x2x?x64xf32>
+    %2 = edge.slice.Tensor(%v)[%live] {dim = 2 : i64, start = 0 : i64, end} : (...) -> tensor<1x2x?x64xf32>
+    %3 = edge.scaled_dot_product_attention(%q, %1, %2, %mask) {enable_gqa = true}
+         : (tensor<1x8x1x64xf32>, ..., tensor<1x?xi1>) -> tensor<1x8x1x64xf32>
+    ```
+    After:
+    ```mlir
+    %3 = edge.xir.attend_prefix(%q, %k, %v, %mask)
+         : (tensor<1x8x1x64xf32>, tensor<1x2x4096x64xf32>, ..., tensor<1x?xi1>) -> tensor<1x8x1x64xf32>
+    ```
+    """
+
+    target: Literal["executorch", "xir"] = "executorch"
+    """The runtime that the file is for."""
+    rows: int = 16
+    """How many rows of queries may share a head of keys and values."""
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Fuse every attention to a prefix that few queries pay."""
+        if self.target != "xir":
+            return
+        blocks: dict[Block, None] = {}
+        for attention in list(ops_in(op, edge.ScaledDotProductAttentionOp)):
+            block = attention.parent_block()
+            if block is not None and (fused := self.fused(attention)) is not None:
+                fused.location = attention.location
+                passed(attention, "prefix-attention", "keys and values are read where they are")
+                block.insert_op_before(fused, attention)
+                fused.results[0].name_hint = attention.results[0].name_hint
+                attention.results[0].replace_all_uses_with(fused.results[0])
+                block.erase_op(attention)
+                blocks[block] = None
+        for block in blocks:
+            erase_dead_ops(block, edge.EdgeOp)
+
+    def fused(self, op: edge.ScaledDotProductAttentionOp) -> Operation | None:
+        """Attention to what the prefixes are of; None if it is not such attention, or has too many queries."""
+        key, value, mask = sliced(op.key), sliced(op.value), op.attn_mask
+        if key is None or value is None or mask is None or op.is_causal or op.dropout_p:
+            return None
+        if key.symbols[-1:] != value.symbols[-1:] or element_of(key.self) != element_of(value.self):
+            return None
+        query, keys, columns = shape_of(op.query), shape_of(key.self), shape_of(mask)
+        if len(query) != 4 or len(keys) != 4 or any(size < 1 for size in (*query, *keys, *shape_of(value.self))):
+            return None
+        if keys[:3] != shape_of(value.self)[:3] or query[0] != keys[0] or query[1] % keys[1]:
+            return None
+        if not op.enable_gqa and query[1] != keys[1]:
+            return None
+        is_shared = len(columns) >= 2 and all(size == 1 for size in columns[:-2]) and columns[-2] in (1, query[2])
+        if not is_shared or element_of(mask) not in (i1, f32) or element_of(op.query) not in FLOATS:
+            return None
+        if query[1] // keys[1] * query[2] > self.rows:
+            return None
+        return edge.XirAttendPrefixOp(query=op.query, key=key.self, value=value.self, attn_mask=mask, scale=op.scale)
+
+
+def sliced(value: SSAValue) -> edge.SliceTensorOp | None:
+    """The op that takes the first keys of a cache, as many as a run-time size says; None if that is not what it is."""
+    op = value.owner
+    if not isinstance(op, edge.SliceTensorOp) or element_of(op.self) not in FLOATS:
+        return None
+    shape = shape_of(op.self)
+    is_prefix = len(shape) == 4 and wrap_dim(op.dim, 4) == KEYS and op.step == 1
+    return op if is_prefix and op.start == 0 and isinstance(op.end, SSAValue) else None
