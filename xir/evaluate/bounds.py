@@ -29,6 +29,7 @@ from xir.dialects.xnnpack.base import BoundedOp, WeightedOp, element_type, ints
 from xir.dialects.xnnpack.interfaces import movement_of
 from xir.evaluate.nodes import evaluate
 from xir.evaluate.quantised import Rows, parameters
+from xir.evaluate.unrounded import through_unrounded
 
 Tensor = torch.Tensor
 
@@ -39,6 +40,9 @@ UNITS: dict[type[Attribute], float] = {BFloat16Type: 2.0**-8, Float16Type: 2.0**
 
 SMALLEST: dict[type[Attribute], float] = {Float16Type: 2.0**-24}
 """The least distance of numbers, which small ones are rounded by."""
+
+HALF_UNITS = {type: (unit, SMALLEST.get(type, 0.0) / 2) for type, unit in UNITS.items()}
+"""How far numbers are from those that are rounded to them: relative, and at least."""
 
 ROUNDINGS = 4
 """How often a result is rounded besides additions: a product with a scale, that scale itself, a bound, the result."""
@@ -110,14 +114,15 @@ def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, rows: Seq
         return STEP + quotient_error(op, operands, element, expected) + through_weights(op, rows, operands, element)
     unit, least = UNITS.get(type(element), UNIT), SMALLEST.get(type(element), 0.0)
     magnitude = finite(expected.abs())
+    sums = magnitudes(op, operands, rows) if is_sum(op) else None
+    found = through_unrounded(op, operands, expected, sums, HALF_UNITS)
     if is_exact(op):
         # Bounds and padding are rounded, and numbers in another type.
-        return 2 * unit * magnitude + least
-    found = ROUNDINGS * unit * magnitude + least + through_weights(op, rows, operands, None)
-    if is_sum(op):
+        return found + 2 * unit * magnitude + least
+    found = found + ROUNDINGS * unit * magnitude + least + through_weights(op, rows, operands, None)
+    if sums is not None:
         adding = unit if unit > UNIT and adds_up_shortly(op) else UNIT
-        found = found + of_places(op, operands)
-        return found + roundings(op, terms(op, operands)) * adding * magnitudes(op, operands, rows)
+        return found + of_places(op, operands) + roundings(op, terms(op, operands)) * adding * sums
     if isinstance(op, xnnpack.UnaryOp | xnnpack.BinaryOp) and op.kind.data in ARITHMETIC:
         return found
     return found + FUNCTION * unit * largest(magnitude) + moved(op, operands, expected, FUNCTION * unit)
@@ -174,7 +179,12 @@ def adds_up_shortly(op: Operation) -> bool:
     if isinstance(op, xnnpack.GlobalAveragePooling2dOp | xnnpack.StaticReduceOp):
         return False
     windows = xnnpack.DepthwiseConv2dOp | xnnpack.AveragePooling2dOp | xnnpack.StaticResizeBilinear2dOp
-    return isinstance(op, windows) or adds_in_half()
+    return isinstance(op, windows) or is_depthwise(op) or adds_in_half()
+
+
+def is_depthwise(op: Operation) -> bool:
+    """Whether XNNPACK takes a depthwise kernel for a convolution (`select_microkernel_type`, `convolution-nhwc.c`)."""
+    return isinstance(op, xnnpack.Conv2dOp) and op.group_input_channels == op.group_output_channels == 1
 
 
 def terms(op: Operation, operands: Sequence[Tensor]) -> int:

@@ -81,6 +81,46 @@ def test_sums_of_halves_are_as_xnnpack_adds_up_here(monkeypatch: pytest.MonkeyPa
         assert is_right(op, rounded, exact, x, weight) == in_half
 
 
+@pytest.mark.parametrize("is_input", [False, True])
+def test_a_half_that_the_graph_computes_may_not_have_been_rounded(is_input: bool) -> None:
+    weight = drawn(8, 512, seed=1).half().double()
+    unrounded = drawn(16, 512)
+    x = unrounded.half().double()
+    op, exact = product(x, weight, f16), x @ weight.T
+    if not is_input:
+        op.operands[0] = elementwise("abs", TensorType(f16, x.shape), TensorType(f16, x.shape)).results[0]
+    assert is_right(op, (unrounded @ weight.T).half(), exact, x, weight) != is_input
+    assert not is_right(op, (x[:, 1:] @ weight[:, 1:].T).half(), exact, x, weight)
+
+
+@pytest.mark.parametrize("kind", ["subtract", "multiply", "maximum"])
+def test_nearly_equal_halves_may_differ_by_what_was_not_rounded(kind: str) -> None:
+    type = TensorType(f16, (64,))
+    op = elementwise(kind, type, type, type)
+    op.operands[0] = elementwise("abs", type, type).results[0]
+    one, other = drawn(64).abs(), (drawn(64).abs() * (1 + 2.0**-10)).half().double()
+    x = one.half().double()
+    operands = [x, other]
+    (exact,), (unrounded,) = evaluate(op, operands), evaluate(op, [one, other])
+    assert is_right(op, unrounded.half(), exact, *operands)
+    assert not is_right(op, (unrounded + 4 * x * 2.0**-10).half(), exact, *operands)
+    # One that comes from outside was rounded, which shows where most of it cancels.
+    op.operands[0] = create_ssa_value(type)
+    assert is_right(op, unrounded.half(), exact, *operands) == (kind != "subtract")
+
+
+def test_what_is_infinite_may_have_been_large() -> None:
+    type = TensorType(f16, (2,))
+    op = elementwise("multiply", type, type, type)
+    operands = [torch.tensor([float("inf"), 4.0]).double(), torch.tensor([0.01, 1.0]).double()]
+    (exact,) = evaluate(op, operands)
+    actual = torch.tensor([1000.0, 4.0]).half()
+    assert not is_right(op, actual, exact, *operands)
+    op.operands[0] = elementwise("square", type, type).results[0]
+    assert is_right(op, actual, exact, *operands)
+    assert not is_right(op, actual + 1, exact, *operands)
+
+
 def test_an_integer_is_the_nearest_or_at_a_tie_either() -> None:
     types = [TensorType(COARSE, (4,)), TensorType(COARSE, (4,)), TensorType(FINE, (4,))]
     op = elementwise("add", *types)

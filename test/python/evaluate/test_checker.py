@@ -231,6 +231,34 @@ def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
     assert "plan-memory" in dict(checker.errors)
 
 
+class Resized(torch.nn.Module):
+    """Nodes behind a resized image, which XNNPACK does not round on x86."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolutions = torch.nn.Sequential(
+            torch.nn.Conv2d(64, 64, 1), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 1), torch.nn.Conv2d(64, 8, 1)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        return self.convolutions(y).sigmoid()
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [(Resized(), (1, 64, 12, 12)), (torch.nn.Conv2d(1, 1, 5), (4, 1, 40, 40))],
+    ids=["not rounded", "rounded at each tap"],
+)
+def test_no_false_alarm_where_halves_are_rounded_elsewhere(model: torch.nn.Module, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(shape).half(),)
+    program = torch.export.export(model.half().eval(), inputs)
+    checker = NumericsChecker(inputs)
+    to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
+    assert "plan-memory" in dict(checker.errors)
+
+
 COUNTER = """
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.mutable_buffer "kept" dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
