@@ -62,6 +62,10 @@ mutants: build ## Change COUNT (200) lines of the passes by machine: is what the
 bench-cost: build ## Models' latencies as the profile CPU (zen4) predicts them and as measured, and the regret of its choices
 	$(BIN)/python -m bench.cost $(if $(CPU),--cpu $(CPU)) $(if $(MODELS),$(MODELS))
 
+.PHONY: bench-bands
+bench-bands: build ## Memory against latency of MODELS (four of them) in bands of rows, in xir's runtime and in stock ExecuTorch
+	$(BIN)/python -m bench.bands $(if $(MODELS),$(MODELS))
+
 .PHONY: tables
 tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
 	$(BIN)/python -m bench.tables

@@ -144,6 +144,9 @@ class XnnpackPartitioner:
     max_error: float = 4.0
     """How many times the error of plain convolutions faster forms may make: an option of `winograd-conv2d`."""
 
+    max_arena: int = 0
+    """The most bytes of tensors that a delegate may need at once; 0 for no limit: an option of `band-spatial`."""
+
     def __post_init__(self) -> None:
         self.partition_pass()
         self.tuned_passes()
@@ -156,12 +159,14 @@ class XnnpackPartitioner:
         return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
 
     def tuned_passes(self) -> list[XirPass]:
-        """The passes that choose by the processor. ValueError for a profile that cannot be read."""
+        """The passes that choose by the processor and its memory. ValueError for a profile that cannot be read."""
+        from xir.transforms.xnnpack.band_spatial import BandSpatialPass
         from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
         from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
         winograd = WinogradConv2dPass(self.cpu, self.max_error)
-        return [WidenDepthwisePass("x86" if winograd.family == "x86" else "any"), winograd]
+        widen = WidenDepthwisePass("x86" if winograd.family == "x86" else "any")
+        return [BandSpatialPass(self.max_arena), widen, winograd]
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
@@ -19,11 +18,11 @@ from xir.ir.annotations import COMPOSED
 from xir.ir.context import XirContext
 from xir.ir.location import format_location
 from xir.ir.walking import functions_in, ops_in
-from xir.transforms.analysis.cost import tensor_bytes
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.delegate._check import at_bounds
 from xir.transforms.delegate._marks import computes_sizes
 from xir.transforms.xnnpack._backend import XnnpackBackend
+from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of
 from xir.transforms.xnnpack._node_costs import nanoseconds_of
 
 
@@ -135,31 +134,13 @@ def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
     tensor lies where it lay before.
     """
     peak: Peak | None = None
-    for block, inside in groupby(nodes, key=lambda node: node.parent):
-        assert isinstance(block, Block)
-        order = {op: index for index, op in enumerate(block.ops)}
-        alive = [0] * (len(order) + 1)
-        lives: dict[SSAValue, tuple[int, int]] = {}
-        for value in (*block.args, *(result for op in inside for result in op.results)):
-            last = max((order[use.operation] for use in value.uses), default=0)
-            stored = _stored(value)
-            first = order[stored.owner] if isinstance(stored.owner, Operation) else 0
-            begin, end = lives.get(stored, (first, first))
-            lives[stored] = (min(begin, first), max(end, last))
-        for value, (first, last) in lives.items():
-            for index in range(first, last + 1):
-                alive[index] += tensor_bytes(value.type) or 0
-        for op, index in order.items():
-            if isinstance(op, xnnpack.NodeOp) and (peak is None or alive[index] > peak.bytes):
-                peak = Peak(alive[index], _name(op), format_location(op.location))
+    for node_block in dict.fromkeys(node.parent for node in nodes):
+        assert isinstance(node_block, Block)
+        alive = alive_bytes(steps_of(node_block), given_to(node_block), activation_bytes)
+        for op, size in zip(node_block.ops, alive, strict=True):
+            if isinstance(op, xnnpack.NodeOp) and (peak is None or size > peak.bytes):
+                peak = Peak(size, _name(op), format_location(op.location))
     return peak
-
-
-def _stored(value: SSAValue) -> SSAValue:
-    """The value whose memory a value is in."""
-    while isinstance(value.owner, xnnpack.StaticReshapeOp):
-        value = value.owner.input
-    return value
 
 
 def _nodes(function: FuncOp, ctx: XirContext, unknown: Counter[str]) -> Iterator[xnnpack.NodeOp]:

@@ -26,7 +26,7 @@ def report_composed(node: Operation, by: str, form: str, figures: Mapping[str, F
     """Emit a pass's remark about a node that is composed of others, with the figures that spoke for it."""
     name = name_of(node)
     said = f"{name} is computed as {form}"
-    if figures:
+    if "DirectMicroseconds" in figures:
         said += f", {figures['Microseconds']} µs for {figures['DirectMicroseconds']} µs"
     ctx.diagnostics.emit(
         ComposedOp(

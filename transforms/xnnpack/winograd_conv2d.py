@@ -17,6 +17,7 @@ from xir.cost.profile import WITHOUT_PROFILE, CostProfile, load_profile, shipped
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.analyses import ValueAnalysis
+from xir.ir.annotations import COMPOSED
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -140,10 +141,12 @@ class WinogradConv2dPass(XirPass):
 
 
 def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:
-    """A convolution that forms may compute; None for others."""
+    """A convolution that forms may compute; None for others, and for a band of one: each would have its own filters."""
     static = (node.filter, *(() if node.bias is None else (node.bias,)))
     is_float = all(isinstance(element_type(value), Float32Type) for value in (*node.operands, node.output))
     if not is_float or not all(isinstance(value.owner, xnnpack.ConstantOp) for value in static):
+        return None
+    if COMPOSED in node.attributes:
         return None
     if (*ints(node.stride), *ints(node.dilation), node.groups.value.data) != (1, 1, 1, 1, 1):
         return None

@@ -140,6 +140,13 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="how many times the rounding error of plain convolutions the faster forms that a cost profile chooses may "
         "make; 0 for none of them (default: 4)",
     )
+    delegation.add_argument(
+        "--max-arena",
+        metavar="BYTES",
+        type=int,
+        help="the most memory that a delegate may need for tensors at once: chains of convolutions are computed in "
+        "bands of rows until it is enough (default: no limit)",
+    )
     return parser
 
 
@@ -229,7 +236,7 @@ def partitioner_of(options: argparse.Namespace) -> XnnpackPartitioner | None:
         for name, value in flags.items()
         if value is not None
     }
-    tuned = {"cpu": options.cpu, "max_error": options.max_error}
+    tuned = {"cpu": options.cpu, "max_error": options.max_error, "max_arena": options.max_arena}
     if not options.delegate:
         given |= {name: value for name, value in tuned.items() if value is not None}
         if given:

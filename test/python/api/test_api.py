@@ -18,6 +18,7 @@ from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
+from xir.transforms.xnnpack.band_spatial import BandSpatialPass
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
@@ -135,11 +136,14 @@ def test_partitioner_has_the_options_of_the_passes() -> None:
         return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
     composing = [option for option in options(WinogradConv2dPass) if option[0] != "form"]
-    assert options(xir.XnnpackPartitioner) == [*options(PartitionXnnpackPass), *composing]
+    (limit,) = options(BandSpatialPass)
+    expected = [*options(PartitionXnnpackPass), *composing, ("max_arena", *limit[1:])]
+    assert options(xir.XnnpackPartitioner) == expected
     passes = xir.XnnpackPartitioner(
-        target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="zen4", max_error=2.0
+        target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="zen4", max_error=2.0, max_arena=10**6
     ).passes()
     assert WidenDepthwisePass(cpu="x86") in passes
+    assert BandSpatialPass(10**6) in passes
     assert WinogradConv2dPass(cpu="zen4", max_error=2.0) in passes
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
     assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))

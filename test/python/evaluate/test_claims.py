@@ -110,6 +110,7 @@ def checked(case: Case, passes: list[XirPass]) -> list[tuple[str, float]]:
 
 
 NOT_CHANGING = {
+    "band-spatial",
     "check-delegates",
     "check-quantization",
     "check-xnnpack",

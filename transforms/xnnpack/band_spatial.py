@@ -1,0 +1,117 @@
+"""Chains of convolutions in bands of rows, where a delegate would need more memory than there is.
+
+The first stages of an image network hold most of its memory: many channels at a high resolution. A band of the rows of
+a chain's result needs few rows of what is between, so bands that are computed one after the other need little at once,
+for rows that neighbouring bands both compute. The idea is that of patches in MCUNetV2 (Lin et al., 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from xir.dialects import xnnpack
+from xir.ir.analyses import ValueAnalysis
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.numerics import Numerics
+from xir.ir.passes import XirPass
+from xir.ir.rewriting import may_try
+from xir.ir.walking import functions_in, ops_in
+from xir.transforms.analysis.sizes import SymbolicSizes
+from xir.transforms.delegate._check import at_bounds
+from xir.transforms.xnnpack._backend import XnnpackBackend
+from xir.transforms.xnnpack._band_search import Chosen, Search
+from xir.transforms.xnnpack._composed import report_composed
+from xir.transforms.xnnpack._stays_float import name_of
+
+
+@dataclass(frozen=True)
+class BandSpatialPass(XirPass):
+    """Compute chains of nodes in bands of rows, so that no delegate needs more than `max-bytes` for tensors at once.
+
+    Counted are tensors from the node that computes them to the last one that reads them, with what the delegate is
+    given and yields, without constants. Chains of convolutions, poolings, arithmetic, joins of channels and transposes,
+    whose last result alone is used elsewhere, are cut along their height; a band computes again what it shares with the
+    next one. Of all chains and numbers of bands that keep the limit, those that compute least again are taken. It is an
+    error if none do. Nodes of a chain carry `xir.composed`.
+
+    Before:
+    ```mlir
+    %0 = xnnpack.conv2d %a, %w {padding = array<i32: 1, 1, 1, 1>}
+         : (tensor<1x4x8x2xf32>, tensor<32x3x3x2xf32>) -> tensor<1x4x8x32xf32>
+    %1 = xnnpack.conv2d %0, %v {padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>}
+         : (tensor<1x4x8x32xf32>, tensor<2x3x3x32xf32>) -> tensor<1x2x4x2xf32>
+    ```
+    After, with `max-bytes=3700`, in two bands:
+    ```mlir
+    %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 3, 8, 2>}
+         : tensor<1x4x8x2xf32> -> tensor<1x3x8x2xf32>
+    %1 = xnnpack.conv2d %0, %w {padding = array<i32: 1, 1, 0, 1>}
+         : (tensor<1x3x8x2xf32>, tensor<32x3x3x2xf32>) -> tensor<1x2x8x32xf32>
+    %2 = xnnpack.conv2d %1, %v {padding = array<i32: 1, 1, 0, 1>, stride = array<i32: 2, 2>}
+         : (tensor<1x2x8x32xf32>, tensor<2x3x3x32xf32>) -> tensor<1x1x4x2xf32>
+    %3 = xnnpack.conv2d %a, %w {padding = array<i32: 0, 1, 1, 1>}
+         : (tensor<1x4x8x2xf32>, tensor<32x3x3x2xf32>) -> tensor<1x3x8x32xf32>
+    %4 = xnnpack.conv2d %3, %v {padding = array<i32: 0, 1, 0, 1>, stride = array<i32: 2, 2>}
+         : (tensor<1x3x8x32xf32>, tensor<2x3x3x32xf32>) -> tensor<1x1x4x2xf32>
+    %5 = xnnpack.concatenate %2, %4 {axis = 1 : i32}
+         : (tensor<1x1x4x2xf32>, tensor<1x1x4x2xf32>) -> tensor<1x2x4x2xf32>
+    ```
+    """
+
+    numerics: ClassVar[Numerics] = Numerics.SAME
+
+    max_bytes: int = 0
+    """The most bytes of tensors that a delegate may need at once; 0 for no limit, and no bands."""
+
+    preserves: ClassVar = (ValueAnalysis,)
+
+    def __post_init__(self) -> None:
+        if self.max_bytes < 0:
+            raise ValueError(f"max-bytes is a number of bytes, or 0 for no limit, not {self.max_bytes}")
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Rewrite every subgraph that needs more. DiagnosticError for one that bands cannot bring down to the limit."""
+        if not self.max_bytes:
+            return
+        for function in functions_in(op):
+            sizes = ctx.analyses.get(SymbolicSizes, function)
+            for subgraph in list(ops_in(function, xnnpack.SubgraphOp)):
+                largest = at_bounds(subgraph, XnnpackBackend(), sizes)
+                if largest is subgraph:
+                    self.band(Search(subgraph.block), ctx)
+                elif largest is not None and (search := Search(largest.block)).peak > self.max_bytes:
+                    raise self.too_much(search, "bands cut no open sizes")
+
+    def band(self, search: Search, ctx: XirContext) -> None:
+        """Rewrite a block of known sizes."""
+        if search.peak <= self.max_bytes:
+            return
+        found = search.within(self.max_bytes)
+        if found is None:
+            raise self.too_much(search, f"in bands it needs {search.least(self.max_bytes)}")
+        for each in found:
+            if may_try(each.bands.ops[-1], "band"):
+                compute_in_bands(each, self.name, ctx)
+
+    def too_much(self, search: Search, why: str) -> DiagnosticError:
+        """What to say about a delegate, at the node that needs most."""
+        worst = search.ops[search.alive.index(search.peak)]
+        needs = f"a delegate needs {search.peak} bytes for tensors when {name_of(worst)} runs"
+        return DiagnosticError(worst, f"{needs}, {self.max_bytes} are allowed: {why}")
+
+
+def compute_in_bands(chosen: Chosen, by: str, ctx: XirContext) -> None:
+    """Replace a chain, and say so."""
+    ops, count = chosen.bands.ops, chosen.bands.count
+    figures = {"Bands": count, "Nodes": len(chosen.tiles), "Bytes": chosen.bytes}
+    report_composed(ops[-1], by, f"{count} bands, with {len(ops) - 1} nodes before it", figures, ctx)
+    nodes, result = chosen.bands.nodes(chosen.tiles)
+    Rewriter.insert_op(nodes, InsertPoint.after(ops[-1]))
+    ops[-1].results[0].replace_all_uses_with(result)
+    for op in reversed(ops):
+        Rewriter.erase_op(op)
