@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -130,11 +131,13 @@ class ProgramBuilder {
     return AddValue(value);
   }
 
-  int32_t AddBool() {
+  int32_t AddBool(bool flag) {
     program::BoolT value;
-    value.bool_val = OneIn(2);
+    value.bool_val = flag;
     return AddValue(value);
   }
+
+  int32_t AddBool() { return AddBool(OneIn(2)); }
 
   double AnyDouble() {
     constexpr double kNumbers[] = {1.0, 0.5, 0.0, -1.0, 2.0, -0.0, 1e300, 1e-300, 0x1p63};
@@ -224,9 +227,13 @@ class ProgramBuilder {
     buffers_.push_back(*tensor);
   }
 
-  // A buffer that this method, or one before it, has already.
+  // A buffer that this method, or one before it, has already; seldom another where it lies.
   int32_t AddKnownBuffer() {
-    const int32_t index = AddValue(program::TensorT(buffers_[draws_.Below(buffers_.size())]));
+    program::TensorT tensor(buffers_[draws_.Below(buffers_.size())]);
+    if (Odd()) tensor.extra_tensor_info->fully_qualified_name += "'s other name";
+    if (Odd() && !tensor.sizes.empty()) --tensor.sizes.back();
+    if (Odd()) tensor.allocation_info->memory_offset_low += kAlignment;
+    const int32_t index = AddValue(std::move(tensor));
     tensors_.push_back(index);
     return index;
   }
@@ -336,10 +343,8 @@ class ProgramBuilder {
                : AddNone();
   }
 
-  void AddKernelCall() {
-    const std::string_view name = kernels_[draws_.Below(kernels_.size())];
-    const TypedKernel& kernel = *FindPortableKernel(name);
-    NewManner();
+  // A call of the operator, which has no arguments yet.
+  program::KernelCallT CallOf(std::string_view name) {
     auto op = std::make_unique<program::OperatorT>();
     const size_t dot = name.find('.');
     op->name = std::string(name.substr(0, dot));
@@ -348,6 +353,14 @@ class ProgramBuilder {
     plan_->operators.push_back(std::move(op));
     program::KernelCallT call;
     call.op_index = Index(plan_->operators.size() - 1);
+    return call;
+  }
+
+  void AddKernelCall() {
+    const std::string_view name = kernels_[draws_.Below(kernels_.size())];
+    const TypedKernel& kernel = *FindPortableKernel(name);
+    NewManner();
+    program::KernelCallT call = CallOf(name);
     std::vector<int32_t> written;
     for (const std::string_view kind : kernel.parameters) {
       call.args.push_back(Argument(kind));
@@ -446,6 +459,193 @@ class ProgramBuilder {
     AddInstruction(free);
   }
 
+  int32_t AddInt(int64_t number) {
+    program::IntT value;
+    value.int_val = number;
+    return AddValue(value);
+  }
+
+  int32_t AddInts(std::initializer_list<int32_t> items) {
+    program::IntListT list;
+    list.items.assign(items.begin(), items.end());
+    return AddValue(std::move(list));
+  }
+
+  // `right`, or `other`, which is given what `right` holds before it is read.
+  int32_t Late(int32_t right, int32_t other) {
+    if (!OneIn(2)) return right;
+    program::MoveCallT move;
+    move.move_from = right;
+    move.move_to = other;
+    AddInstruction(move);
+    return other;
+  }
+
+  // A constant for the most part, which the runtime packs when it loads.
+  int32_t AddWeight(const Sizes& sizes) {
+    return AddTensor(type_, sizes, OneIn(6) ? Place::kState : Place::kConstant, OneIn(8));
+  }
+
+  int32_t AddInput(const Sizes& sizes) {
+    return AddTensor(type_, sizes, Place::kInput, /*dynamic=*/OneIn(4));
+  }
+
+  // A product whose operands agree.
+  void AddProduct() {
+    type_ = OneIn(4) ? draws_.Of(kPlainTypes) : ScalarType::Float;
+    if (OneIn(2)) return AddConvolution();
+    const auto size = [&] { return static_cast<int32_t>(24 - draws_.Below(24)); };
+    const int32_t m = size(), k = size(), n = size();
+    const bool batched = OneIn(3), added = OneIn(2);
+    const auto shaped = [&](int32_t rows, int32_t columns) {
+      return batched ? Sizes{2, rows, columns} : Sizes{rows, columns};
+    };
+    program::KernelCallT call = CallOf(batched ? (added ? "aten::baddbmm.out" : "aten::bmm.out")
+                                               : (added ? "aten::addmm.out" : "aten::mm.out"));
+    if (added) call.args.push_back(AddInput(shaped(m, n)));
+    call.args.push_back(AddInput(shaped(m, k)));
+    call.args.push_back(AddWeight(shaped(k, n)));
+    if (added) call.args.insert(call.args.end(), {AddInt(1), AddInt(1)});
+    FinishProduct(std::move(call), shaped(m, n));
+  }
+
+  // A convolution of one dimension in groups, with a filter of one element.
+  void AddConvolution() {
+    const auto groups = static_cast<int32_t>(1 + draws_.Below(4));
+    const auto in = static_cast<int32_t>(1 + draws_.Below(4));
+    const auto out = static_cast<int32_t>(8 - draws_.Below(8));
+    const auto length = static_cast<int32_t>(1 + draws_.Below(6));
+    const bool transposed = OneIn(3);
+    program::KernelCallT call = CallOf("aten::convolution.out");
+    const int32_t right_flag = AddBool(transposed), other_flag = AddBool(OneIn(4));
+    const int32_t flag = Late(right_flag, other_flag);
+    const int32_t right = AddInt(groups);
+    const int32_t other = AddInt(static_cast<int64_t>(1 + draws_.Below(4)));
+    const int32_t number = Late(right, other);
+    call.args = {AddInput({1, groups * in, length}),
+                 AddWeight(transposed ? Sizes{groups * in, out, 1} : Sizes{groups * out, in, 1}),
+                 AddNone(),
+                 AddInts({AddInt(1)}),
+                 AddInts({AddInt(0)}),
+                 AddInts({AddInt(1)}),
+                 flag,
+                 AddInts({AddInt(0)}),
+                 number};
+    FinishProduct(std::move(call), {1, groups * out, length});
+  }
+
+  void FinishProduct(program::KernelCallT call, const Sizes& sizes) {
+    const int32_t result = AddTensor(type_, sizes, Place::kPlanned, /*dynamic=*/OneIn(3));
+    call.args.insert(call.args.end(), {result, result});
+    plan_->outputs.push_back(result);
+    AddInstruction(std::move(call));
+  }
+
+  program::KernelTypes KindOf(int32_t value) const {
+    return plan_->values[static_cast<size_t>(value)]->val.type;
+  }
+
+  // Whether a move between the two may pass the verifier.
+  bool Alike(int32_t a, int32_t b) const {
+    if (KindOf(a) != KindOf(b)) return false;
+    const auto tensor = [&](int32_t value) {
+      return plan_->values[static_cast<size_t>(value)]->val.AsTensor();
+    };
+    return tensor(a) == nullptr || (tensor(a)->scalar_type == tensor(b)->scalar_type &&
+                                    tensor(a)->sizes.size() == tensor(b)->sizes.size());
+  }
+
+  // One of the values for which `fits`; -1 if there is none.
+  template <typename Predicate>
+  int32_t AnyValue(const Predicate& fits) {
+    std::vector<int32_t> found;
+    for (size_t i = 0; i < plan_->values.size(); ++i) {
+      if (fits(static_cast<int32_t>(i))) found.push_back(static_cast<int32_t>(i));
+    }
+    return found.empty() ? -1 : found[draws_.Below(found.size())];
+  }
+
+  int32_t AnyNumber() {
+    return AnyValue([&](int32_t value) {
+      const program::KernelTypes kind = KindOf(value);
+      return kind == program::KernelTypes::Int || kind == program::KernelTypes::Bool ||
+             kind == program::KernelTypes::Double;
+    });
+  }
+
+  // Some value of the method is given to another, which something may read by then.
+  void MoveKnown() {
+    program::MoveCallT move;
+    move.move_to = OneIn(3) ? AnyValue([](int32_t) { return true; }) : AnyNumber();
+    if (move.move_to < 0) return;
+    move.move_from = AnyValue(
+        [&](int32_t value) { return value != move.move_to && Alike(value, move.move_to); });
+    if (move.move_from < 0) move.move_from = AnyNumber();
+    InsertInstruction(move);
+  }
+
+  // A number that something may read is computed.
+  void ComputeKnown() {
+    const auto number = [](std::string_view kind) {
+      return kind == "a number" || kind == "an int";
+    };
+    std::vector<const TypedKernel*> computing;
+    for (const std::string_view name : kernels_) {
+      const TypedKernel* kernel = FindPortableKernel(name);
+      const auto& kinds = kernel->parameters;
+      if (std::all_of(kinds.begin(), kinds.end(), number)) computing.push_back(kernel);
+    }
+    const int32_t result = AnyNumber();
+    if (computing.empty() || result < 0) return;
+    const TypedKernel& kernel = *computing[draws_.Below(computing.size())];
+    program::KernelCallT call = CallOf(kernel.name);
+    for (size_t i = 1; i < kernel.parameters.size(); ++i) call.args.push_back(AnyNumber());
+    call.args.insert(call.args.end(), {result, result});
+    InsertInstruction(std::move(call));
+  }
+
+  // Over calls or back to them.
+  void JumpAnywhere() {
+    program::JumpFalseCallT jump;
+    jump.cond_value_index = AnyValue([&](int32_t value) {
+      const auto* tensor = plan_->values[static_cast<size_t>(value)]->val.AsTensor();
+      return KindOf(value) == program::KernelTypes::Bool ||
+             (tensor != nullptr && tensor->scalar_type == ScalarType::Bool);
+    });
+    if (jump.cond_value_index < 0) jump.cond_value_index = AddBool();
+    jump.destination_instruction =
+        static_cast<int32_t>(draws_.Below(chain_->instructions.size() + 2));
+    InsertInstruction(jump);
+  }
+
+  // Adds an instruction somewhere, at first before all others.
+  template <typename T>
+  void InsertInstruction(T content) {
+    auto& all = chain_->instructions;
+    const auto at = static_cast<std::ptrdiff_t>(draws_.Below(all.size() + 1));
+    AddInstruction(std::move(content));
+    std::rotate(all.begin() + at, all.end() - 1, all.end());
+  }
+
+  // What the instructions were written for changes while they run: numbers that calls read, the
+  // tensors in their slots, the order.
+  void Disturb() {
+    if (!OneIn(2)) return;
+    if (OneIn(3)) AddProduct();
+    for (uint64_t i = 1 + draws_.Below(4); i > 0; --i) {
+      switch (draws_.Below(5)) {
+        case 3:
+          ComputeKnown();
+          break;
+        case 4:
+          JumpAnywhere();
+          break;
+        default:
+          MoveKnown();
+      }
+    }
+  }
+
   void AddMethod(const std::string& name) {
     program_.execution_plan.push_back(std::make_unique<program::ExecutionPlanT>());
     plan_ = program_.execution_plan.back().get();
@@ -478,6 +678,7 @@ class ProgramBuilder {
           AddKernelCall();
       }
     }
+    if (odd_) Disturb();
     FinishMethod();
   }
 

@@ -1,5 +1,6 @@
 #include "run_program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,23 +43,17 @@ class Session {
  public:
   Session(Method* method, Draws* draws) : method_(*method), draws_(*draws) {}
 
-  size_t Run() {
-    size_t succeeded = 0;
-    for (uint64_t i = 1 + draws_.Below(3); i > 0; --i) {
-      lent_.clear();
-      if (!draws_.OneIn(10)) SetInputs();
-      if (draws_.OneIn(3)) UseBuffers();
-      if (draws_.OneIn(6)) BindOutput();
-      if (draws_.OneIn(24)) method_.Cancel();
-      const FailingAllocation failing(&draws_);
-      if (!(draws_.OneIn(8) ? method_.ExecuteProfiled().ok() : method_.Execute().ok())) continue;
-      ++succeeded;
-      ReadOutputs();
-    }
-    if (method_.num_inputs() > 0 && method_.SetInput(method_.num_inputs(), int64_t{1}).ok()) {
-      Die("an input that does not exist was taken");
-    }
-    return succeeded;
+  // One execution; whether it succeeded.
+  bool Run() {
+    lent_.clear();
+    if (!draws_.OneIn(10)) SetInputs();
+    if (draws_.OneIn(3)) UseBuffers();
+    if (draws_.OneIn(6)) BindOutput();
+    if (draws_.OneIn(24)) method_.Cancel();
+    const FailingAllocation failing(&draws_);
+    if (!(draws_.OneIn(8) ? method_.ExecuteProfiled().ok() : method_.Execute().ok())) return false;
+    ReadOutputs();
+    return true;
   }
 
  private:
@@ -82,13 +77,21 @@ class Session {
     }
   }
 
+  // Numbers were fixed when the program was made.
   void SetNumber(size_t index) {
     const Value& value = method_.input(index);
-    Status status;
-    if (const auto* number = value.get<int64_t>()) status = method_.SetInput(index, *number);
-    if (const auto* number = value.get<bool>()) status = method_.SetInput(index, *number);
-    if (const auto* number = value.get<double>()) status = method_.SetInput(index, *number);
-    static_cast<void>(status);
+    Status same, other = Fail(Code::kInvalidArgument, "it is no number");
+    if (const auto* number = value.get<int64_t>()) {
+      same = method_.SetInput(index, *number);
+      other = method_.SetInput(index, ~*number);
+    } else if (const auto* flag = value.get<bool>()) {
+      same = method_.SetInput(index, *flag);
+      other = method_.SetInput(index, !*flag);
+    } else if (const auto* real = value.get<double>()) {
+      if (*real == *real) same = method_.SetInput(index, *real);
+      other = method_.SetInput(index, *real > 0 ? -1.0 : 1.0);
+    }
+    if (!same.ok() || other.ok()) Die("a number may be given as it is, and only so");
   }
 
   void SetTensor(size_t index, const Tensor& tensor, const Shape& shape) {
@@ -207,6 +210,17 @@ class Session {
   std::deque<GuardedMemory> bound_;  // to outputs
 };
 
+// That all that the method keeps is in the state that it was loaded with.
+void CheckState(const MethodMetadata& metadata, const State& state) {
+  const std::vector<BufferInfo> held = state.buffers();
+  for (const BufferInfo& buffer : metadata.buffers) {
+    const bool found = std::any_of(held.begin(), held.end(), [&](const BufferInfo& each) {
+      return each.name == buffer.name && each.nbytes == buffer.nbytes;
+    });
+    if (!found) Die("buffer '" + buffer.name + "' is not in the method's state");
+  }
+}
+
 LoadOptions Options() {
   LoadOptions options;
   options.threads = 1;
@@ -278,17 +292,33 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   std::vector<std::unique_ptr<Method>> methods;
   for (const std::string& name : names) {
     for (uint64_t instances = 1 + draws->Below(2); instances > 0; --instances) {
+      std::shared_ptr<State> state = draws->OneIn(4) ? nullptr : shared;
+      // The state of some instance serves others of its method, and no other method.
+      if (!methods.empty() && draws->OneIn(4)) {
+        state = methods[draws->Below(methods.size())]->state();
+      }
       const FailingAllocation failing(draws);
-      const bool shares = shared != nullptr && !draws->OneIn(4);
-      auto method = shares ? program->LoadMethod(name, shared) : program->LoadMethod(name);
-      if (method.ok()) methods.push_back(std::move(method).value());
+      auto method = state == nullptr ? program->LoadMethod(name) : program->LoadMethod(name, state);
+      if (!method.ok()) continue;
+      methods.push_back(std::move(method).value());
+      if (auto metadata = program->method_metadata(name); metadata.ok()) {
+        CheckState(metadata.value(), *methods.back()->state());
+      }
     }
   }
   outcome.loaded = !methods.empty();
   // Methods outlive their program.
   program.reset();
+  // In turns, as they share memory.
+  std::deque<Session> sessions;
+  for (const auto& method : methods) sessions.emplace_back(method.get(), draws);
+  for (uint64_t i = 1 + draws->Below(3); i > 0; --i) {
+    for (Session& session : sessions) outcome.executions += session.Run() ? 1 : 0;
+  }
   for (const auto& method : methods) {
-    outcome.executions += Session(method.get(), draws).Run();
+    if (method->num_inputs() > 0 && method->SetInput(method->num_inputs(), int64_t{1}).ok()) {
+      Die("an input that does not exist was taken");
+    }
   }
   return outcome;
 }
