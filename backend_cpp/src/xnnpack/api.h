@@ -1,13 +1,22 @@
 // XNNPACK's C API, as far as this backend calls it.
 //
 // With XIR_LINK_XNNPACK it is XNNPACK's own header. Otherwise no XNNPACK is needed to build: the
-// facts are ours (api_facts.h), and every function is an inline call through a table that loader.cc
-// fills with dlsym. All other code calls plain xnn_*.
+// facts are ours (api_facts.h, api_functions.h), and every function is an inline call through a
+// table that loader.cc fills with dlsym. All other code calls plain xnn_*.
 #pragma once
+
+#include "xnnpack/api_functions.h"
 
 #ifdef XIR_LINK_XNNPACK
 #include <pthreadpool.h>
 #include <xnnpack.h>
+
+// A cast to other parameters than the header's does not compile. Without the header, a call with
+// the wrong ones would go unnoticed.
+#define XIR_COMPARE(result, name, parameters, arguments) \
+  static_assert(sizeof(static_cast<result(*) parameters>(&name)) > 0);
+XIR_XNNPACK_FUNCTIONS(XIR_COMPARE)
+#undef XIR_COMPARE
 
 // Where a function of XNNPACK's is.
 #define XIR_XNNPACK_ADDRESS(name) (&::name)

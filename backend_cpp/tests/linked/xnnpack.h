@@ -3,6 +3,7 @@
 #pragma once
 
 #include "xnnpack/api_facts.h"
+#include "xnnpack/api_functions.h"
 
 extern "C" {
 #define XIR_DECLARE(result, name, parameters, arguments) result name parameters;

@@ -34,6 +34,17 @@ LIT = (
     "test/lit/legalizations/target.mlir",
 )
 
+# Each source that a place of the C++ code is seen from.
+CPP = (
+    "src/xnnpack/define_movement.cc",
+    "src/xnnpack/define_node.cc",
+    "src/xnnpack/operator_map.cc",
+    "src/verify/verify_movement.cc",
+    "src/verify/verify_node.cc",
+    "tests/legality_test.cc",
+    "fuzz/graph_builder.cc",
+)
+
 # Of an editable installation the finder comes first, and would find the tree.
 SITECUSTOMIZE = """
 import sys
@@ -74,6 +85,24 @@ def apply(copy: Path, *options: str) -> None:
     """Apply the sample; the options say to which files."""
     environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(copy.parent)}
     subprocess.run(["git", "apply", "-C1", *options, str(SAMPLE)], cwd=copy, env=environment, check=True)
+
+
+def compiler(copy: Path) -> tuple[str, ...]:
+    """A C++ compiler with the options that matter, and the headers of the copy's schemas."""
+    found, flatc = shutil.which("c++"), shutil.which("flatc")
+    assert found, "a C++ compiler is needed"
+    assert flatc, "flatc is needed"
+    schemas = [str(copy / f"xir/schema/{name}.fbs") for name in ("program", "xnnpack", "debug", "data")]
+    options = ("--cpp", "--scoped-enums", "--gen-object-api", "--reflect-names")
+    subprocess.run([flatc, *options, "-o", str(copy / "generated"), *schemas], check=True)
+    folders = ("backend_cpp/include", "backend_cpp/src", "backend_cpp/runner", "generated")
+    return (found, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", *(f"-I{copy / folder}" for folder in folders))
+
+
+def compile_cpp(copy: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and messages of the compiler in `backend_cpp`."""
+    done = subprocess.run(arguments, cwd=copy / "backend_cpp", capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
 
 
 def test_an_elementwise_node_is_a_row(copy: Path) -> None:
@@ -124,3 +153,42 @@ def test_what_is_left_out_is_named(copy: Path) -> None:
         "FAILED test/python/dialects/test_interfaces.py::test_what_moves_elements",
     ):
         assert message in printed, message
+
+
+def test_what_is_left_out_of_the_cpp_code_does_not_compile(copy: Path) -> None:
+    """What CONTRIBUTING says of the places in C++: with none of them but `DefineFoo`, and with all of them."""
+    define = "backend_cpp/src/xnnpack/define_movement.cc"
+    apply(copy, "--exclude=backend_cpp/*")
+    apply(copy, f"--include={define}")
+    assert run(copy, *GENERATE)[0] == 0
+    check = (*compiler(copy), "-fsyntax-only")
+    for source, messages in {
+        "src/xnnpack/define_movement.cc": ("xnn_define_fuse_dims",),
+        "src/xnnpack/define_node.cc": ("DefineFuseDims",),
+        "src/xnnpack/operator_map.cc": ("kFuseDims",),
+        "src/verify/verify_node.cc": ("VerifyFuseDims",),
+        "tests/legality_test.cc": ("XNNFuseDims", "switch"),
+        "fuzz/graph_builder.cc": ("XNNFuseDims", "switch"),
+    }.items():
+        status, printed = compile_cpp(copy, *check, source)
+        assert status != 0, source
+        assert all(message in printed for message in messages), printed
+
+    apply(copy, f"--exclude={define}", "--include=backend_cpp/*")
+    for source in CPP:
+        status, printed = compile_cpp(copy, *check, source)
+        assert status == 0, printed
+
+
+def test_what_is_declared_alone_does_not_link(copy: Path) -> None:
+    """`DefineFoo` and `VerifyFoo` that stand in the headers only."""
+    definitions = ("backend_cpp/src/xnnpack/define_movement.cc", "backend_cpp/src/verify/verify_movement.cc")
+    apply(copy, *(f"--exclude={path}" for path in definitions))
+    assert run(copy, *GENERATE)[0] == 0
+    sources = [name for name in CPP if Path(name).parent.name in ("xnnpack", "verify") and "operator_map" not in name]
+    link = ("-fPIC", "-shared", "-Wl,-z,defs", "-o", str(copy / "nodes.so"))
+    _, printed = compile_cpp(copy, *compiler(copy), *link, *sources)
+    # Much of the runtime is missing, but nothing else of these files.
+    for name in ("Define", "Verify"):
+        assert f"undefined reference to `xir::{name}FuseDims" in printed, printed
+        assert f"undefined reference to `xir::{name}StaticReshape" not in printed
