@@ -71,7 +71,11 @@ PassT = TypeVar("PassT", bound="type[XirPass]")
 
 
 def register_pass(cls: PassT) -> PassT:
-    """Add a pass from outside, also as a decorator of its class. ValueError if there is one of that name."""
+    """Add a pass from outside, also as a decorator of its class.
+
+    ValueError if there is one of that name; TypeError if it has no `apply`, or options that nobody could give.
+    """
+    cls.check()
     register_factory(cls.name, lambda: cls)
     return cls
 

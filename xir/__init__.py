@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import runtime
-    from .api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner, to_edge
+    from .api import EdgeProgram, ExecutorchProgram, PipelinePartitioner, XnnpackPartitioner, to_edge
     from .ir.remarks import RemarkFilter
     from .quantizer import QuantConfig, XnnpackQuantizer, quantize
 
@@ -27,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "EdgeProgram",
     "ExecutorchProgram",
+    "PipelinePartitioner",
     "QuantConfig",
     "RemarkFilter",
     "XnnpackPartitioner",

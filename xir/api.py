@@ -182,6 +182,23 @@ class XnnpackPartitioner:
 
 
 @dataclass(frozen=True)
+class PipelinePartitioner:
+    """Passes as `xir-opt` takes them, such as "simplify,my-pass" or the name of a plugin's pipeline.
+
+    DiagnosticError for what is none.
+    """
+
+    pipeline: str
+
+    def __post_init__(self) -> None:
+        self.passes()
+
+    def passes(self) -> list[XirPass]:
+        """The passes of the pipeline."""
+        return parse_pipeline(self.pipeline, PASSES, PIPELINES)
+
+
+@dataclass(frozen=True)
 class EdgeProgram:
     """A program in the edge dialect; after `to_backend`, with subgraphs in the xnnpack dialect.
 

@@ -23,7 +23,7 @@ from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._legalize import legalize_regions
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, replacing_decomposition
 from xir.transforms.pipelines import passes_of, register_pipeline
 from xir.transforms.registry import register_pass
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, rule
@@ -71,6 +71,7 @@ __all__ = [
     "register_op",
     "register_pass",
     "register_pipeline",
+    "replacing_decomposition",
     "rewrite_patterns",
     "rule",
     "samples_of",

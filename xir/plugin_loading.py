@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -42,28 +43,40 @@ def load_plugin(reference: str) -> ModuleType:
     """
     try:
         return _file(Path(reference).resolve()) if reference.endswith(".py") else import_module(reference)
-    except Exception as error:
-        raise PluginError(f"cannot load the plugin '{reference}': {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"cannot load the plugin '{reference}': {_what_and_where(error)}") from error
+
+
+def _what_and_where(error: BaseException) -> str:
+    """An error in a plugin, and the innermost of the plugin's own lines that were running."""
+    what = f"{type(error).__name__}: {error}"
+    own = Path(__file__).parent
+    frames = [(Path(frame.f_code.co_filename), line) for frame, line in walk_tb(error.__traceback__)]
+    # What is left out besides xir is the import system, whose code has no file.
+    outside = [(path, line) for path, line in frames if path.is_file() and not path.is_relative_to(own)]
+    if not outside:
+        return what
+    folder = outside[0][0].parent
+    path, line = next((path, line) for path, line in reversed(outside) if path.is_relative_to(folder))
+    return f"{what} ({path}:{line})"
 
 
 @cache
 def _file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # The path is the name, since a file may be called as any module is, and as a file in another folder.
+    name = str(path)
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    before = sys.modules.get(path.stem)
     # Dataclasses look their module up by its name.
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        if before is None:
-            del sys.modules[path.stem]
-        else:
-            sys.modules[path.stem] = before
+        del sys.modules[name]
         raise
     return module
 
@@ -133,10 +146,8 @@ def _names_plugins(path: str) -> bool:
 def _load(entry: EntryPoint) -> object:
     try:
         return entry.load()
-    except Exception as error:
-        raise PluginError(
-            f"cannot load the plugin '{entry.name}' ({entry.value}): {type(error).__name__}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"cannot load the plugin '{entry.name}' ({entry.value}): {_what_and_where(error)}") from error
 
 
 def _register_universe(entry: EntryPoint) -> None:

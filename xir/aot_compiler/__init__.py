@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import DTYPES, parse_arguments, partitioner_of
+from xir.aot_compiler.arguments import DTYPES, parse_arguments, partitioners_of
 from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
@@ -24,7 +24,7 @@ from xir.tools.remarks import RemarkOutput
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from xir.api import EdgeProgram, XnnpackPartitioner
+    from xir.api import EdgeProgram, Partitioner
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
     from xir.explore.profile import Profile
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         load_installed_plugins()
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
         options = parse_arguments(arguments)
-        return _compile(options, partitioner_of(options))
+        return _compile(options, partitioners_of(options))
     except (UsageError, ModelError, PluginError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return report_bug(error, "xir-aot", sys.stderr)
 
 
-def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None) -> int:
+def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
     quality: QuantReport | None = None
@@ -79,7 +79,7 @@ def _compile(options: argparse.Namespace, partitioner: XnnpackPartitioner | None
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
-            edge = _lower(program, partitioner, numerics, recorder, wanted, options.max_size)
+            edge = _lower(program, partitioners, numerics, recorder, wanted, options.max_size)
             executorch = edge.to_executorch(
                 debug_info=not options.strip_debug, numerics=numerics, recorder=recorder, remarks=wanted
             )
@@ -144,7 +144,7 @@ def _numerics(options: argparse.Namespace, program: ExportedProgram) -> Numerics
 
 def _lower(
     program: ExportedProgram,
-    partitioner: XnnpackPartitioner | None,
+    partitioners: Sequence[Partitioner],
     numerics: NumericsChecker | None,
     recorder: Recorder | None,
     remarks: RemarkFilter | None,
@@ -153,9 +153,9 @@ def _lower(
     from xir.api import to_edge
 
     edge = to_edge(program, max_size=max_size)
-    if partitioner is None:
-        return edge
-    return edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)
+    for partitioner in partitioners:
+        edge = edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)
+    return edge
 
 
 def _test(path: Path, program: ExportedProgram) -> Agreement:

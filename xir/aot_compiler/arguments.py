@@ -15,7 +15,7 @@ from xir.tools.command_line import ArgumentParser, UsageError
 from xir.transforms.registry import PassOption, describe
 
 if TYPE_CHECKING:
-    from xir.api import XnnpackPartitioner
+    from xir.api import Partitioner, XnnpackPartitioner
 
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 """What --dtype and file names call the element types -> torch's name."""
@@ -111,6 +111,12 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--strip-debug",
         action="store_true",
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
+    )
+    parser.add_argument(
+        "--passes",
+        metavar="PIPELINE",
+        help="passes and pipelines to run on the imported program, before -d delegates what is left, as xir-opt names "
+        "them: simplify,my-pass{option=2}",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_remark_arguments(parser)
@@ -228,7 +234,20 @@ def _partition_options() -> Sequence[PassOption]:
     return describe("partition-xnnpack").options
 
 
-def partitioner_of(options: argparse.Namespace) -> XnnpackPartitioner | None:
+def partitioners_of(options: argparse.Namespace) -> list[Partitioner]:
+    """What --passes asks for, and then what --delegate and its options do. UsageError for what is wrong in them."""
+    from xir.api import PipelinePartitioner
+    from xir.ir.diagnostics import DiagnosticError
+
+    xnnpack = _xnnpack_partitioner(options)
+    try:
+        others = [] if options.passes is None else [PipelinePartitioner(options.passes)]
+    except DiagnosticError as error:
+        raise UsageError(f"--passes: {error.diagnostic.message}") from error
+    return [*others, *([] if xnnpack is None else [xnnpack])]
+
+
+def _xnnpack_partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
     """What --delegate and its options ask for; None without --delegate."""
     flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partition_options()}
     given = {

@@ -7,6 +7,7 @@ A pass is a frozen dataclass: its fields are its options, its docstring is its h
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import time
 from abc import abstractmethod
@@ -74,6 +75,20 @@ class XirPass(ModulePass):
         """
 
     @classmethod
+    def check(cls) -> None:
+        """TypeError for a pass that is not written as this class says."""
+        if inspect.isabstract(cls):
+            raise TypeError(f"{cls.__name__} does not define apply")
+        types = get_type_hints(cls)
+        own = inspect.get_annotations(cls)
+        options = {name for name in own if ClassVar not in (types[name], get_origin(types[name]))}
+        if undeclared := options - {f.name for f in dataclasses.fields(cls)}:
+            raise TypeError(f"{cls.__name__} has the option '{min(undeclared)}', but is not @dataclass(frozen=True)")
+        for name in sorted(options):
+            if not _is_option_type(types[name]):
+                raise TypeError(f"an option cannot be {types[name]}, as '{name}' of {cls.__name__} is")
+
+    @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """The pass with its options given as text, by field name or with dashes. ValueError names what is wrong."""
         types = get_type_hints(cls) if options else {}
@@ -109,6 +124,16 @@ def pass_name(class_name: str) -> str:
 
 def _has_no_default(option: dataclasses.Field[Any]) -> bool:
     return option.default is dataclasses.MISSING and option.default_factory is dataclasses.MISSING
+
+
+def _is_option_type(type: Any) -> bool:
+    origin, arguments = get_origin(type), get_args(type)
+    if origin in (Union, UnionType):
+        inner = [t for t in arguments if t is not NoneType]
+        return len(inner) == 1 and _is_option_type(inner[0])
+    if origin is tuple:
+        return arguments[1:] == (...,) and _is_option_type(arguments[0])
+    return origin is Literal or type in (bool, int, float, str)
 
 
 def _convert(text: str, type: Any) -> Any:

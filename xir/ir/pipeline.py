@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import file_location
@@ -25,8 +25,13 @@ _OPTION = re.compile(r"\s*([A-Za-z0-9_-]+)(?:=('[^']*'|\"[^\"]*\"|\{[^{}]*\}|[^\
 _OPTIONS = re.compile(r"\{((?:[^{}'\"]|'[^']*'|\"[^\"]*\"|\{[^{}]*\})*)\}\s*")
 
 
-def parse_pipeline(text: str, passes: PassFactories, pipelines: Mapping[str, str] = {}) -> list[XirPass]:
-    """The passes of a pipeline. DiagnosticError at the column of what is not understood."""
+def parse_pipeline(
+    text: str, passes: PassFactories, pipelines: Mapping[str, str] = {}, within: Sequence[str] = ()
+) -> list[XirPass]:
+    """The passes of a pipeline. DiagnosticError at the column of what is not understood.
+
+    `within` are the named pipelines that it is a part of.
+    """
     result: list[XirPass] = []
     position = 0
     end = len(text.rstrip())
@@ -49,7 +54,7 @@ def parse_pipeline(text: str, passes: PassFactories, pipelines: Mapping[str, str
                 raise _error("unbalanced braces or quotes in the options", position)
             options = parse_options(options_match.group(1), position + 1)
             position = options_match.end()
-        result += instantiate(name, options, passes, pipelines, name_start)
+        result += instantiate(name, options, passes, pipelines, name_start, within)
         if position < end:
             if text[position] != ",":
                 raise _error("expected ',' between passes", position)
@@ -79,12 +84,19 @@ def instantiate(
     passes: PassFactories,
     pipelines: Mapping[str, str] = {},
     column: int = 0,
+    within: Sequence[str] = (),
 ) -> list[XirPass]:
     """The pass `name` with its options, or the passes of the pipeline `name`."""
     if name in pipelines:
         if options:
             raise _error(f"'{name}' is a pipeline and takes no options", column)
-        return parse_pipeline(pipelines[name], passes, pipelines)
+        if name in within:
+            raise _error(f"the pipeline '{name}' contains itself", column)
+        try:
+            return parse_pipeline(pipelines[name], passes, pipelines, (*within, name))
+        except DiagnosticError as error:
+            message = error.diagnostic.message
+            raise _error(f"in the pipeline '{name}': {message}", column) from error
     if (factory := passes.get(name)) is None:
         close = difflib.get_close_matches(name, [*passes, *pipelines], n=1)
         raise _error(f"unknown pass '{name}'{f', did you mean {close[0]!r}?' if close else ''}", column)

@@ -102,6 +102,38 @@ def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (folder / "add_portable_fp32.pte").is_file()
 
 
+PLUGIN = """
+from xir.dialects import edge
+from xir.plugin import XirPass, XirContext, op_rewrite_pattern, register_pass, register_pipeline, rewrite_patterns
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+class Halve(RewritePattern):
+    @op_rewrite_pattern
+    def match_and_rewrite(self, op: edge.AddTensorOp, rewriter: PatternRewriter):
+        rewriter.replace(op, edge.SubTensorOp(self=op.self, other=op.other, alpha=op.alpha))
+
+@register_pass
+class SubtractPass(XirPass):
+    '"Subtract where a program adds."'
+    def apply(self, ctx, op):
+        rewrite_patterns(op, [Halve()])
+
+register_pipeline("mine", "canonicalize,subtract")
+"""
+
+
+def test_passes_of_a_plugin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(PLUGIN, encoding="utf-8")
+    assert main(["-m", "add", "-d", "--load-plugin=mine.py", "--passes=simplify,mine", "--print"]) == 0
+    out = capsys.readouterr().out
+    assert "xnnpack.binary subtract" in out
+    assert "xnnpack.binary add" not in out
+    assert main(["-m", "add", "--passes=simplify,mine"]) == 0
+    assert "none delegated" in capsys.readouterr().out
+    assert main(["-m", "add", "--passes=simplify,mien"]) == 1
+    assert capsys.readouterr().err == "xir-aot: error: --passes: unknown pass 'mien', did you mean 'mine'?\n"
+
+
 INVERSE = """
 import torch
 

@@ -111,7 +111,12 @@ class MakesAnother(RewritePattern):
 
 
 PASSES = {cls.name: (lambda cls=cls: cls) for cls in (TakesOptionsPass, NeedsOptionPass, BreaksModulePass)}
-PIPELINES = {"twice": "takes-options{min-ops=3},takes-options"}
+PIPELINES = {
+    "twice": "takes-options{min-ops=3},takes-options",
+    "of-none": "twice,zzz",
+    "itself": "back",
+    "back": "twice,itself",
+}
 
 
 def module() -> ModuleOp:
@@ -172,6 +177,11 @@ def test_nothing_is_an_empty_pipeline() -> None:
         ("needs-option{path=a", "1:13: error: unbalanced braces or quotes"),
         ("needs-option{=a}", "1:14: error: expected option=value"),
         ("twice{a=1}", "'twice' is a pipeline and takes no options"),
+        ("twice,of-none", "1:7: error: in the pipeline 'of-none': unknown pass 'zzz'"),
+        (
+            "itself",
+            "1:1: error: in the pipeline 'itself': in the pipeline 'back': the pipeline 'itself' contains itself",
+        ),
         ("twice twice", "1:7: error: expected ',' between passes"),
         ("twice,", "1:7: error: expected a pass after ','"),
         (",twice", "1:1: error: expected the name of a pass"),

@@ -17,8 +17,10 @@ from xdsl.universe import Universe
 from xir import plugin_loading
 from xir.dialects.registry import DIALECTS
 from xir.tools.xir_opt import main
+from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
+from xir.transforms.xnnpack.legalizations.rule import QUANTIZED, REFUSES, RULES, SAMPLES
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -37,6 +39,25 @@ class SayHelloPass(XirPass):
 
 register_pipeline("politely", "say-hello{name-of=all},canonicalize")
 '''
+
+
+SIGMOID = """
+from xir.dialects import edge
+from xir.plugin import NodeBuilder, rule
+
+@rule({})
+def nodes(op: edge.SiluOp, b: NodeBuilder):
+    return b.unary("sigmoid", op.self)
+"""
+
+DECOMPOSED = """
+from xir.dialects import edge
+from xir.plugin import EdgeBuilder, decomposition, replacing_decomposition
+
+@{}
+def kernels(op: edge.SiluOp, b: EdgeBuilder):
+    return b.call(edge.SigmoidOp, self=op.self)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +102,17 @@ def registering(schema: str, *arguments: str) -> str:
     ("text", "message"),
     [
         (None, "FileNotFoundError: there is no file"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f():\n    1 / 0\nf()", "ZeroDivisionError: division by zero ({path}:2)"),
+        ("raise SystemExit(0)", "SystemExit: 0 ({path}:1)"),
+        ("import not_there", "ModuleNotFoundError: No module named 'not_there' ({path}:1)"),
+        ("def f(:", "SyntaxError: "),
+        ("from xir.plugin import nothing", "ImportError: cannot import name 'nothing' from 'xir.plugin'"),
+        (
+            PLUGIN.replace("@dataclass(frozen=True)\n", ""),
+            "SayHelloPass has the option 'name_of', but is not @dataclass(frozen=True)",
+        ),
+        (PLUGIN.replace("def apply", "def aply"), "SayHelloPass does not define apply"),
+        (PLUGIN.replace(': str = "you"', ": dict[str, int]"), "an option cannot be dict[str, int], as 'name_of' of"),
         (PLUGIN.replace("SayHello", "Canonicalize"), "there is a pass or pipeline 'canonicalize' already"),
         (PLUGIN.replace("politely", "delegate"), "there is a pass or pipeline 'delegate' already"),
         (
@@ -109,6 +140,19 @@ def registering(schema: str, *arguments: str) -> str:
             "from xir.plugin import rule\n@rule()\ndef f(op, b): ...",
             "f: the first parameter needs an annotation, the op classes it is for",
         ),
+        (SIGMOID.format(""), "edge.silu has a rule already; @rule(replaces=True) takes its place"),
+        (
+            SIGMOID.format("replaces=True").replace("Silu", "Nonzero"),
+            "edge.nonzero has no rule that another could replace",
+        ),
+        (
+            DECOMPOSED.format("decomposition"),
+            "edge.silu has a decomposition already; @replacing_decomposition takes its place",
+        ),
+        (
+            DECOMPOSED.format("replacing_decomposition").replace("Silu", "Abs"),
+            "edge.abs has no decomposition that another could replace",
+        ),
     ],
 )
 def test_a_bad_plugin_is_one_line(
@@ -120,7 +164,46 @@ def test_a_bad_plugin_is_one_line(
     assert main([f"--load-plugin={path}", module]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"xir-opt: error: cannot load the plugin '{path}': ")
-    assert message in line
+    assert message.format(path=path) in line
+
+
+@pytest.mark.parametrize("name", ["json", "hello"])
+def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: str, name: str) -> None:
+    """Neither module is mistaken for the other, nor are two files of one name in two folders."""
+    other = sys.modules.get(name)
+    for folder in ("one", "two"):
+        path = tmp_path / folder / f"{name}.py"
+        path.parent.mkdir()
+        text = PLUGIN.replace("SayHello", f"SayHello{folder.title()}").replace("politely", folder)
+        path.write_text("from __future__ import annotations\n" + text.replace("say-hello", f"say-hello-{folder}"))
+    plugins = [f"--load-plugin={tmp_path / folder / name}.py" for folder in ("one", "two")]
+    assert main([*plugins, "--say-hello-one=name-of=me", "--two", module]) == 0
+    assert sys.modules.get(name) is other
+
+
+def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for table in (RULES, QUANTIZED, REFUSES, DECOMPOSITIONS):
+        for name, kept in table.items():
+            monkeypatch.setitem(table, name, kept)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(SAMPLES, "edge.silu", [])
+    plugin = tmp_path / "sigmoid.py"
+    plugin.write_text(SIGMOID.format("replaces=True") + DECOMPOSED.format("replacing_decomposition"), encoding="utf-8")
+    path = tmp_path / "in.mlir"
+    path.write_text(
+        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = edge.silu(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+        "  func.return %0 : tensor<4xf32>\n}\n",
+        encoding="utf-8",
+    )
+    assert main([f"--load-plugin={plugin}", "--delegate", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "xnnpack.unary sigmoid" in said
+    assert "xnnpack.binary multiply" not in said
+    assert "edge.silu" not in QUANTIZED, "nothing is left of what was said of the other rule"
+    assert main(["--decompose-for-kernels", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "edge.sigmoid" in said
+    assert "edge.mul" not in said
 
 
 def test_a_plugin_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:

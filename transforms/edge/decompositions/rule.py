@@ -92,10 +92,21 @@ def decomposition(
     function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
     """Register a decomposition of the op classes that the annotation of its first parameter names, one or a union:
-    `def square(op: edge.SquareOp, b: EdgeBuilder) -> SSAValue`."""
+    `def square(op: edge.SquareOp, b: EdgeBuilder) -> SSAValue`. ValueError if there is one already."""
     for op_class in edge.op_classes(function):
         if op_class.name in DECOMPOSITIONS:
-            raise ValueError(f"{op_class.name} has a decomposition already")
+            raise ValueError(f"{op_class.name} has a decomposition already; @replacing_decomposition takes its place")
+        DECOMPOSITIONS[op_class.name] = function
+    return function
+
+
+def replacing_decomposition(
+    function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
+) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
+    """As `decomposition`, in place of the ones that there are. ValueError where there is none."""
+    for op_class in edge.op_classes(function):
+        if op_class.name not in DECOMPOSITIONS:
+            raise ValueError(f"{op_class.name} has no decomposition that another could replace")
         DECOMPOSITIONS[op_class.name] = function
     return function
 

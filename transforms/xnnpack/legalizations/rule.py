@@ -337,6 +337,7 @@ def rule(
     empty: bool = False,
     refuses: Sequence[Refusal] = (),
     samples: Sequence[Call] = (),
+    replaces: bool = False,
 ) -> Callable[[Callable[[EdgeOpT, NodeBuilder], Replacement]], Callable[[EdgeOpT, NodeBuilder], Replacement]]:
     """Register a rule for the op classes that the annotation of its first parameter names, one or a union, as in
     `def relu(op: edge.ReluOp, b: NodeBuilder) -> SSAValue`, and say how they take part in static quantisation.
@@ -346,12 +347,16 @@ def rule(
 
     `refuses` are the reasons for which the rule and the functions that it calls refuse a call, and `samples` calls that
     it takes, which together meet every kind of node that the op may become; xir's own are in `samples.py`.
+
+    With `replaces` it takes the place of the rule that there is, and of all that was said of that: `quantized` too.
     """
 
     def register(
         function: Callable[[EdgeOpT, NodeBuilder], Replacement],
     ) -> Callable[[EdgeOpT, NodeBuilder], Replacement]:
         ops = [op_class.name for op_class in edge.op_classes(function)]
+        for name in ops if replaces else ():
+            _forget(name)
         register_rule(function, ops, quantized=quantized)
         for name in ops:
             if symbolic:
@@ -369,12 +374,24 @@ def rule(
 def register_rule(function: Rule, names: Sequence[str], *, quantized: Quantized | None = None) -> None:
     """Register a rule for the edge ops of these names: one of many that a table makes. See `rule`."""
     for name in names:
-        if name in RULES or name not in edge.OPS:
-            raise ValueError(f"{name} is not an edge op, or has a rule already")
+        if name not in edge.OPS:
+            raise ValueError(f"{name} is not an edge op")
+        if name in RULES:
+            raise ValueError(f"{name} has a rule already; @rule(replaces=True) takes its place")
         RULES[name] = function
         if quantized is not None:
             QUANTIZED[name] = quantized
         REFUSES[name] = ()
+
+
+def _forget(name: str) -> None:
+    """Take back what is registered of an op. ValueError if nothing is."""
+    if name not in RULES:
+        raise ValueError(f"{name} has no rule that another could replace")
+    for table in (RULES, QUANTIZED, SAMPLES, REFUSES):
+        table.pop(name, None)
+    SYMBOLIC.discard(name)
+    EMPTY.discard(name)
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
