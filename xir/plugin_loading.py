@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -49,6 +48,8 @@ def load_plugin(reference: str) -> ModuleType:
 
 def _what_and_where(error: BaseException) -> str:
     """An error in a plugin, and the innermost of the plugin's own lines that were running."""
+    from traceback import walk_tb
+
     what = f"{type(error).__name__}: {error}"
     own = Path(__file__).parent
     frames = [(Path(frame.f_code.co_filename), line) for frame, line in walk_tb(error.__traceback__)]
