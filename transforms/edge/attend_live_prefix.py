@@ -187,9 +187,15 @@ class LivePrefix:
 
 
 def is_stored(value: SSAValue, dim: int) -> bool:
-    """Whether a value is a cache whose dimension `dim` is that of a buffer, or of an argument of the function."""
-    while isinstance(op := value.owner, Reordering):
-        source = source_dim(op, dim)
+    """Whether a value is a cache whose dimension `dim` is that of a buffer, or of an argument of the function.
+
+    A cache may be of a shorter type than the value, and may have scales for what is in the dimension.
+    """
+    while isinstance(op := value.owner, Reordering | edge.ToCopyOp | edge.MulTensorOp):
+        if isinstance(op, edge.MulTensorOp):
+            shapes = [shape_of(each)[: dim + 1] for each in (value, op.self, op.other)]
+            return shapes[0] == shapes[1] == shapes[2] and is_stored(op.self, dim) and is_stored(op.other, dim)
+        source = dim if isinstance(op, edge.ToCopyOp) else source_dim(op, dim)
         if source is None:
             return False
         value, dim = op.self, source

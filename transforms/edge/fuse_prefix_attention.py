@@ -97,8 +97,13 @@ class FusePrefixAttentionPass(XirPass):
 
 
 def sliced(value: SSAValue) -> edge.SliceTensorOp | None:
-    """The op that takes the first keys of a cache, as many as a run-time size says; None if that is not what it is."""
+    """The op that takes the first keys of a cache, as many as a run-time size says; None if that is not what it is.
+
+    Keys may be converted to another type of floats behind it: the kernel does that by itself.
+    """
     op = value.owner
+    if isinstance(op, edge.ToCopyOp) and element_of(value) == f32:
+        op = op.self.owner
     if not isinstance(op, edge.SliceTensorOp) or element_of(op.self) not in FLOATS:
         return None
     shape = shape_of(op.self)

@@ -41,6 +41,9 @@ class ExportOptions:
     """The embeddings: fp32, 8 bits with a scale a row, or 4 bits with a scale a group; if None, 8 bits where linear
     layers are quantised."""
 
+    cache_type: Literal["fp32", "fp16", "int8"] = "fp32"
+    """The elements of the caches; in 8 bits each token has a scale for each head."""
+
     def __post_init__(self) -> None:
         for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
             if value is not None and value < 2:
@@ -105,7 +108,9 @@ def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ed
     with step("Quantising"), one_thread():
         quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding)
     with step("Exporting"):
-        programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window), chunk)
+        programs = exported(
+            CachedDecoder(checkpoint.model, checkpoint.config, window, chunk, options.cache_type), chunk
+        )
     metadata = Metadata(
         max_context_len=window,
         max_seq_len=chunk,

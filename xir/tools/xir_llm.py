@@ -89,6 +89,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="tokens of a prompt that are computed at once; longer prompts are split (default: 512)",
     )  # fmt: skip
     parser.add_argument(
+        "--cache-type", choices=("fp32", "fp16", "int8"), default="fp32",
+        help="the elements of the caches of keys and values; in 8 bits each token has a scale a head (default: fp32)",
+    )  # fmt: skip
+    parser.add_argument(
         "--target", choices=("executorch", "xir"), default="executorch",
         help="the runtime that the file is for; a file for executorch runs in both (default)",
     )  # fmt: skip
@@ -105,6 +109,7 @@ def _export(options: argparse.Namespace) -> int:
         options.prefill_len,
         options.target,
         options.quantize_embedding,
+        options.cache_type,
     )
     metadata = export(options.folder, output, chosen)
     size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""

@@ -17,6 +17,7 @@ from xir.runtime import Runtime
 
 PROMPT, TOKENS, WINDOW = [1, 17, 93, 4, 58, 111, 23], 24, 48
 OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
+"""Layers that look back by 8 tokens have rings of 23 slots, which all texts here go round."""
 
 
 @pytest.fixture(scope="module", params=list(FAMILIES))

@@ -23,6 +23,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Qwen3": {"head_dim": 32},
     "Gemma2": {**WINDOWED, "tie_word_embeddings": True, "query_pre_attn_scalar": 16},
     "Gemma3Text": {**WINDOWED, "tie_word_embeddings": True, "query_pre_attn_scalar": 16},
+    "Mistral": {"sliding_window": 8},
     "Phi3": {"sliding_window": None},
 }
 """What the family's configuration has beyond `COMMON`. The first SmolLM models are Llamas."""

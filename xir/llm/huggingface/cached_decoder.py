@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import DTypeLike
 from torch import Tensor, nn
 
 from xir.llm.errors import LlmError
+from xir.llm.huggingface.caches import RING_ATTENTION, CacheLayer, CacheType
 from xir.llm.huggingface.checkpoint import import_transformers
 
 import_transformers()
@@ -17,58 +20,56 @@ from transformers.cache_utils import Cache, StaticCache, StaticLayer, StaticSlid
 from transformers.configuration_utils import get_head_shapes  # noqa: E402
 
 
-class WindowLayer(StaticLayer):
-    """The cache of one layer, written at positions that are given instead of counted.
-
-    A program that is given positions can begin anew, go back and continue without a counter in its state.
-    """
-
-    def __init__(self, keys: Tensor, values: Tensor, positions: Tensor):
-        super().__init__(max_cache_len=keys.shape[2])
-        self.keys, self.values = self._window = keys, values
-        self._positions = positions
-        self.is_initialized = True
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Write keys and values [1, heads, S, size] at the positions; all of the window [1, heads, window, size]."""
-        for window, states in zip(self._window, (key_states, value_states), strict=True):
-            window.index_copy_(2, self._positions, states)
-        return self._window
-
-    def get_seq_length(self) -> Any:
-        """How many tokens there are before those that are written, by which the model makes its masks."""
-        return self._positions[0]
-
-
 class CachedDecoder(nn.Module):
     """(tokens i64 [1, S], positions i64 [S]) -> logits of the last token, f32 [1, 1, vocabulary].
 
-    Its buffers are `key_cache_<layer>` and `value_cache_<layer>`, f32 [1, key-value heads, window, head size], and
-    `window` is how many tokens they hold. Layers that look back by less than the window keep all of it.
+    Its buffers are `key_cache_<layer>` and `value_cache_<layer>`, [1, key-value heads, slots, head size], and in int8
+    `key_scales_<layer>` and `value_scales_<layer>`. There are `window` slots; a layer that looks back by fewer tokens
+    has a ring of as many as a call of `chunk` tokens sees, if that is less.
     """
 
-    def __init__(self, model: nn.Module, config: Any, window: int):
-        """LlmError for a model whose layers keep something else than keys and values."""
+    def __init__(
+        self, model: nn.Module, config: Any, window: int, chunk: int | None = None, cache_type: CacheType = "fp32"
+    ):
+        """`chunk` is the most tokens of a call; without it there are no rings.
+
+        LlmError for a model whose layers keep something else than keys and values.
+        """
         super().__init__()
-        self.model = model
+        self.model: Any = model
+        heads, sizes = get_head_shapes(config)
         layers = StaticCache(config=config, max_cache_len=window).layers
+        self._rings: list[bool] = []
         for index, layer in enumerate(layers):
             if type(layer) not in (StaticLayer, StaticSlidingWindowLayer):
                 kind = type(layer).__name__.removesuffix("Layer")
                 raise LlmError(f"layer {index} has a cache of another kind than keys and values: {kind}")
-        self._count = len(layers)
-        heads, sizes = ([value] * self._count if isinstance(value, int) else value for value in get_head_shapes(config))
-        for index in range(self._count):
+            slots = window
+            if isinstance(layer, StaticSlidingWindowLayer) and chunk is not None:
+                slots = min(window, layer.max_cache_len + chunk - 1)
+            self._rings.append(slots < window)
+            shape = (1, of_layer(heads, index), slots)
             for kind in ("key", "value"):
-                # NumPy's zeros take no memory until they are written, which export never does.
-                zeros = np.zeros((1, heads[index], window, sizes[index]), np.float32)
-                self.register_buffer(f"{kind}_cache_{index}", torch.from_numpy(zeros), persistent=False)
+                self._register(f"{kind}_cache_{index}", (*shape, of_layer(sizes, index)), DTYPES[cache_type])
+                if cache_type == "int8":
+                    self._register(f"{kind}_scales_{index}", (*shape, 1), np.float32)
+        self._has_scales = cache_type == "int8"
+        if any(self._rings) and self.model.config.get_text_config(decoder=True)._attn_implementation == "sdpa":
+            self.model.set_attn_implementation(RING_ATTENTION)
+
+    def _register(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        # NumPy's zeros take no memory until they are written, which export never does.
+        self.register_buffer(name, torch.from_numpy(np.zeros(shape, dtype)), persistent=False)
+
+    def _stored(self, kind: str, index: int) -> list[Tensor]:
+        parts = ("cache", "scales") if self._has_scales else ("cache",)
+        return [self.get_buffer(f"{kind}_{part}_{index}") for part in parts]
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Positions follow one another."""
         layers: list[Any] = [
-            WindowLayer(self.get_buffer(f"key_cache_{index}"), self.get_buffer(f"value_cache_{index}"), positions)
-            for index in range(self._count)
+            CacheLayer(self._stored("key", index), self._stored("value", index), positions, is_ring)
+            for index, is_ring in enumerate(self._rings)
         ]
         outputs = self.model(
             input_ids=tokens,
@@ -78,3 +79,11 @@ class CachedDecoder(nn.Module):
             logits_to_keep=1,
         )
         return outputs.logits
+
+
+DTYPES: dict[CacheType, DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "int8": np.int8}
+
+
+def of_layer(sizes: int | Sequence[int], index: int) -> int:
+    """A size that all layers have, or each its own."""
+    return sizes if isinstance(sizes, int) else sizes[index]

@@ -1,0 +1,115 @@
+"""Caches in shorter types, and rings for layers that look back by a few tokens: logits of transformers' own caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from llm.test_families import PROMPT, expected, logits_of
+from llm.tiny_models import write_family
+from torch import Tensor
+
+from xir.api import XnnpackPartitioner
+from xir.ir.remarks import RemarkFilter
+from xir.llm import ExportOptions, export
+from xir.llm.export import imported
+from xir.runtime import Runtime
+
+WINDOW, CHUNK, SLIDING, TOKENS = 64, 16, 8, 48
+SLOTS = SLIDING + CHUNK - 1
+"""Of a ring: every token of a call sees those before it. The texts here go round it twice."""
+ERRORS = {"fp32": 1e-5, "fp16": 1e-3, "int8": 2e-2}
+"""Of logits, in terms of their norm."""
+
+Target = Literal["executorch", "xir"]
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A layer that looks back by 8 tokens, and one that sees all."""
+    folder = tmp_path_factory.mktemp("Gemma3Text")
+    return write_family("Gemma3Text", folder), folder
+
+
+@pytest.fixture(scope="module")
+def files(family: tuple[Any, Path]) -> Callable[[str, Target], Path]:
+    """The model's file with caches of a type, made once."""
+
+    @cache
+    def file(cache_type: str, target: Target = "executorch") -> Path:
+        path = family[1] / f"{target}_{cache_type}.pte"
+        export(family[1], path, options(cache_type, target))
+        return path
+
+    return file
+
+
+def options(cache_type: Any, target: Target = "executorch") -> ExportOptions:
+    return ExportOptions(max_seq_len=WINDOW, prefill_len=CHUNK, cache_type=cache_type, target=target)
+
+
+def error(found: Tensor, logits: Tensor) -> float:
+    return float((found - logits).norm() / logits.norm())
+
+
+@pytest.mark.parametrize("target", ["executorch", "xir"])
+@pytest.mark.parametrize("cache_type", list(ERRORS))
+def test_logits_are_near_those_of_fp32(
+    family: tuple[Any, Path], files: Callable[[str, Target], Path], cache_type: str, target: Target
+) -> None:
+    model, _ = family
+    path = files(cache_type, target)
+    tokens, logits = expected(model, PROMPT, TOKENS)
+    assert error(logits_of(path, PROMPT, tokens), logits) < ERRORS[cache_type]
+    program = Runtime.get().load_program(path, threads=1)
+    buffers = program.new_state().state_dict()
+    dtype = {"fp32": torch.float32, "fp16": torch.float16, "int8": torch.int8}[cache_type]
+    assert {name: (each.dtype, each.shape[2]) for name, each in buffers.items() if "_cache_" in name} == {
+        f"{kind}_cache_{layer}": (dtype, slots)
+        for kind in ("key", "value")
+        for layer, slots in ((0, SLOTS), (1, WINDOW))
+    }
+    assert any("_scales_" in name for name in buffers) == (cache_type == "int8")
+
+
+@pytest.mark.parametrize("cache_type", ["fp16", "int8"])
+def test_stock_runs_them(family: tuple[Any, Path], files: Callable[[str, Target], Path], cache_type: str) -> None:
+    """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
+    model, _ = family
+    stock: Any = _load_for_executorch(str(files(cache_type, "executorch")))
+    tokens, logits = expected(model, PROMPT, TOKENS)
+    found: list[Tensor] = []
+    for position, token in enumerate([*PROMPT, *tokens[:-1]]):
+        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
+        found.append(row[0].clone())
+    assert error(torch.cat(found[len(PROMPT) - 1 :]), logits) < ERRORS[cache_type]
+
+
+@pytest.mark.parametrize("cache_type", list(ERRORS))
+def test_attention_reads_what_has_been_written(family: tuple[Any, Path], cache_type: str) -> None:
+    """Of a ring too, while it fills; in both methods and layers."""
+    edge, _ = imported(family[1], options(cache_type))
+    remarks = edge.to_backend(XnnpackPartitioner(), remarks=RemarkFilter.of("attend-live-prefix")).remarks
+    said = [remark.message for remark in remarks if "attention reads" in remark.message]
+    assert len(said) == 4
+    assert all("the tokens that are there" in each for each in said)
+
+
+def test_a_text_begins_anew(family: tuple[Any, Path], files: Callable[[str, Target], Path]) -> None:
+    """After a ring went round, on the same caches: what is left there of the old text is not seen."""
+    model, _ = family
+    program = Runtime.get().load_program(files("fp32", "executorch"), threads=1)
+    state = program.new_state()
+    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
+    for position in range(40):
+        decode.execute([torch.tensor([[9]]), torch.tensor([position])])
+    tokens, logits = expected(model, PROMPT, 4)
+    found = prefill.execute([torch.tensor([PROMPT]), torch.arange(len(PROMPT))])
+    for index, token in enumerate(tokens[:-1]):
+        found += decode.execute([torch.tensor([[token]]), torch.tensor([len(PROMPT) + index])])
+    assert error(torch.cat(found)[:, -1], logits) < ERRORS["fp32"]
