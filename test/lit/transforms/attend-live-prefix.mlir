@@ -96,3 +96,28 @@ func.func @computed(%q: tensor<1x2x1x3xf32>, %x: tensor<1x2x4x3xf32>, %at: tenso
   %0 = edge.scaled_dot_product_attention(%q, %k, %k, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x4x3xf32>, tensor<1x2x4x3xf32>, tensor<4xi1>) -> tensor<1x2x1x3xf32>
   func.return %0 : tensor<1x2x1x3xf32>
 }
+
+// -----
+
+// Caches of shorter types: what is converted, and scaled, is the prefix. A scale for the whole cache is no cache.
+// CHECK-LABEL: func.func @short_types
+// CHECK: %[[H:.*]] = edge.slice.Tensor(%k)[%{{.*}}] {{.*}} -> tensor<1x2x?x3xf16>
+// CHECK: %[[K:.*]] = edge._to_copy(%[[H]]) {{.*}} -> tensor<1x2x?x3xf32>
+// CHECK: %[[Q:.*]] = edge.slice.Tensor(%v)[%{{.*}}] {{.*}} -> tensor<1x2x?x3xi8>
+// CHECK: %[[F:.*]] = edge._to_copy(%[[Q]]) {{.*}} -> tensor<1x2x?x3xf32>
+// CHECK: %[[S:.*]] = edge.slice.Tensor(%scales)[%{{.*}}] {{.*}} -> tensor<1x2x?x1xf32>
+// CHECK: %[[V:.*]] = edge.mul.Tensor(%[[F]], %[[S]])
+// CHECK: edge.scaled_dot_product_attention(%q, %[[K]], %[[V]], %{{.*}})
+// CHECK: edge.scaled_dot_product_attention(%q, %{{.*}}, %{{.*}}, %{{.*}}) : (tensor<1x2x1x3xf32>, tensor<1x2x8x3xf32>,
+func.func @short_types(%q: tensor<1x2x1x3xf32>, %k: tensor<1x2x8x3xf16>, %v: tensor<1x2x8x3xi8>, %scales: tensor<1x2x8x1xf32>, %scale: tensor<1x1x1x1xf32>, %at: tensor<1xi64>) -> (tensor<1x2x1x3xf32>, tensor<1x2x1x3xf32>) {
+  %columns = edge.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : tensor<8xi64>
+  %row = edge.unsqueeze(%at) {dim = 1 : i64} : (tensor<1xi64>) -> tensor<1x1xi64>
+  %mask = edge.le.Tensor(%columns, %row) : (tensor<8xi64>, tensor<1x1xi64>) -> tensor<1x8xi1>
+  %keys = edge._to_copy(%k) {dtype = f32} : (tensor<1x2x8x3xf16>) -> tensor<1x2x8x3xf32>
+  %floats = edge._to_copy(%v) {dtype = f32} : (tensor<1x2x8x3xi8>) -> tensor<1x2x8x3xf32>
+  %values = edge.mul.Tensor(%floats, %scales) : (tensor<1x2x8x3xf32>, tensor<1x2x8x1xf32>) -> tensor<1x2x8x3xf32>
+  %0 = edge.scaled_dot_product_attention(%q, %keys, %values, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x8x3xf32>, tensor<1x2x8x3xf32>, tensor<1x8xi1>) -> tensor<1x2x1x3xf32>
+  %others = edge.mul.Tensor(%floats, %scale) : (tensor<1x2x8x3xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x8x3xf32>
+  %1 = edge.scaled_dot_product_attention(%q, %keys, %others, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x8x3xf32>, tensor<1x2x8x3xf32>, tensor<1x8xi1>) -> tensor<1x2x1x3xf32>
+  func.return %0, %1 : tensor<1x2x1x3xf32>, tensor<1x2x1x3xf32>
+}

@@ -38,3 +38,15 @@ func.func @other_slices(%q: tensor<1x2x1x3xf32>, %k: tensor<1x2x8x3xf32>, %mask:
   %4 = edge.scaled_dot_product_attention(%q, %2, %2, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x?xf32>) -> tensor<1x2x1x3xf32>
   func.return %3, %4 : tensor<1x2x1x3xf32>, tensor<1x2x1x3xf32>
 }
+
+// -----
+
+// A cache of a shorter type, which the kernel converts.
+// CHECK-LABEL: func.func @halves
+// CHECK: edge.xir.attend_prefix(%q, %k, %k, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x8x3xf16>, tensor<1x2x8x3xf16>, tensor<1x?xf32>)
+func.func @halves(%q: tensor<1x2x1x3xf32>, %k: tensor<1x2x8x3xf16>, %mask: tensor<1x?xf32>, %live: i64) -> tensor<1x2x1x3xf32> {
+  %0 = edge.slice.Tensor(%k)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf16>, i64) -> tensor<1x2x?x3xf16>
+  %1 = edge._to_copy(%0) {dtype = f32} : (tensor<1x2x?x3xf16>) -> tensor<1x2x?x3xf32>
+  %2 = edge.scaled_dot_product_attention(%q, %1, %1, %mask) : (tensor<1x2x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x?xf32>) -> tensor<1x2x1x3xf32>
+  func.return %2 : tensor<1x2x1x3xf32>
+}
