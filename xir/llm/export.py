@@ -100,11 +100,13 @@ def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ed
     from xir.llm.huggingface.cached_decoder import CachedDecoder
     from xir.llm.huggingface.checkpoint import load_checkpoint
     from xir.llm.huggingface.quantization import quantize
+    from xir.llm.huggingface.rotary import fix_frequencies
 
     with step("Loading the model"):
         checkpoint = load_checkpoint(folder)
     window = options.window(checkpoint.max_positions)
     chunk = options.chunk(window)
+    fix_frequencies(checkpoint.model, window)
     with step("Quantising"), one_thread():
         quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding)
     with step("Exporting"):
