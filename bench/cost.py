@@ -2,8 +2,9 @@
 
 Each model is lowered for the profile, predicted without running it, and run on one thread in processor time, of which
 the shortest of many runs counts: a profile's figures are such times as well. For the choices, every convolution of the
-models that can be computed in several forms is measured in each of them, alone, in turn. The regret of a model's
-choices is how much longer its convolutions take in the chosen forms than in the best ones.
+models that can be computed in several forms is measured in each of them, alone, in turn; those of a model whose weights
+the last cache does not hold find nothing in the caches but their image. The regret of a model's choices is how much
+longer its convolutions take in the chosen forms than in the best ones.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from xir.ir.walking import ops_in
 from xir.models import MODELS, load_model
 from xir.runtime import Runtime
 from xir.transforms.pipelines import passes_of
+from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._winograd import DIRECT, Form
 from xir.transforms.xnnpack._winograd_nodes import predicted
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of
@@ -44,8 +46,8 @@ NEAR = 0.1
 FEWEST_RUNS, SECONDS = 8, 3.0
 """Of a model: as many runs as fit into the seconds, and at least so many."""
 
-ROUNDS, ROUND_SECONDS = 5, 0.03
-"""Of each form of a convolution."""
+ROUNDS, FEWEST_ROUNDS, ROUND_SECONDS = 5, 3, 0.03
+"""Of each form of a convolution: rounds, and the runs and seconds of a round at least."""
 
 MAX_ERROR = 4.0
 
@@ -60,15 +62,19 @@ class Layer:
     filter: Shape
     padding: Shape
     is_bounded: bool
+    weights: int
+    """The bytes of all weights of its model."""
 
     def __str__(self) -> str:
         return f"{'x'.join(map(str, self.image))} by {'x'.join(map(str, self.filter))}"
 
 
-def shortest(run: Callable[[], object], runs: int, seconds: float) -> float:
-    """The microseconds of processor time of the shortest of some runs."""
+def shortest(run: Callable[[], object], runs: int, seconds: float, before: Callable[[], object] | None = None) -> float:
+    """The microseconds of processor time of the shortest of some runs, without what is called before each."""
     best, end, count = float("inf"), time.perf_counter() + seconds, 0
     while count < runs or time.perf_counter() < end:
+        if before is not None:
+            before()
         begin = time.process_time_ns()
         run()
         best, count = min(best, (time.process_time_ns() - begin) / 1e3), count + 1
@@ -116,11 +122,13 @@ def predict(name: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Coun
 def layers_of(program: xir.EdgeProgram) -> Counter[Layer]:
     """The convolutions of a program that forms may compute."""
     found: Counter[Layer] = Counter()
+    weights = weight_bytes(program.module)
     for node in ops_in(program.module, xnnpack.Conv2dOp):
         convolution = convolution_of(node)
         if convolution is not None and convolution.forms(MAX_ERROR):
             is_bounded = node.bounds != (float("-inf"), float("inf"))
-            found[Layer(shape_of(node.input), shape_of(node.filter), tuple(ints(node.padding)), is_bounded)] += 1
+            shapes = shape_of(node.input), shape_of(node.filter)
+            found[Layer(*shapes, tuple(ints(node.padding)), is_bounded, weights)] += 1
     return found
 
 
@@ -184,10 +192,18 @@ def choose(layer: Layer, cpu: str, profile: CostProfile) -> Choice:
     forms = (DIRECT, *convolution.forms(MAX_ERROR))
     image = np.random.default_rng(0).standard_normal(layer.image, dtype=np.float32)
     runs = {form: loaded(program(layer, form), [image]) for form in forms}
+    profile = profile.of_program(layer.weights)
+    others = np.zeros(2 * profile.caches[1] // 8)
+
+    def forget() -> None:
+        others.sum()
+        image.sum()
+
+    before = forget if layer.weights > profile.caches[1] else None
     measured = dict.fromkeys(forms, float("inf"))
     for _ in range(ROUNDS):
         for form, run in runs.items():
-            measured[form] = min(measured[form], shortest(run, 1, ROUND_SECONDS))
+            measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
     costs = {form: predicted(convolution, form, layer.image[0], layer.is_bounded, profile) / 1e3 for form in forms}
     chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, profile)
     return Choice(measured, costs, chosen)

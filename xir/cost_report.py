@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from xir.cost.profile import CostProfile
+from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.edge import EdgeOp
 from xir.files import size_text
@@ -22,8 +23,8 @@ from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.delegate._check import at_bounds
 from xir.transforms.delegate._marks import computes_sizes
 from xir.transforms.xnnpack._backend import XnnpackBackend
-from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of
-from xir.transforms.xnnpack._node_costs import nanoseconds_of
+from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
+from xir.transforms.xnnpack._node_costs import weight_bytes, work_of
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,12 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
     unknown: Counter[str] = Counter()
     lines: dict[tuple[object, ...], Line] = {}
     nodes = list(_nodes(function, ctx, unknown))
-    for index, node in enumerate(nodes):
-        took = nanoseconds_of(node, profile)
-        if took is None:
+    streaming = profile.of_program(weight_bytes(function))
+    for index, (node, work) in enumerate(_works(nodes)):
+        if work is None:
             unknown[node.name] += 1
             continue
+        took = streaming.nanoseconds(work)
         form = node.attributes.get(COMPOSED)
         place = format_location(node.location)
         key: tuple[object, ...] = (form, place) if isinstance(form, StringAttr) else (index,)
@@ -125,6 +127,23 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
         for line in lines.values()
     )
     return MethodCost(function.sym_name.data, tuple(named), tuple(sorted(unknown.items())), _peak(nodes))
+
+
+def _works(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[tuple[xnnpack.NodeOp, Work | None]]:
+    """What each node that takes time does, with the bytes moved since its operands were last read or written."""
+    moved = 0
+    touched: dict[SSAValue, int] = {}
+    for node in nodes:
+        if isinstance(node, xnnpack.StaticReshapeOp):
+            continue  # the result lies where its operand does
+        work = work_of(node)
+        if work is not None:
+            tensors = {stored(value) for value in node.operands if not isinstance(value.owner, xnnpack.ConstantOp)}
+            since = moved - min((touched.get(value, 0) for value in tensors), default=moved)
+            work = replace(work, since=since)
+            moved += work.traffic + work.weights
+            touched |= dict.fromkeys((*tensors, *node.results), moved)
+        yield node, work
 
 
 def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:

@@ -11,14 +11,15 @@ from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from xir.cost.profile import CostProfile
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import NodeOp, element_type, ints, shape_of
 from xir.dialects.xnnpack.interfaces import Elementwise, moves_data
 from xir.ir.shapes import Shape
+from xir.ir.walking import ops_in
+from xir.transforms.analysis.cost import tensor_bytes
 
 FLOAT_BYTES = 4
 
@@ -49,12 +50,9 @@ def work_of(node: NodeOp) -> Work | None:
     return _elementwise(node) if node.has_trait(Elementwise) else None
 
 
-def nanoseconds_of(node: NodeOp, profile: CostProfile) -> float | None:
-    """What a node takes on one thread; None where that is not known."""
-    if isinstance(node, xnnpack.StaticReshapeOp):
-        return 0.0  # the result lies where its operand does
-    work = work_of(node)
-    return None if work is None else profile.nanoseconds(work)
+def weight_bytes(module: Operation) -> int:
+    """Of all constants in a program's graphs."""
+    return sum(tensor_bytes(op.output.type) or 0 for op in ops_in(module, xnnpack.ConstantOp))
 
 
 # --- By shapes ---------------------------------------------------------------------------------------------------
@@ -73,10 +71,8 @@ def convolution(image: Shape, filter: Shape, result: Shape, groups: int = 1, is_
 
 
 def _product(inner: int, rows: int, columns: int, traffic: int, weights: int) -> Work:
-    """A product by known weights. For one row these are most of what it reads, and reading is what it does."""
-    if rows == 1:
-        return Work("gemv", inner, rows, columns, traffic=traffic + weights)
-    return Work("gemm", inner, rows, columns, traffic=traffic, weights=weights)
+    """A product by known weights."""
+    return Work("gemv" if rows == 1 else "gemm", inner, rows, columns, traffic=traffic, weights=weights)
 
 
 def depthwise(taps: int, image: Shape, result: Shape) -> Work:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -23,7 +23,7 @@ from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.transforms.xnnpack import _node_costs
 from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, WIDTH, Convolution, Factor, Form, Nodes, Window, compose
+from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
 
 CACHED_WEIGHTS = 1 << 16
 """Transformed numbers that are computed together: as many as a core's cache holds in fp64."""
@@ -32,7 +32,7 @@ CACHED_WEIGHTS = 1 << 16
 @lru_cache(maxsize=4096)
 def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
     """The nanoseconds of a convolution in a form, on `batch` images."""
-    image = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
+    image = Tensor((batch, convolution.height.size, convolution.width.size, convolution.input_channels), 0)
     costs = Costs(convolution, form, is_bounded, profile)
     if form.is_direct:
         costs.product(image, Factor((), None), (convolution.height.output, convolution.width.output))
@@ -42,65 +42,78 @@ def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool
 
 
 @dataclass
-class Costs(Nodes[Shape]):
-    """Adds up what nodes take; a value is its shape."""
+class Tensor:
+    """A value that costs are added up for."""
+
+    shape: Shape
+    touched: int
+    """The bytes that had been moved when it was last read or written."""
+
+
+@dataclass
+class Costs(Nodes[Tensor]):
+    """Adds up what nodes take, in the order that they run in."""
 
     convolution: Convolution
     form: Form
     is_bounded: bool
     profile: CostProfile
     total: float = 0.0
+    moved: int = 0
+    """The bytes that all nodes so far have read and written."""
 
-    def add(self, work: Work) -> None:
+    def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
         """Count a node."""
-        self.total += self.profile.nanoseconds(work)
+        since = self.moved - min(operand.touched for operand in operands)
+        self.total += self.profile.nanoseconds(replace(work, since=since))
+        self.moved += work.traffic + work.weights
+        for operand in operands:
+            operand.touched = self.moved
+        return Tensor(result, self.moved)
 
-    def depthwise(self, value: Shape, taps: Sequence[Fraction], axis: int, window: Window) -> Shape:
-        result = with_size(value, axis, window.output)
-        self.add(_node_costs.depthwise(len(taps), value, result))
-        return result
+    def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
+        result = with_size(value.shape, axis, window.output)
+        return self.add(_node_costs.depthwise(len(taps), value.shape, result), [value], result)
 
-    def product(self, value: Shape, factor: Factor, size: tuple[int, int]) -> Shape:
+    def product(self, value: Tensor, factor: Factor, size: tuple[int, int]) -> Tensor:
         taps = filter_size(self.convolution, factor)
         channels = factor.groups * self.convolution.output_channels
-        result = (value[0], *size, channels)
+        result = (value.shape[0], *size, channels)
         filter = (channels, *taps, self.convolution.input_channels)
         is_pointwise = taps == (1, 1) and factor.groups == 1
-        self.add(_node_costs.convolution(value, filter, result, factor.groups, is_pointwise))
-        return result
+        work = _node_costs.convolution(value.shape, filter, result, factor.groups, is_pointwise)
+        return self.add(work, [value], result)
 
-    def binary(self, kind: Literal["add", "subtract"], lhs: Shape, rhs: Shape) -> Shape:
-        self.add(_node_costs.elementwise(2, lhs))
-        return lhs
+    def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
+        return self.add(_node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
 
-    def scaled(self, value: Shape, factor: Fraction) -> Shape:
-        if factor != 1:
-            self.add(_node_costs.elementwise(1, value))
-        return value
+    def scaled(self, value: Tensor, factor: Fraction) -> Tensor:
+        return value if factor == 1 else self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
 
-    def bounded(self, value: Shape) -> Shape:
-        if self.is_bounded:
-            self.add(_node_costs.elementwise(1, value))
-        return value
+    def bounded(self, value: Tensor) -> Tensor:
+        if not self.is_bounded:
+            return value
+        return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
 
-    def joined(self, values: Sequence[Shape], axis: int) -> Shape:
-        self.add(_node_costs.joined(values, axis))
-        return with_size(values[0], axis, sum(value[axis] for value in values))
+    def joined(self, values: Sequence[Tensor], axis: int) -> Tensor:
+        shapes = [value.shape for value in values]
+        result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
+        return self.add(_node_costs.joined(shapes, axis), values, result)
 
-    def neighbours(self, value: Shape, count: int) -> Shape:
-        return (*value[:WIDTH], value[WIDTH] * count, value[CHANNELS] // count)
+    def neighbours(self, value: Tensor, count: int) -> Tensor:
+        batch, height, width, channels = value.shape
+        return replace(value, shape=(batch, height, width * count, channels // count))
 
-    def group(self, value: Shape, index: int, count: int) -> Shape:
-        result = with_size(value, CHANNELS, value[CHANNELS] // count)
-        self.add(_node_costs.sliced(value, result))
-        return result
+    def group(self, value: Tensor, index: int, count: int) -> Tensor:
+        result = with_size(value.shape, CHANNELS, value.shape[CHANNELS] // count)
+        return self.add(_node_costs.sliced(value.shape, result), [value], result)
 
-    def image(self, value: Shape, computed: tuple[int, int], kept: tuple[int, int]) -> Shape:
+    def image(self, value: Tensor, computed: tuple[int, int], kept: tuple[int, int]) -> Tensor:
         channels = self.convolution.output_channels
-        result = (value[0], *kept, channels)
-        if kept != computed:
-            self.add(_node_costs.sliced((value[0], *computed, channels), result))
-        return result
+        result = (value.shape[0], *kept, channels)
+        if kept == computed:
+            return value
+        return self.add(_node_costs.sliced((value.shape[0], *computed, channels), result), [value], result)
 
 
 @dataclass

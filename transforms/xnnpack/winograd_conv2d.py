@@ -25,6 +25,7 @@ from xir.ir.remarks import Figure, missed
 from xir.ir.rewriting import may_try
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._composed import report_composed
+from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
 from xir.transforms.xnnpack._winograd_nodes import Builder, predicted
@@ -104,6 +105,8 @@ class WinogradConv2dPass(XirPass):
         profile = self.profile()
         if profile is None and self.form is None:
             return
+        if profile is not None:
+            profile = profile.of_program(weight_bytes(op))
         for node in list(ops_in(op, xnnpack.Conv2dOp)):
             convolution = convolution_of(node)
             if convolution is None:

@@ -1,10 +1,11 @@
 """Profiles: for each kernel of XNNPACK's, how long a node takes by what it multiplies and moves.
 
 A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + call` nanoseconds, of one kernel and
-on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`. The figures are
-fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
+on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`. Weights cost
+`streamed` where a program has more of them than the last cache holds. The figures are fitted to measurements of one
+processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 2
+    version = 3
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
@@ -15,7 +16,8 @@ fitted to measurements of one processor (`xir-tune`). They are a text file, in T
     traffic = 0.01
     far = 0.02
     memory = 0.05
-    weights = 0.05
+    weights = 0.02
+    streamed = 0.05
     call = 500.0
     rows = 7
     columns = 32
@@ -26,21 +28,24 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from xir.cost.work import KERNELS, Kernel, Work
 
-VERSION = 2
+VERSION = 3
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
 Family = Literal["any", "x86", "arm"]
 """Processors with the same choice of kernels, as far as passes distinguish them."""
 
-COSTS = ("work", "traffic", "far", "memory", "weights", "call")
+COSTS = ("work", "traffic", "far", "memory", "weights", "streamed", "call")
 """What each kernel's table has, besides tiles."""
+
+READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm")
+"""The kernels whose `weights` are constants, which every run reads anew."""
 
 WITHOUT_PROFILE = ("any", "x86")
 """What names processors, but no profile: what is chosen for those needs no figures."""
@@ -62,6 +67,8 @@ class KernelCost:
     """A byte of those that do not fit into the last cache either."""
     weights: float
     """A byte of weights, which are read from further away: a network has more of them than a core's cache holds."""
+    streamed: float
+    """A byte of weights in a program that has more of them than the last cache holds."""
     call: float
     """A node, whatever its size."""
     rows: int = 1
@@ -76,7 +83,7 @@ class KernelCost:
 
     def nanoseconds(self, work: Work, caches: tuple[int, int]) -> float:
         """What a node takes."""
-        near, far, memory = by_level(work.traffic, caches)
+        near, far, memory = by_level(work.traffic, work.since, caches)
         moved = self.traffic * near + self.far * far + self.memory * memory
         return self.work * self.multiplied(work) + moved + self.weights * work.weights + self.call
 
@@ -100,11 +107,20 @@ class CostProfile:
         """What a node takes."""
         return self.kernels[work.kernel].nanoseconds(work, self.caches)
 
+    def of_program(self, weights: int) -> CostProfile:
+        """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""
+        if weights <= self.caches[1]:
+            return self
+        streaming = {
+            kernel: replace(self.kernels[kernel], weights=self.kernels[kernel].streamed) for kernel in READ_WEIGHTS
+        }
+        return replace(self, kernels={**self.kernels, **streaming})
+
     def text(self) -> str:
         """The file."""
         lines = [
-            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory and",
-            "# weights in ns for each byte, call in ns for each node; `xir-tune` measured it.",
+            "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
+            "# weights and streamed in ns for each byte, call in ns for each node; `xir-tune` measured it.",
             f"version = {VERSION}",
             *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
             f"caches = {list(self.caches)}",
@@ -115,10 +131,16 @@ class CostProfile:
         return "\n".join(lines) + "\n"
 
 
-def by_level(traffic: int, caches: tuple[int, int]) -> tuple[int, int, int]:
-    """How many of a node's bytes fit into a core's cache, how many more into the last one, and the rest."""
+def by_level(traffic: int, since: int, caches: tuple[int, int]) -> tuple[float, float, float]:
+    """How many of a node's bytes come from a core's cache, how many from the last one, and how many from the memory.
+
+    The bytes moved since, and the node's own, fill the caches one after the other, and the node's are spread evenly.
+    """
     own, last = caches
-    return min(traffic, own), max(min(traffic, last) - own, 0), max(traffic - last, 0)
+    moved = since + traffic
+    levels = min(moved, own), max(min(moved, last) - own, 0), max(moved - last, 0)
+    share = traffic / moved if moved else 0.0
+    return levels[0] * share, levels[1] * share, levels[2] * share
 
 
 def _number(value: float) -> str:

@@ -43,4 +43,6 @@ class Work:
     traffic: int = 0
     """The bytes that are read and written, but for weights."""
     weights: int = 0
-    """The bytes of weights, or of what a product packs first."""
+    """The bytes of constant weights, or of what a product packs first."""
+    since: int = 0
+    """The bytes that the program has moved since it last touched what is read here; the node itself does not count."""

@@ -66,7 +66,7 @@ def _tune(options: argparse.Namespace) -> int:
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder '{options.output.parent}'")
     caches = cache_sizes()
-    fits = fit_all(measure(samples(options.samples or 1)), caches)
+    fits = fit_all(measure(samples(options.samples or 1), caches[1]), caches)
     family = FAMILIES.get(platform.machine().lower(), "any")
     library = f"executorch {importlib.metadata.version('executorch')}"
     profile = CostProfile(processor, family, library, caches, {kernel: fit.cost for kernel, fit in fits.items()})

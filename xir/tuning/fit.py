@@ -37,6 +37,8 @@ class Problem:
 
     works: list[list[Work]]
     """For each sample."""
+    streamed: list[bool]
+    """Whether its weights come from the memory."""
     times: np.ndarray
     """Nanoseconds of each sample."""
     rest: np.ndarray
@@ -58,6 +60,7 @@ def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit
     others = [[work for work in each if work.kernel != kernel] for each in works]
     problem = Problem(
         [[work for work in each if work.kernel == kernel] for each in works],
+        [each.streamed for each in measured],
         np.array([each.nanoseconds for each in measured]),
         np.array([sum(known[work.kernel].cost.nanoseconds(work, caches) for work in each) for each in others], float),
         caches,
@@ -67,8 +70,11 @@ def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit
 
 def fit_tile(problem: Problem, rows: int, columns: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
-    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns)
-    features = np.array([np.sum([row(work, tile, problem.caches) for work in each], 0) for each in problem.works])
+    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns)
+    samples = zip(problem.works, problem.streamed, strict=True)
+    features = np.array(
+        [np.sum([row(work, tile, problem.caches, streamed) for work in each], 0) for each, streamed in samples]
+    )
     scaled, wanted = features / problem.times[:, None], 1 - problem.rest / problem.times
     used = [column for column in range(features.shape[1]) if features[:, column].any()]
     subsets = [list(kept) for count in range(1, len(used) + 1) for kept in combinations(used, count)]
@@ -79,9 +85,10 @@ def fit_tile(problem: Problem, rows: int, columns: int) -> Fit:
     return Fit(replace(tile, **dict(zip(COSTS, best.tolist(), strict=True))), error, len(features))
 
 
-def row(work: Work, tile: KernelCost, caches: tuple[int, int]) -> list[float]:
+def row(work: Work, tile: KernelCost, caches: tuple[int, int], streamed: bool) -> list[float]:
     """What a node has of everything that costs."""
-    return [tile.multiplied(work), *by_level(work.traffic, caches), work.weights, 1]
+    weights = (0, work.weights) if streamed else (work.weights, 0)
+    return [tile.multiplied(work), *by_level(work.traffic, work.since, caches), *weights, 1]
 
 
 def solved(features: np.ndarray, wanted: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xir.cost.profile import READ_WEIGHTS
 from xir.progress import counted
 from xir.runtime import Runtime
 from xir.tuning.samples import (
@@ -27,11 +28,11 @@ from xir.tuning.samples import (
     program,
 )
 
-FEWEST_REPEATED, MOST_REPEATED = 9, 100
+FEWEST_REPEATED, MOST_REPEATED = 9, 256
 """Samples of the longer chain; the shorter one has one."""
-WEIGHTS = 16 << 20
-"""The bytes of weights that the longer chain has at least, within those limits, so that they come from as far away as
-those of a network."""
+KEPT, STREAMED = 0.25, 2.0
+"""The weights that the longer chain has at least, within those limits, for each byte of the last cache: like those of a
+network that it holds, and of one that it does not."""
 ROUND_SECONDS = 0.02
 ROUNDS = 5
 
@@ -39,8 +40,11 @@ SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32)
           (4, 512), (112, 64), (28, 24), (28, 256), (14, 40))  # fmt: skip
 """Height and width, and channels, so mixed that each n-th has small and large ones."""
 
-OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (112, 64))
-"""The same for what is not multiplied: from 256 bytes, where a node takes what it takes, to 13 MB."""
+OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (112, 64), (448, 32), (448, 64))
+"""The same for what is not multiplied: from 256 bytes, where a node takes what it takes, to 51 MB."""
+
+LARGE = ((224, 64), (448, 32), (448, 64))
+"""The same for kernels that multiply, whose images leave the last cache."""
 
 ATTENTION = ((40, 64, 8), (197, 64, 12), (16, 32, 2), (128, 48, 6), (128, 32, 4), (512, 64, 1))
 """Tokens, channels and heads."""
@@ -51,7 +55,7 @@ ROWS = ((1, 1000), (8, 40), (48, 197), (4, 8), (28, 128), (56, 512))
 VECTORS = (64, 512, 1024, 128, 256, 2048)
 """Inputs and outputs of a matrix's product with a vector."""
 
-LARGEST_PRODUCT = 150_000_000
+LARGEST_PRODUCT = 1_000_000_000
 """Multiply-adds; larger convolutions take their time and teach nothing new."""
 
 
@@ -61,6 +65,8 @@ class Measured:
 
     sample: Sample
     nanoseconds: float
+    streamed: bool = False
+    """With more weights in the chain than the last cache holds."""
 
 
 def samples(every: int = 1) -> list[Sample]:
@@ -69,6 +75,9 @@ def samples(every: int = 1) -> list[Sample]:
     for size, channels in SHAPES[::every]:
         chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
         chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5))]
+    for size, channels in LARGE[::every]:
+        chosen += [Convolution(size, channels, (1, 1)), Convolution(size, channels, (3, 1))]
+        chosen += [Depthwise(size, channels, (4, 1)), Depthwise(size, channels, (3, 3))]
     chosen += [Convolution(1, size, (1, 1)) for size in VECTORS[::every]]
     for size, channels in OTHERS[::every]:
         chosen += [Addition(size, channels), ByRow(size, channels), Swap(size, channels)]
@@ -87,17 +96,35 @@ def products(sample: Convolution) -> int:
     return work.rows * work.columns * work.inner
 
 
-def measure(chosen: Sequence[Sample]) -> list[Measured]:
-    """Measure samples on one thread, in processor time."""
-    return [Measured(each, nanoseconds(each)) for each in counted("Measuring nodes", chosen)]
+def measure(chosen: Sequence[Sample], last_cache: int) -> list[Measured]:
+    """Measure samples on one thread, in processor time; those with constant weights twice."""
+    measured: list[Measured] = []
+    for each, streamed in counted("Measuring nodes", kept_and_streamed(chosen)):
+        repeated = repetitions(each, int(last_cache * (STREAMED if streamed else KEPT)))
+        if not streamed or repeated * weights_of(each) > last_cache:
+            measured.append(Measured(each, nanoseconds(each, repeated), streamed))
+    return measured
 
 
-def nanoseconds(sample: Sample) -> float:
-    """What one such sample takes: what a long chain takes more than a short one, for each one more."""
+def kept_and_streamed(chosen: Sequence[Sample]) -> list[tuple[Sample, bool]]:
+    """Each sample, and once more with weights from the memory if it has any."""
+    return [(each, streamed) for each in chosen for streamed in (False, True)[: 1 + (weights_of(each) > 0)]]
+
+
+def weights_of(sample: Sample) -> int:
+    """The bytes of constants that it multiplies by."""
+    return sum(work.weights for work in sample.works() if work.kernel in READ_WEIGHTS)
+
+
+def repetitions(sample: Sample, weights: int) -> int:
+    """How many of such samples a chain has, so that there are so many bytes of weights, within the limits."""
+    each = weights_of(sample)
+    return min(max(-(-weights // each) if each else 0, FEWEST_REPEATED), MOST_REPEATED)
+
+
+def nanoseconds(sample: Sample, count: int) -> float:
+    """What one such sample takes: what a chain of so many takes more than one alone, for each one more."""
     image = np.random.default_rng(0).standard_normal(sample.shape, dtype=np.float32)
-    weights = sum(work.traffic if work.kernel == "gemv" else work.weights for work in sample.works())
-    wanted = WEIGHTS // weights if weights else 0
-    count = min(max(wanted, FEWEST_REPEATED), MOST_REPEATED)
     runs = [loaded(program(sample, length), image) for length in (1, count)]
     best = [float("inf")] * len(runs)
     for _ in range(ROUNDS):
