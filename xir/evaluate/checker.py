@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -101,7 +101,20 @@ class NumericsChecker:
 
     def attach(self, manager: PassManager) -> None:
         """Check the passes of a manager. Its `run` raises MiscompileError at the first that changes the program."""
-        manager.before_pass.append(lambda each, module: self._before(manager.ctx, each, module))
+        at_first: list[NumericsChecker] = []
+
+        def before(each: XirPass, module: ModuleOp) -> None:
+            self._before(manager.ctx, each, module)
+            if not at_first:
+                at_first.append(self._copy())
+
+        def restarted() -> None:
+            # Nothing that the passes did so far is in the module any more.
+            if at_first:
+                self.__dict__.update(at_first[0]._copy().__dict__)
+
+        manager.before_pass.append(before)
+        manager.restarted.append(restarted)
         manager.after_verified.append(lambda each, module: self._after(manager.ctx, each, module))
 
     def again(self) -> NumericsChecker:
@@ -120,6 +133,11 @@ class NumericsChecker:
             _noise=dict(self._noise),
             _computing=self._computing,
         )
+
+    def _copy(self) -> NumericsChecker:
+        """One that knows the same."""
+        moved = {name: each.copy() for name, each in self._moved.items()}
+        return replace(self, errors=list(self.errors), _last=dict(self._last), _ran=dict(self._ran), _moved=moved)
 
     # What is to be compared.
 

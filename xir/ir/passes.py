@@ -256,6 +256,8 @@ class PassManager:
     """Called with the module as a pass left it that failed, or after which the module does not verify."""
     after_verified: list[PassHook] = field(default_factory=list[PassHook])
     """As `after_pass`, behind the verifier, if that runs."""
+    restarted: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """Called when the passes are to run again, with the module as it came."""
     rewrite_counters: dict[str, RewriteCounter] | None = None
     """By the name of a pass, what counts or stops its rewrites; None counts none. Passes get theirs when they run."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
@@ -283,6 +285,8 @@ class PassManager:
                 while not self._run_all(passes, module, restart):
                     assert restart is not None
                     restart.restore(module)
+                    for hook in self.restarted:
+                        hook()
         finally:
             if restart is not None:
                 restart.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 import torch
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f32
+from xdsl.ir import Operation
 
 from xir import XnnpackPartitioner, to_edge
 from xir.aot_compiler import main as xir_aot
+from xir.backend.interface import Request
 from xir.dialects import edge, xnnpack
+from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack.base import u32s
 from xir.evaluate import MiscompileError, NumericsChecker
 from xir.evaluate.checker import structure
@@ -24,10 +28,12 @@ from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
 from xir.models import load_model
 from xir.tools.xir_opt import main as xir_opt
+from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.pipelines import passes_of
 from xir.transforms.pte import lower_to_pte
 from xir.transforms.pte._buffers import InPlace
 from xir.transforms.registry import PASSES
+from xir.transforms.xnnpack._backend import XnnpackBackend
 
 CONVOLUTION = """
 func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {
@@ -257,6 +263,31 @@ def test_no_false_alarm_where_halves_are_rounded_elsewhere(model: torch.nn.Modul
     checker = NumericsChecker(inputs)
     to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
     assert "plan-memory" in dict(checker.errors)
+
+
+def test_passes_that_run_again_begin_with_the_module_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pass may change is compared with what was before it, not with what the first run ended with."""
+    asked: list[int] = []
+
+    def refuse(
+        self: XnnpackBackend, ctx: XirContext, graphs: Sequence[GraphOp], request: Request
+    ) -> Mapping[Operation, RefusalError]:
+        asked.append(len(graphs))
+        softmax = [op for graph in graphs for op in graph.walk() if isinstance(op, xnnpack.SoftmaxOp)]
+        return {op: RefusalError("not today") for op in softmax}
+
+    monkeypatch.setattr(XnnpackBackend, "check", refuse)
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm1d(8, eps=0.1)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), norm, torch.nn.Softmax(-1), torch.nn.Linear(8, 4)).eval()
+    assert norm.running_var is not None
+    norm.running_var.uniform_(0.5, 2.0)
+    inputs = (torch.randn(3, 4),)
+    checker = NumericsChecker(inputs)
+    to_edge(torch.export.export(model, inputs)).to_backend(XnnpackPartitioner(), numerics=checker)
+    assert asked == [1, 2]
+    names = [name for name, _ in checker.errors]
+    assert len(names) == len(set(names)), names
 
 
 COUNTER = """
