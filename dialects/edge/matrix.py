@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .base import row
-from .types import Shape, broadcast, element_of, same_dim, shape_of, shape_text, tensor_type
+from .types import Shape, broadcast, element_of, same_dim, same_shape, shape_of, shape_text, tensor_type
 
 if TYPE_CHECKING:
     from . import ops
@@ -52,9 +52,11 @@ def _bmm(op: ops.BmmOp) -> Sequence[Attribute]:
 
 def _added(added: SSAValue, a: Shape, b: Shape, result: Shape) -> Sequence[Attribute]:
     _inner(a, b)
-    if broadcast(shape_of(added), result) != result:
+    # What is added may know the size of a dimension that is open in the product.
+    expanded = broadcast(shape_of(added), result)
+    if not same_shape(expanded, result):
         raise VerifyException(f"self {shape_text(shape_of(added))} does not expand to {shape_text(result)}")
-    return (tensor_type(element_of(added), result),)
+    return (tensor_type(element_of(added), expanded),)
 
 
 def _addmm(op: ops.AddmmOp) -> Sequence[Attribute]:

@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.ir.shapes import Shape as Shape
 from xir.ir.shapes import broadcast as broadcast
 from xir.ir.shapes import same_dim as same_dim
+from xir.ir.shapes import same_shape as same_shape
 from xir.ir.shapes import shape_text as shape_text
 from xir.ir.tensor_types import tensor_type as tensor_type
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations, product
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, f32, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr, f32, i32
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
@@ -219,6 +219,25 @@ class ConvertOp(NodeOp):
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNConvert", 18), UNARY_SLOTS)
+
+    @property
+    def widens(self) -> bool:
+        """Whether it makes fp32 of a shorter type."""
+        is_short = isinstance(element_type(self.input), Float16Type | BFloat16Type)
+        return is_short and isinstance(element_type(self.output), Float32Type)
+
+    @property
+    def is_mistaken_as_output(self) -> bool:
+        """Whether XNNPACK computes other nodes wrong if the graph yields the result.
+
+        Behind a node without a kernel for halves XNNPACK keeps values in fp32, where a conversion to fp32 has nothing
+        to do. It is elided: other nodes that read its operand are given the result, which is not marked as a value
+        that was kept in fp32, so that their kernels take it for halves (`FallbackToFp32`,
+        `src/subgraph/rewrites/cvt_to_fp32.cc`). Which nodes have no kernel depends on the processor.
+        """
+        if not self.widens or not isinstance(self.input.owner, NodeOp):
+            return False
+        return any(isinstance(use.operation, NodeOp) and use.operation is not self for use in self.input.uses)
 
     def verify_quantised(self) -> None:
         source, result = element_type(self.input), element_type(self.output)

@@ -17,6 +17,7 @@ from xir.transforms.xnnpack._check import refused_nodes
 from xir.transforms.xnnpack._open_slices import bound_slices
 from xir.transforms.xnnpack._outline import outline
 from xir.transforms.xnnpack._trial import XnnpackTrial
+from xir.transforms.xnnpack._widened_outputs import refused_widenings
 
 if TYPE_CHECKING:
     from xir.emitter.debug_info import DebugInfoWriter
@@ -42,7 +43,7 @@ class XnnpackBackend(Backend):
         return outline(ops, outputs, taken, request.target)
 
     def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
-        return refused_nodes(ctx, graphs) if request.check else {}
+        return refused_widenings(graphs) | (refused_nodes(ctx, graphs) if request.check else {})
 
     def bound(self, graph: GraphOp, largest: Mapping[SSAValue, TensorType]) -> None:
         bound_slices(graph.block, largest)

@@ -39,9 +39,10 @@ def through_unrounded(
     `sums` are the sums of the magnitudes of the products, of a node that adds up products. `half_units` are how far
     numbers of a short type are from what is rounded to them, relative and at least.
     """
-    off = [half_units.get(type(element_type(each))) if may_be_unrounded(each) else None for each in op.operands]
+    off = [half_units.get(type(short)) if (short := unrounded_type(each)) else None for each in op.operands]
     known = [each for each in off if each is not None]
-    if not known or movement_of(op) is not None:
+    is_picked = movement_of(op) is not None and type(element_type(op.results[0])) in half_units
+    if not known or is_picked:
         return torch.zeros(())
     relative = sum(each for each, _ in known)
     if sums is not None:
@@ -68,6 +69,13 @@ def around(value: Tensor, relative: float, least: float) -> list[Tensor]:
     return [torch.where(value.isinf(), beyond, value - off), torch.where(value.isinf(), value, value + off)]
 
 
-def may_be_unrounded(value: SSAValue) -> bool:
-    """Whether a value is computed by a node of the graph that reads it: what comes from outside was rounded."""
-    return isinstance(value.owner, xnnpack.NodeOp)
+def unrounded_type(value: SSAValue) -> Attribute | None:
+    """The short type to which a value that a node of the graph computes may not have been rounded.
+
+    What comes from outside was rounded. What is widened to fp32 is as it was before.
+    """
+    if not isinstance(value.owner, xnnpack.NodeOp):
+        return None
+    if isinstance(value.owner, xnnpack.ConvertOp) and value.owner.widens:
+        return unrounded_type(value.owner.input)
+    return element_type(value)

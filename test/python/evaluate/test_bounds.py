@@ -212,6 +212,15 @@ def test_what_is_no_number_is_none_in_both() -> None:
     assert not is_right(op, torch.tensor([1.0, 65504.0, float("nan")]).half(), x * x, x)
 
 
+def test_what_is_beyond_the_largest_number_is_infinite() -> None:
+    type = TensorType(f32, (2,))
+    op = elementwise("add", type, type, type)
+    x = torch.tensor([torch.finfo(torch.float32).min, 1.0], dtype=torch.float64)
+    assert is_right(op, torch.tensor([-torch.inf, 2.0]), x + x, x, x)
+    assert not is_right(op, torch.tensor([torch.inf, 2.0]), x + x, x, x)
+    assert not is_right(op, torch.tensor([-torch.inf, -torch.inf]), x + x, x, x)
+
+
 def test_a_long_sum_of_equal_terms_is_rounded_in_one_direction() -> None:
     """An image of one colour but for a pixel: each addition is rounded as the one before."""
     image = torch.full((1, 4096, 1, 1), 0.0142, dtype=torch.float32)

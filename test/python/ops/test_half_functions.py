@@ -16,7 +16,7 @@ from reference.edge import call
 from torch import Tensor
 from torch.nn import functional
 
-from xir.api import EdgeProgram, XnnpackPartitioner
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.runtime import Runtime
 
 EPSILON = 2.0**-10
@@ -92,3 +92,24 @@ def test_every_number(name: str) -> None:
             (x.item(), y.item(), z.item()) for x, y, z in zip(*(v[wrong] for v in (numbers, got, exact)), strict=True)
         ]
         assert not found, f"{len(found)} of {len(numbers)} in {runtime}, such as {name}{found[0]}"
+
+
+class Widened(torch.nn.Module):
+    """A resized image in fp32, and halves that are computed of it."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        return y.float(), y * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_what_is_returned_in_fp32_is_not_read_for_halves(dtype: torch.dtype) -> None:
+    inputs = (torch.randn(1, 4, 6, 6, generator=torch.Generator().manual_seed(0)).to(dtype),)
+    program = to_edge(torch.export.export(Widened(), inputs))
+    data = program.to_backend(XnnpackPartitioner()).to_executorch().buffer
+    expected = Widened()(*inputs)
+    stock = _load_for_executorch_from_buffer(data).forward(inputs)
+    for found in (Runtime.get().load_program(data).load_method("forward").execute(inputs), stock):
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            assert (one.double() - other.double()).abs().max() <= 4 * torch.finfo(dtype).eps * other.abs().max()

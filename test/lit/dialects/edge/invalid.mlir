@@ -579,3 +579,11 @@ func.func private @inner(%p: i1, %x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = edge.cond %p then @outer else @outer(%p, %x) : i1, (i1, tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+func.func @sum_of_fewer_products(%c: tensor<2x3x3xf32>, %a: tensor<1x3x4xf32>, %b: tensor<1x4x3xf32>) {
+  // expected-error @+1 {{self 2x3x3 does not expand to 1x3x3}}
+  %0 = edge.baddbmm(%c, %a, %b) : (tensor<2x3x3xf32>, tensor<1x3x4xf32>, tensor<1x4x3xf32>) -> tensor<2x3x3xf32>
+  func.return
+}

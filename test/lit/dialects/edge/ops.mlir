@@ -185,3 +185,12 @@ func.func private @step(%i: tensor<i64>, %x: tensor<2xf32>, %n: tensor<i64>) -> 
   %1 = edge.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %0, %1 : tensor<i64>, tensor<2xf32>
 }
+
+// What is added says how many products there are.
+// CHECK-LABEL: func.func @sum_of_open_products
+func.func @sum_of_open_products(%c: tensor<2x1x3xf32>, %a: tensor<?x3x4xf32> {xir.max_shape = array<i64: 2, 3, 4>},
+                                %b: tensor<?x4x3xf32> {xir.max_shape = array<i64: 2, 4, 3>}) -> tensor<2x3x3xf32> {
+  // CHECK: edge.baddbmm(%c, %a, %b) : (tensor<2x1x3xf32>, tensor<?x3x4xf32>, tensor<?x4x3xf32>) -> tensor<2x3x3xf32>
+  %0 = edge.baddbmm(%c, %a, %b) : (tensor<2x1x3xf32>, tensor<?x3x4xf32>, tensor<?x4x3xf32>) -> tensor<2x3x3xf32>
+  func.return %0 : tensor<2x3x3xf32>
+}
