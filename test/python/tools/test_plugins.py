@@ -17,9 +17,11 @@ from xdsl.universe import Universe
 from xir import plugin_loading
 from xir.dialects.registry import DIALECTS
 from xir.tools.xir_opt import main
+from xir.transforms.edge.decompositions import rule as decompositions
 from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
+from xir.transforms.xnnpack.legalizations import rule as rules
 from xir.transforms.xnnpack.legalizations.rule import QUANTIZED, REFUSES, RULES, SAMPLES
 
 PLUGIN = '''
@@ -186,6 +188,8 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         for name, kept in table.items():
             monkeypatch.setitem(table, name, kept)  # pyright: ignore[reportArgumentType]
     monkeypatch.setitem(SAMPLES, "edge.silu", [])
+    for module in (rules, decompositions):
+        monkeypatch.setattr(module, "REPLACED", set[str]())
     plugin = tmp_path / "sigmoid.py"
     plugin.write_text(SIGMOID.format("replaces=True") + DECOMPOSED.format("replacing_decomposition"), encoding="utf-8")
     path = tmp_path / "in.mlir"
@@ -204,6 +208,14 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     said = capsys.readouterr().out
     assert "edge.sigmoid" in said
     assert "edge.mul" not in said
+    for text, what in (
+        (SIGMOID.format("replaces=True"), "rule"),
+        (DECOMPOSED.format("replacing_decomposition"), "decomposition"),
+    ):
+        other = tmp_path / f"other_{what}.py"
+        other.write_text(text, encoding="utf-8")
+        assert main([f"--load-plugin={other}", str(path)]) == 1
+        assert f"the {what} of edge.silu has been replaced already" in capsys.readouterr().err
 
 
 def test_a_plugin_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,6 +88,10 @@ DECOMPOSITIONS: dict[str, Decomposition] = {}
 """Edge op name -> its decomposition. The docstring says in formulas what it builds."""
 
 
+REPLACED: set[str] = set()
+"""The edge ops whose decompositions have taken the place of others."""
+
+
 def decomposition(
     function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
@@ -103,10 +107,13 @@ def decomposition(
 def replacing_decomposition(
     function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
-    """As `decomposition`, in place of the ones that there are. ValueError where there is none."""
+    """As `decomposition`, in place of what there is. ValueError if that is nothing, or took a place itself."""
     for op_class in edge.op_classes(function):
         if op_class.name not in DECOMPOSITIONS:
             raise ValueError(f"{op_class.name} has no decomposition that another could replace")
+        if op_class.name in REPLACED:
+            raise ValueError(f"the decomposition of {op_class.name} has been replaced already")
+        REPLACED.add(op_class.name)
         DECOMPOSITIONS[op_class.name] = function
     return function
 

@@ -326,6 +326,9 @@ QUANTIZED: dict[str, Quantized] = {}
 SAMPLES: dict[str, list[Call]] = {}
 """Edge op name -> calls that its rule takes; `samples.py` adds those of xir's own rules."""
 
+REPLACED: set[str] = set()
+"""The edge ops whose rules have taken the place of others: of two that want to, neither should win by its order."""
+
 REFUSES: dict[str, tuple[Refusal, ...]] = {}
 """Edge op name -> the reasons for which its rule refuses a call, but those that any node may have."""
 
@@ -385,9 +388,12 @@ def register_rule(function: Rule, names: Sequence[str], *, quantized: Quantized 
 
 
 def _forget(name: str) -> None:
-    """Take back what is registered of an op. ValueError if nothing is."""
+    """Take back what is registered of an op. ValueError if nothing is, or if it has taken a rule's place itself."""
     if name not in RULES:
         raise ValueError(f"{name} has no rule that another could replace")
+    if name in REPLACED:
+        raise ValueError(f"the rule of {name} has been replaced already")
+    REPLACED.add(name)
     for table in (RULES, QUANTIZED, SAMPLES, REFUSES):
         table.pop(name, None)
     SYMBOLIC.discard(name)
