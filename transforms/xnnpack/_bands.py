@@ -110,6 +110,8 @@ class Bands:
         needs: dict[SSAValue, Box] = {self.result: self.box(index)}
         wanted: dict[Operation, list[Box]] = {}
         for op in reversed(self.ops):
+            if isinstance(op, xnnpack.StaticReshapeOp) and op.output in needs:
+                needs[op.output] = _grown(op, needs[op.output])
             boxes = _operand_boxes(op, needs[op.results[0]]) if op.results[0] in needs else None
             if boxes is None:
                 return None
@@ -202,9 +204,45 @@ def _operand_boxes(op: xnnpack.NodeOp, box: Box) -> list[Box] | None:
         if box[axis] != whole(op.output)[axis]:
             return None
         return [_with_part(box, axis, whole(value)[axis]) for value in op.inputs]
+    if isinstance(op, xnnpack.StaticReshapeOp):
+        return _reshaped(op, box)
     slicing = op.get_trait(SlicesOperands)
     boxes = None if slicing is None else slicing.boxes(op, box)
     return None if boxes is None else list(boxes)
+
+
+def _counterpart(op: xnnpack.StaticReshapeOp, axis: int) -> int | None:
+    """The dimension of a reshape's operand whose rows are whole rows of one of the result's, or the other way round."""
+    before, after = shape_of(op.input), shape_of(op.output)
+    for first, size in enumerate(before):
+        fits = after[axis] % size == 0 or size % after[axis] == 0
+        if size > 1 and fits and prod(before[:first]) == prod(after[:axis]):
+            return first
+    return None
+
+
+def _grown(op: xnnpack.StaticReshapeOp, box: Box) -> Box:
+    """The smallest box around one of a reshape's result that is a box of its operand: merged rows stay whole."""
+    for axis, ((offset, count), size) in enumerate(zip(box, shape_of(op.output), strict=True)):
+        first = _counterpart(op, axis) if count < size else None
+        if first is not None:
+            run = max(size // shape_of(op.input)[first], 1)
+            begin, end = offset // run * run, -(-(offset + count) // run) * run
+            box = _with_part(box, axis, (begin, end - begin))
+    return box
+
+
+def _reshaped(op: xnnpack.StaticReshapeOp, box: Box) -> list[Box] | None:
+    """The box of a reshape's operand for one of its result that `_grown` gave; None for more than one cut dimension."""
+    cut = [axis for axis, size in enumerate(shape_of(op.output)) if box[axis][1] < size]
+    if not cut:
+        return [whole(op.input)]
+    first = _counterpart(op, cut[0])
+    if len(cut) > 1 or first is None:
+        return None
+    before, after = shape_of(op.input)[first], shape_of(op.output)[cut[0]]
+    offset, count = box[cut[0]]
+    return [_with_part(whole(op.input), first, (offset * before // after, count * before // after))]
 
 
 def _rows(op: Operation, box: Box) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -25,6 +25,9 @@ from xir.transforms.xnnpack import _node_costs
 from xir.transforms.xnnpack._toom_cook import transforms
 from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
 
+Constants = dict[tuple[Shape, bytes], SSAValue]
+"""What transforms multiply by: shape and the numbers of one channel -> the constant."""
+
 CACHED_WEIGHTS = 1 << 16
 """Transformed numbers that are computed together: as many as a core's cache holds in fp64."""
 
@@ -124,11 +127,9 @@ class Builder(Nodes[SSAValue]):
     convolution: Convolution
     form: Form
     ctx: XirContext
+    constants: Constants
+    """Those of earlier convolutions in the block, which this one adds to."""
     ops: list[Operation] = field(default_factory=list[Operation])
-    constants: dict[tuple[Shape, tuple[float, ...]], SSAValue] = field(
-        default_factory=dict[tuple[Shape, tuple[float, ...]], SSAValue]
-    )
-    """Of the transforms: shape and different numbers -> the constant."""
 
     def __post_init__(self) -> None:
         assert isinstance(self.node.filter.owner, xnnpack.ConstantOp)
@@ -187,7 +188,7 @@ class Builder(Nodes[SSAValue]):
 
     def constant(self, values: np.ndarray, name: str) -> SSAValue:
         """A constant that several nodes may share."""
-        key = (values.shape, tuple(float(each) for each in values.reshape(-1, values.shape[-1])[:, 0]))
+        key = (values.shape, values[..., 0].tobytes())
         if key not in self.constants:
             made = xnnpack.ConstantOp(make_dense(values.astype(np.float32), self.ctx, name))
             made.location = self.node.location

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
+from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from xir.cost.profile import WITHOUT_PROFILE, CostProfile, load_profile, shipped
@@ -28,7 +29,7 @@ from xir.transforms.xnnpack._composed import report_composed
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack._winograd_nodes import Builder, predicted
+from xir.transforms.xnnpack._winograd_nodes import Builder, Constants, predicted
 
 LEAST_GAIN = 0.1
 """The share of a convolution's time that a form must save: predictions are not closer than that."""
@@ -107,6 +108,7 @@ class WinogradConv2dPass(XirPass):
             return
         if profile is not None:
             profile = profile.of_program(weight_bytes(op))
+        constants: dict[Block | None, Constants] = {}
         for node in list(ops_in(op, xnnpack.Conv2dOp)):
             convolution = convolution_of(node)
             if convolution is None:
@@ -114,7 +116,7 @@ class WinogradConv2dPass(XirPass):
             form, figures = self.chosen(node, convolution, profile)
             if not form.is_direct and may_try(node, str(form)):
                 report_composed(node, self.name, str(form), figures, ctx)
-                builder = Builder(node, convolution, form, ctx)
+                builder = Builder(node, convolution, form, ctx, constants.setdefault(node.parent, {}))
                 result = builder.build()
                 Rewriter.replace_op(node, builder.ops, [result])
 
