@@ -115,8 +115,15 @@ Status ReadHead(const Heads& cache, int64_t batch, int64_t head, int64_t count,
   }
   XIR_RETURN_IF_ERROR(converted->Allocate(count * features));
   const auto load = LoaderOf(cache.tensor->dtype, Compute::kFloat);
+  const auto widen = BestAttentionLoops().widen;
   for (int64_t i = 0; i < count; ++i) {
-    load(cache.At(batch, i, head), 1, features, converted->data() + i * features);
+    const uint8_t* from = cache.At(batch, i, head);
+    float* to = converted->data() + i * features;
+    if (cache.tensor->dtype == DType::kHalf) {
+      widen(reinterpret_cast<const uint16_t*>(from), features, to);
+    } else {
+      load(from, 1, features, to);
+    }
   }
   *rows = {converted->data(), features};
   return {};

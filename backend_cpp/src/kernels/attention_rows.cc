@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/element.h"
+
 namespace xir::kernels {
 namespace {
 
@@ -13,6 +15,8 @@ template <size_t kBytes>
 struct Lanes {
   typedef float Type __attribute__((vector_size(kBytes), aligned(alignof(float)), may_alias));
   typedef int32_t Integers __attribute__((vector_size(kBytes)));
+  typedef uint32_t Bits __attribute__((vector_size(kBytes)));
+  typedef uint16_t Halves __attribute__((vector_size(kBytes / 2), aligned(2), may_alias));
   static constexpr int64_t kCount = kBytes / sizeof(float);
 };
 
@@ -199,6 +203,29 @@ template <size_t kBytes>
   std::fill(scores + seen, scores + keys, 0.0f);
 }
 
+// Of IEEE 754 binary16. The exponent's bias differs by 112; multiplying makes subnormals normal.
+template <size_t kBytes>
+[[gnu::always_inline]] inline void RunWiden(const uint16_t* halves, int64_t count, float* floats) {
+  using V = typename Lanes<kBytes>::Type;
+  using H = typename Lanes<kBytes>::Halves;
+  using U = typename Lanes<kBytes>::Bits;
+  constexpr int64_t kLanes = Lanes<kBytes>::kCount;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const U all = __builtin_convertvector(*reinterpret_cast<const H*>(halves + i), U);
+    const U magnitude = all & 0x7FFF, shifted = magnitude << 13;
+    V value;
+    std::memcpy(&value, &shifted, sizeof(value));
+    value *= 0x1p112f;
+    U bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    bits |= (all & 0x8000) << 16;
+    bits |= reinterpret_cast<U>(magnitude >= 0x7C00) & 0x7F800000;  // infinite, or no number
+    std::memcpy(floats + i, &bits, sizeof(bits));
+  }
+  for (; i < count; ++i) floats[i] = ToFloat(Half{halves[i]});
+}
+
 template <size_t kBytes>
 struct Portable {
   static void Dot(const float* queries, int64_t rows, FloatRows key, int64_t keys, int64_t features,
@@ -212,29 +239,37 @@ struct Portable {
                    int64_t features, float* results) {
     RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);
   }
+  static void Widen(const uint16_t* halves, int64_t count, float* floats) {
+    RunWiden<kBytes>(halves, count, floats);
+  }
 };
 
 // 16-byte vectors are everywhere: SSE2, NEON.
-constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable<16>::Sums};
+constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable<16>::Sums,
+                              Portable<16>::Widen};
 
 #if defined(__x86_64__)
 // Compiled for instructions that the processor may lack, and called where it has them.
-#define XIR_ATTENTION_LOOPS(Name, kBytes, instructions)                                     \
-  __attribute__((target(instructions))) void Name##Dot(const float* queries, int64_t rows,  \
-                                                       FloatRows key, int64_t keys,         \
-                                                       int64_t features, float* scores) {   \
-    RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);                     \
-  }                                                                                         \
-  __attribute__((target(instructions))) void Name##Softmax(float* scores, int64_t seen,     \
-                                                           int64_t keys) {                  \
-    RunSoftmax<kBytes>(scores, seen, keys);                                                 \
-  }                                                                                         \
-  __attribute__((target(instructions))) void Name##Sums(const float* weights, int64_t rows, \
-                                                        FloatRows value, int64_t keys,      \
-                                                        int64_t features, float* results) { \
-    RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);                 \
-  }                                                                                         \
-  constexpr AttentionLoops k##Name { Name##Dot, Name##Softmax, Name##Sums }
+#define XIR_ATTENTION_LOOPS(Name, kBytes, instructions)                                         \
+  __attribute__((target(instructions))) void Name##Dot(const float* queries, int64_t rows,      \
+                                                       FloatRows key, int64_t keys,             \
+                                                       int64_t features, float* scores) {       \
+    RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);                         \
+  }                                                                                             \
+  __attribute__((target(instructions))) void Name##Softmax(float* scores, int64_t seen,         \
+                                                           int64_t keys) {                      \
+    RunSoftmax<kBytes>(scores, seen, keys);                                                     \
+  }                                                                                             \
+  __attribute__((target(instructions))) void Name##Sums(const float* weights, int64_t rows,     \
+                                                        FloatRows value, int64_t keys,          \
+                                                        int64_t features, float* results) {     \
+    RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);                     \
+  }                                                                                             \
+  __attribute__((target(instructions))) void Name##Widen(const uint16_t* halves, int64_t count, \
+                                                         float* floats) {                       \
+    RunWiden<kBytes>(halves, count, floats);                                                    \
+  }                                                                                             \
+  constexpr AttentionLoops k##Name { Name##Dot, Name##Softmax, Name##Sums, Name##Widen }
 
 XIR_ATTENTION_LOOPS(Avx2, 32, "avx2,fma");
 XIR_ATTENTION_LOOPS(Avx512, 64, "avx512f");

@@ -23,6 +23,8 @@ struct AttentionLoops {
   // results[row · features + f] += Σ weights[row · keys + key] · value[f]
   void (*weighted_sums)(const float* weights, int64_t rows, FloatRows value, int64_t keys,
                         int64_t features, float* results);
+  // floats[i] = halves[i], which is a binary16
+  void (*widen)(const uint16_t* halves, int64_t count, float* floats);
 };
 
 // The best of this processor.

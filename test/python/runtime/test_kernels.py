@@ -821,6 +821,16 @@ def test_prefixes_that_do_not_fit(shapes: Sequence[tuple[int, ...]], mask: tuple
         program.run()
 
 
+def test_all_halves_of_a_cache():
+    """Attention to one key is its value."""
+    halves = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.half)
+    value, one = torch.stack((halves, halves.flip(0))).reshape(1, 1, 2, -1), torch.ones(1, 1, 2, 1).half()
+    program = KernelProgram()
+    arguments = [torch.ones(1, 1, 1, 1), one, value, torch.ones(1, 1), None]
+    program.call("xir::attend_prefix.out", arguments, [torch.empty(1, 1, 1, 2**16)])
+    torch.testing.assert_close(program.run()[0].flatten(), halves.float(), rtol=0, atol=0, equal_nan=True)
+
+
 def test_what_lies_behind_a_prefix_is_not_read():
     query, cache, mask = rand(1, 2, 1, 8), rand(1, 2, 9, 8), torch.ones(1, 5, dtype=torch.bool)
     program = KernelProgram()
