@@ -5,8 +5,12 @@
 #include <thread>
 
 #include "golden.h"
+#include "graphs.h"
 #include "testing.h"
+#include "verify/verify.h"
+#include "verify/verify_graph.h"
 #include "xir/library.h"
+#include "xnnpack/shared_weights.h"
 
 namespace xir::testing {
 namespace {
@@ -31,7 +35,45 @@ Result<std::vector<uint8_t>> Run(Method* method, const runner::Array& input) {
   return std::vector<uint8_t>(output.as<uint8_t>(), output.as<uint8_t>() + output.nbytes());
 }
 
+// Two linear layers, one after the other, whose filters are one constant in the file: 256 rows of
+// 32, and 32 rows of 256.
+Blob LinearsOfOneConstant() {
+  using Type = GraphMaker::Datatype;
+  GraphMaker g;
+  const uint32_t hidden = g.Internal(Type::FP32, {1, 256});
+  graph::XNNFullyConnectedT node;
+  node.bias_id = UINT32_MAX;
+  node.input1_id = g.Input(Type::FP32, {1, 32});
+  node.filter_id = g.Constant(Type::FP32, {256, 32});
+  node.output_id = hidden;
+  g.Node(graph::XNodeUnion::XNNFullyConnected, node);
+  node.input1_id = hidden;
+  node.filter_id = g.Constant(Type::FP32, {32, 256});
+  node.output_id = g.Output(Type::FP32, {1, 32});
+  g.Node(graph::XNodeUnion::XNNFullyConnected, node);
+  Blob file = g.Program();
+  const auto* data = program::GetProgram(file.data())->backend_delegate_data()->Get(0)->data();
+  const auto* buffers = graph::GetXNNGraph(data->data())->constant_buffer();
+  const auto* table = reinterpret_cast<const uint8_t*>(buffers->Get(1));
+  auto* slot = const_cast<uint8_t*>(buffers->Data()) + 2 * sizeof(flatbuffers::uoffset_t);
+  flatbuffers::WriteScalar(slot, static_cast<flatbuffers::uoffset_t>(table - slot));
+  return file;
+}
+
 }  // namespace
+
+// Their packed weights differ, though XNNPACK asks for both by one address and with one seed.
+XIR_TEST(filters_at_one_address_are_not_shared) {
+  const Blob file = LinearsOfOneConstant();
+  WorkBudget budget(UINT64_MAX);
+  const auto program = VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
+  EXPECT_OK(program.ok() ? Status() : Fail(Code::kInternal, "it is refused"));
+  const auto graph = VerifyGraph(program.value().plans[0].delegates[0].bytes, program.value(),
+                                 {UINT64_MAX}, &budget);
+  EXPECT_OK(graph.ok() ? Status() : Fail(Code::kInternal, "its graph is refused"));
+  EXPECT(graph.value().constants[1].data() == graph.value().constants[2].data());
+  EXPECT(DescribeWeights(graph.value()).empty());
+}
 
 XIR_TEST(instances_share_weights) {
   for (const std::string name :

@@ -48,6 +48,22 @@ Blob Renamed(const std::string& name) {
   });
 }
 
+// The same without what comes behind the multiplication.
+Blob EndingWith(const std::string& name) {
+  return EditProgram(Renamed(name), [&](program::ProgramT* program) {
+    auto& plan = *program->execution_plan[0];
+    auto& instructions = plan.chains[0]->instructions;
+    const auto renamed = [&](const auto& instruction) {
+      const auto* call = instruction->instr_args.AsKernelCall();
+      return call != nullptr && plan.operators[static_cast<size_t>(call->op_index)]->name == name;
+    };
+    const auto last = std::find_if(instructions.begin(), instructions.end(), renamed);
+    EXPECT(last != instructions.end());
+    instructions.erase(last + 1, instructions.end());
+    plan.chains[0]->stacktrace.clear();
+  });
+}
+
 Result<std::unique_ptr<Method>> Load(const Blob& file, std::shared_ptr<KernelRegistry> kernels) {
   LoadOptions options;
   options.xnnpack_paths = PythonLibraryPaths();
@@ -113,6 +129,40 @@ XIR_TEST(kernels_prepare_once_a_load) {
   g_prepared = g_run_with_state = 0;
   EXPECT_OK(Run(Load(Renamed("test::double"), kernels)));
   EXPECT(g_prepared == 1 && g_run_with_state == 1);
+}
+
+// One that is cancelled while it runs returns early; what it left is no result, and the next
+// execution is not concerned.
+XIR_TEST(kernels_stop_when_they_are_cancelled) {
+  for (const bool fails : {false, true}) {
+    Method* running = nullptr;
+    int calls = 0;
+    auto kernels = std::make_shared<KernelRegistry>();
+    RegisteredKernel kernel(MakeKernel<Refuse>("test::stop.out"));
+    kernel.bind = [](KernelArgs args) {
+      return Result<std::vector<Value*>>(std::vector<Value*>{args[2]});
+    };
+    kernel.run = [&](KernelContext& context, KernelArgs) {
+      if (++calls > 1) return Status();
+      running->Cancel();
+      EXPECT(context.cancelled());
+      return fails ? Fail(Code::kInternal, "stopped early") : Status();
+    };
+    EXPECT_OK(kernels->Add("test::stop.out", kernel));
+    auto loaded = Load(EndingWith("test::stop"), kernels);
+    EXPECT_OK(loaded.ok() ? Status() : std::move(loaded).status());
+    const auto method = std::move(loaded).value();
+    running = method.get();
+    runner::Array input = ReadGoldenArray("stock_portable.input_0.npy");
+    const auto execute = [&] {
+      EXPECT_OK(method->SetInput(0, input.data.data(), input.data.size(), input.shape));
+      return method->Execute();
+    };
+    const Status first = execute();
+    EXPECT(!first.ok() && first.code() == Code::kCancelled);
+    EXPECT_OK(execute());
+    EXPECT(calls == 2);
+  }
 }
 
 XIR_TEST(kernels_check_what_a_program_passes) {

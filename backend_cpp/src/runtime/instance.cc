@@ -372,16 +372,17 @@ Status MethodInstance::CopyBoundOutputs() {
 
 Status MethodInstance::RunInstructions() {
   const std::lock_guard<std::mutex> lock(running_);
+  const auto cancelled = [this] { return cancelled_.exchange(false, std::memory_order_relaxed); };
+  if (cancelled()) return Fail(Code::kCancelled, "cancelled before instruction 0");
   uint64_t executed = 0;
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {
       return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
     }
-    if (cancelled_.exchange(false, std::memory_order_relaxed)) {
-      return Fail(Code::kCancelled, "cancelled before instruction ", next);
-    }
     const size_t current = next++;
     Status status = Run(current, &next);
+    // A kernel that noticed may have failed, or left its results in any state.
+    if (cancelled()) status = Fail(Code::kCancelled, "cancelled");
     if (!status.ok()) return std::move(status).In(NameOf(instructions_[current], current));
   }
   return {};

@@ -117,13 +117,16 @@ bool DescribeNode(const GraphView& view, const graph::XNode& node, Description* 
 std::unordered_map<uint32_t, std::string> DescribeWeights(const GraphView& view) {
   // XNNPACK fuses a node with the one that makes its input, where that is a conversion.
   std::unordered_map<uint32_t, graph::XNodeUnion> makers;
-  std::unordered_map<uint32_t, int> readers;  // of constants
+  // Of constants, by their first byte: XNNPACK knows them by it, and several may have one.
+  std::unordered_map<const void*, int> readers;
+  const auto constant_of = [&](uint32_t id) {
+    return TensorOf(*view.values.at(id))->constant_buffer_idx();
+  };
   for (const graph::XNode* node : *view.graph->xnodes()) {
     const NodeValues values = ValuesOf(*node);
     for (const uint32_t id : values.outputs) makers.emplace(id, node->xnode_union_type());
     for (const uint32_t id : std::set<uint32_t>(values.inputs.begin(), values.inputs.end())) {
-      const auto found = view.values.find(id);
-      if (found != view.values.end()) ++readers[TensorOf(*found->second)->constant_buffer_idx()];
+      if (view.values.count(id) != 0) ++readers[ConstantOf(view, constant_of(id))];
     }
   }
   std::unordered_map<uint32_t, std::string> descriptions;
@@ -131,8 +134,8 @@ std::unordered_map<uint32_t, std::string> DescribeWeights(const GraphView& view)
     Description description;
     Weighted operands;
     if (!DescribeNode(view, *node, &description, &operands)) continue;
-    const uint32_t filter = TensorOf(*view.values.at(operands.filter))->constant_buffer_idx();
-    if (filter == 0 || readers[filter] != 1) continue;
+    const uint32_t filter = constant_of(operands.filter);
+    if (filter == 0 || readers[ConstantOf(view, filter)] != 1) continue;
     const auto maker = makers.find(operands.input);
     description.Add(maker == makers.end() ? graph::XNodeUnion::NONE : maker->second);
     descriptions.emplace(filter, std::move(description).text());
