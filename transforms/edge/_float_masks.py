@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32, i1
+from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 
 from xir.dialects import edge
@@ -116,11 +116,6 @@ class FloatMasks:
 def first_reader(argument: BlockArgument) -> Operation | None:
     """The first op of a block that reads an argument of it."""
     return next((op for op in argument.block.ops if argument in op.operands), None)
-
-
-def as_float(value: SSAValue) -> TensorType:
-    """The type of a value's fp32 form."""
-    return tensor_type(f32, shape_of(value))
 
 
 class Builder:

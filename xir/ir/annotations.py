@@ -123,13 +123,6 @@ ON_ARGUMENTS: dict[str, Annotation] = {
 """Name -> what it says of a function's argument."""
 
 
-def register_annotation(name: str, annotation: Annotation) -> None:
-    """Let the verifier accept another attribute `xir.<name>` on ops. ValueError if the name is taken."""
-    if not name.startswith(PREFIX) or name in ON_OPS:
-        raise ValueError(f"{name} is no name that starts with '{PREFIX}', or it is taken")
-    ON_OPS[name] = annotation
-
-
 def problems(op: Operation) -> Iterator[str]:
     """What is wrong with the attributes `xir.*` of a verified op, and of its arguments if it is a function."""
     yield from _problems(op.attributes, ON_OPS, "")

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from xir.dialects import edge
 from xir.importer.aliasing import Operator, functional_form
 from xir.importer.arguments import by_name, call_of, overload_for
 from xir.importer.decompose import Decomposer, can_decompose, row_of
@@ -111,8 +110,3 @@ def is_float_tensor(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return bool(value) and is_float_tensor(value[0])
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
-
-
-def is_known_operator(name: str) -> bool:
-    """Whether an edge op of this name exists."""
-    return name in edge.OPS
