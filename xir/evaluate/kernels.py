@@ -150,7 +150,7 @@ class NodeByNode:
     outputs: dict[str, list[Any]]
     """What each method computed, and its buffers hold, as `run_program` gives it."""
     error: float
-    """The largest one of an op, relative to the largest magnitude of its result."""
+    """The largest one of an op, relative to the largest magnitude of its result and operands."""
 
 
 def node_by_node(
@@ -244,10 +244,22 @@ class Comparison(Evaluator):
             if abs(found.after - found.before) <= allowed + reach:
                 allowed = None
         if found is not None:
-            self.error = max(self.error, found.error if bool(expected.any()) else 0.0)
+            self.error = max(self.error, found.error * self._weight_of(op, expected, values))
             if allowed is not None:
                 self.wrong.append(WrongKernel(op, f"the result of '{op_name(op)}'", found, allowed))
         return widened(actual)
+
+    def _weight_of(self, op: Operation, expected: torch.Tensor, values: Mapping[SSAValue, Any]) -> float:
+        """The largest magnitude of a result, relative to that of its operands if they are larger.
+
+        Where terms cancel, as in the mean of what a norm has centred, a result is hardly more than its own roundings.
+        """
+        if not expected.is_floating_point():
+            return float(bool(expected.any()))
+        size = largest(finite(expected.abs()))
+        taken = [values.get(each) for each in op.operands]
+        tensors = [each for each in taken if isinstance(each, torch.Tensor) and each.is_floating_point()]
+        return size / max([size, 1e-30, *(largest(finite(each.abs())) for each in tensors)])
 
     def _reach(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any], number: int, expected: torch.Tensor) -> float:
         """How far a kernel may be off whose terms cancel, as in the mean of what a norm has centred: as far as operands

@@ -237,6 +237,21 @@ def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
     assert "plan-memory" in dict(checker.errors)
 
 
+class Centred(torch.nn.Module):
+    """The mean of what has none is its own roundings, relative to which each of them is large."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x - x.mean(-1, keepdim=True)).mean(-1)
+
+
+def test_the_error_of_a_sum_whose_terms_cancel_is_told_beside_its_terms() -> None:
+    inputs = (torch.randn(4, 100, generator=torch.Generator().manual_seed(0)) + 10,)
+    checker = NumericsChecker(inputs)
+    program = to_edge(torch.export.export(Centred(), inputs))
+    program.to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
+    assert 0 < dict(checker.errors)["lower-to-pte"] < 1e-5
+
+
 class Resized(torch.nn.Module):
     """Nodes behind a resized image, which XNNPACK does not round on x86."""
 
