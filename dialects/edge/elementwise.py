@@ -60,6 +60,8 @@ def _where(op: EdgeOp) -> Sequence[Attribute]:
 
 def _masked_fill(op: EdgeOp) -> Sequence[Attribute]:
     value, mask = op.operands[:2]
+    if element_of(mask) != i1:
+        raise VerifyException(f"mask has element type {element_of(mask)}, expected i1")
     return (tensor_type(element_of(value), broadcast(shape_of(value), shape_of(mask))),)
 
 

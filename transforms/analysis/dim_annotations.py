@@ -81,7 +81,7 @@ def dynamic_names(annotated: Annotated) -> Iterator[tuple[SSAValue, Sequence[str
 def argument_attributes(function: FuncOp, name: str) -> Annotated:
     """Each argument of a function with one of its attributes."""
     attributes = function.arg_attrs
-    for index, argument in enumerate(function.body.block.args):
+    for index, argument in enumerate(function.args):
         yield argument, None if attributes is None else attributes.data[index].data.get(name)
 
 

@@ -15,7 +15,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError
 from xir.ir.provenance import origins_of
 from xir.ir.tensor_types import element_type, has_dynamic_size, tensor_type
-from xir.ir.walking import functions_in
+from xir.ir.walking import functions_in, only_block
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 
@@ -31,7 +31,7 @@ def check_graphs(ctx: XirContext, module: ModuleOp, name: str, request: Request,
     graphs: list[GraphOp] = []
     for function in functions_in(module):
         sizes = ctx.analyses.get(SymbolicSizes, function)
-        mine = [op for op in function.body.block.ops if isinstance(op, GraphOp) and name == op.BACKEND]
+        mine = [op for op in only_block(function).ops if isinstance(op, GraphOp) and name == op.BACKEND]
         graphs += [graph for op in mine if (graph := at_bounds(op, backend, sizes)) is not None]
     if refused := backend.check(ctx, graphs, request):
         raise late_refusal(refused, name, pass_name)

@@ -16,7 +16,7 @@ from xir.ir.diagnostics import Severity
 from xir.ir.provenance import set_origins
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.ir.rewriting import erase_dead_ops, may_try
-from xir.ir.walking import functions_in, ops_in
+from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._op_filter import Selection
@@ -86,7 +86,7 @@ Refuse = Callable[[Operation, RefusalError], None]
 def function_blocks(module: ModuleOp) -> Iterator[Block]:
     """The bodies of a module's functions."""
     for function in functions_in(module):
-        yield function.body.block
+        yield only_block(function)
 
 
 def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: Marks, refuse: Refuse) -> None:

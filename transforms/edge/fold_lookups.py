@@ -18,7 +18,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
-from xir.ir.walking import functions_in, ops_in
+from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
 from xir.transforms.edge._open_positions import OpenPositions
@@ -64,7 +64,7 @@ class FoldLookupsPass(XirPass):
         """Rewrite every function with look-ups."""
         for function in functions_in(op):
             if next(ops_in(function, edge.EmbeddingOp), None) is not None:
-                LookupFolding(function.body.block, ctx, ctx.analyses.get(SymbolicSizes, function)).run()
+                LookupFolding(only_block(function), ctx, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
 class LookupFolding:

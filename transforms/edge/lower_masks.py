@@ -21,7 +21,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, missed, passed, wanted
 from xir.ir.rewriting import erase_dead_ops, may_try
-from xir.ir.walking import functions_in, ops_in
+from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import Builder, FloatMasks
 from xir.transforms.edge._numbers import are_numbers
@@ -97,7 +97,7 @@ class MaskLowering:
 
     def __init__(self, function: FuncOp, ctx: XirContext):
         self.function = function
-        self.block = function.body.block
+        self.block = only_block(function)
         self.ctx = ctx
         self.floats: dict[SSAValue, SSAValue] = {}
         """Mask -> its fp32 form."""

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+LARGEST_ARENA = 2**62
+"""In bytes: sizes and offsets in a file are signed, and have 64 bits."""
+
 MAX_PAIRS = 2**20
 """The largest number of pairs that is considered, which takes about a second."""
 

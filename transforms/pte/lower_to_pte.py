@@ -40,8 +40,10 @@ from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.tensor_types import has_dynamic_size, size_problem
+from xir.ir.walking import only_block
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
+from xir.transforms.pte._arena import LARGEST_ARENA
 from xir.transforms.pte._buffers import InPlace, find_in_place, find_in_place_of_loop
 from xir.transforms.pte._missing_kernels import MissingKernel
 
@@ -146,9 +148,9 @@ class _PlanBuilder:
 
     def build(self) -> pte.ExecutionPlanOp:
         func = self.func
-        if len(func.body.blocks) != 1:
-            raise DiagnosticError(func, "a function needs a body of one block to become a plan")
-        block = func.body.block
+        if func.is_declaration:
+            raise DiagnosticError(func, "a function needs a body to become a plan")
+        block = only_block(func)
         inputs = [self.input(argument) for argument in block.args]
         end = self.instructions()
         outputs = [self.output(value, end) for value in end.arguments]
@@ -305,6 +307,8 @@ class _PlanBuilder:
         self.check_element_type(type, op)
         name = pte.ExtraTensorInfoAttr(op.buffer, *[IntAttr(0)] * 4)
         tensor = pte.TensorOp.make(tensor_type=type, data=initial, extra_tensor_info=name)
+        if tensor.nbytes > LARGEST_ARENA:
+            raise DiagnosticError(op, f"the buffer takes more memory than {LARGEST_ARENA} bytes, the most of an arena")
         if tensor.nbytes > STORED_ZEROS and _is_zero(storage_array(initial, self.ctx, op)):
             tensor.data = None
         self.values[op.result] = self.declare(tensor, op)

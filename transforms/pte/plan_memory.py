@@ -16,13 +16,10 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, analysis, wanted
-from xir.transforms.pte._arena import Lifetime, extent, place
+from xir.transforms.pte._arena import LARGEST_ARENA, Lifetime, extent, place
 
 ALIGNMENT = 16
 """Of every tensor in an arena, in bytes."""
-
-LARGEST_ARENA = 2**62
-"""In bytes: sizes and offsets in a file are signed, and have 64 bits."""
 
 OVER_READ = 64
 """Bytes behind an arena that a delegate may read (XNN_EXTRA_BYTES of XNNPACK's `include/xnnpack.h`, rounded up)."""
@@ -152,6 +149,8 @@ class _Buffers:
                 if known is op:
                     offsets[name] = extent
                     extent += _aligned(op.nbytes)
+                    if extent > LARGEST_ARENA:
+                        raise DiagnosticError(op, f"the mutable buffers take more than {LARGEST_ARENA} bytes")
         return _Buffers(offsets, extent)
 
     def place(self, tensors: Iterable[pte.TensorOp]) -> None:

@@ -77,7 +77,8 @@ class XnnpackTrial(Trial):
             raise NO_RULE()
         if op.symbols and op.name not in SYMBOLIC:
             raise SIZE_AT_RUN_TIME()
-        if any(0 in shape_of(result) for result in op.results if result.first_use is not None):
+        needed = [result for result in op.results if result.first_use is not None or len(op.results) == 1]
+        if any(0 in shape_of(result) for result in needed):
             raise EMPTY_RESULT()
         if op.name not in EMPTY and any(0 in shape_of(value) for value in op.tensor_operands):
             raise EMPTY_OPERAND()

@@ -25,7 +25,7 @@ from xir.ir.analyses import Analysis
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
-from xir.ir.internal_errors import InternalError
+from xir.ir.internal_errors import InternalError, op_in_work
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
@@ -374,6 +374,10 @@ class PassManager:
                 work()
         except (DiagnosticError, AlreadyReportedError, PassFailedException):
             raise
+        except MemoryError as error:
+            # A few characters of text may stand for a constant of any size, which is no bug of a pass.
+            message = " ".join(f"{step} needs more memory than there is: {error}".rstrip(": ").split())
+            raise DiagnosticError(op_in_work(error, module), message) from error
         except Exception as error:
             raise InternalError.in_step(step, error, module) from error
         finally:

@@ -121,3 +121,5 @@ def _verify_successors(op: Operation) -> None:
         raise DiagnosticError(op, f"'{op_name(op)}' op has successors, so it must end its block")
     if any(successor.parent is not block.parent for successor in op.successors):
         raise DiagnosticError(op, f"'{op_name(op)}' op branches to a block of another region")
+    if any(successor is block.parent.first_block for successor in op.successors if block.parent is not None):
+        raise DiagnosticError(op, f"'{op_name(op)}' op branches to the first block of its region, which none may")

@@ -13,7 +13,9 @@ from typing import Any, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
+
+from xir.ir.diagnostics import DiagnosticError, note
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -57,6 +59,14 @@ def ops_in_reverse(root: Operation) -> Iterator[Operation]:
                     yield from ops_in_reverse(op)
                 yield op
                 op = previous
+
+
+def only_block(function: FuncOp) -> Block:
+    """The one block of a function, whose ops run in order. DiagnosticError for a function of several."""
+    if len(function.body.blocks) > 1:
+        message = f"'{function.sym_name.data}' has {len(function.body.blocks)} blocks, and a tensor program has one"
+        raise DiagnosticError(function, message, [note(function, "control flow is edge.cond and edge.while_loop")])
+    return function.body.block
 
 
 def functions_in(module: ModuleOp) -> Iterator[FuncOp]:

@@ -253,7 +253,8 @@ func.func @other_op(%x: tensor<4xf32>) {
 
 // -----
 
-// expected-error @+1 {{a function needs a body of one block to become a plan}}
+// expected-note @+2 {{control flow is edge.cond and edge.while_loop}}
+// expected-error @+1 {{'two_blocks' has 2 blocks, and a tensor program has one}}
 func.func @two_blocks() {
   func.return
 ^bb1:

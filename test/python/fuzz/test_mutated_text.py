@@ -68,3 +68,84 @@ def test_blocks_that_do_not_divide(block: int) -> None:
         "  func.return %s, %z : tensor<2x1xf32>, tensor<2x1xi8>\n}\n"
     )
     assert f"blocks of {block} do not divide the 8 indices of dimension 1" in refusal(text, "--decompose-for-kernels")
+
+
+SEVERAL_BLOCKS = """
+func.func @f(%x: tensor<4xf32>) {
+  func.return
+^bb1:
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "flag", ["--partition-xnnpack", "--form-delegates", "--check-xnnpack", "--lower-masks", "--lower-to-pte"]
+)
+def test_functions_of_several_blocks(flag: str) -> None:
+    assert "'f' has 2 blocks, and a tensor program has one" in refusal(SEVERAL_BLOCKS, flag)
+
+
+def test_passes_that_look_at_sizes_take_several_blocks() -> None:
+    assert check(Case(SEVERAL_BLOCKS, ("--split-fully-connected", "--bubble-up-slice"), "blocks"))
+
+
+def test_the_first_block_of_a_region_is_no_target() -> None:
+    text = (
+        '"func.func"() <{sym_name = "f", function_type = () -> ()}> ({\n'
+        '^bb0:\n  "cf.br"()[^bb0] : () -> ()\n}) : () -> ()\n'
+    )
+    assert "branches to the first block of its region" in refusal(text, "--allow-unregistered-dialect")
+
+
+@pytest.mark.parametrize(
+    ("op", "argument", "result"),
+    [
+        ("edge.triu(%x)", "tensor<2147483647x2xf32>", "tensor<2147483647x2xf32>"),
+        ("edge.expand(%x) {size = array<i64: 2147483647, 4>}", "tensor<1x4xf32>", "tensor<2147483647x4xf32>"),
+    ],
+)
+def test_constants_that_no_memory_holds(op: str, argument: str, result: str) -> None:
+    message = refusal(one_op(op, argument, result), "--partition-xnnpack")
+    assert ":2:8: error: pass 'partition-xnnpack' needs more memory than there is: " in message
+
+
+def test_buffers_that_no_arena_holds() -> None:
+    large = "tensor<2147483647x2147483647xi64>"
+    text = (
+        f'func.func @f() {{\n  %0 = edge.mutable_buffer "k" dense<0> : {large}\n'
+        f"  edge.update_buffer %0, %0 : {large}\n  func.return\n}}\n"
+    )
+    assert "the buffer takes more memory than" in refusal(text, "--lower-to-pte")
+
+
+def test_a_mask_is_of_booleans() -> None:
+    text = (
+        "func.func @f(%x: tensor<4xf32>, %m: tensor<4xi4>, %v: tensor<f32>) -> tensor<4xf32> {\n"
+        "  %0 = edge.masked_fill.Tensor(%x, %m, %v) : (tensor<4xf32>, tensor<4xi4>, tensor<f32>) -> tensor<4xf32>\n"
+        "  func.return %0 : tensor<4xf32>\n}\n"
+    )
+    assert "mask has element type i4, expected i1" in refusal(text, "--decompose-for-kernels")
+
+
+@pytest.mark.parametrize(
+    ("op", "argument", "result"),
+    [
+        ("edge.repeat(%x) {repeats = array<i64: 0, 2>}", "tensor<2x3xf32>", "tensor<0x6xf32>"),
+    ],
+)
+def test_empty_results_that_nothing_reads(op: str, argument: str, result: str) -> None:
+    text = f"func.func @f(%x: {argument}) {{\n  %0 = {op} : ({argument}) -> {result}\n  func.return\n}}\n"
+    assert check(Case(text, ("--partition-xnnpack",), "empty"))
+
+
+def test_open_dimensions_are_not_divided_into_blocks() -> None:
+    text = (
+        "func.func @choose(%x: tensor<2x?xf32>) -> (tensor<2x?xf32>, tensor<2x?xi8>) {\n"
+        '  %s, %z = edge.torchao.choose_qparams_affine(%x) {mapping_type = "ASYMMETRIC",\n'
+        "           block_size = array<i64: 1, 8>, target_dtype = i8, eps = 1.0e-05 : f64,\n"
+        "           zero_point_dtype = i8, keepdim = true}\n"
+        "           : (tensor<2x?xf32>) -> (tensor<2x?xf32>, tensor<2x?xi8>)\n"
+        "  func.return %s, %z : tensor<2x?xf32>, tensor<2x?xi8>\n}\n"
+    )
+    check(Case(text, ("--decompose-for-kernels",), "open blocks"))

@@ -102,6 +102,8 @@ def attention(op: edge.ScaledDotProductAttentionOp, b: EdgeBuilder) -> SSAValue 
     query, key, value = op.query, op.key, op.value
     if op.enable_gqa:
         heads = b.size(query, -3)
+        if any(0 in shape_of(each) for each in (key, value)):
+            return None
         key, value = (_shared_heads(b, each, heads) for each in (key, value))
     scale = op.scale
     if scale is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import IntegerType, f32, i64
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -23,9 +23,11 @@ def choose_qparams_affine(op: edge.TorchaoChooseQparamsAffineOp, b: EdgeBuilder)
     """Of each block's extent, 0 included: `(max - min) / (quant_max - quant_min)` and `quant_min - round(min / scale)`;
     symmetric: `max(-min, max) / ((quant_max - quant_min) / 2)` and the middle of the range"""
     value, kind, block_size = op.input, op.mapping_type, static_sizes(op.block_size)
-    if value is None or element_of(value) != f32 or block_size is None:
+    if value is None or element_of(value) != f32 or block_size is None or not isinstance(op.target_dtype, IntegerType):
         return None
-    blocks, (low, high) = Blocks.of(value, block_size, b), integer_range(op)
+    if (blocks := Blocks.of(value, block_size, b)) is None:
+        return None
+    low, high = integer_range(op)
     split = b.view(value, blocks.split)
     least = b.call(edge.ClampOp, self=b.call(edge.AminOp, self=split, dim=blocks.inner, keepdim=True), max=0.0)
     most = b.call(edge.ClampOp, self=b.call(edge.AmaxOp, self=split, dim=blocks.inner, keepdim=True), min=0.0)
@@ -61,9 +63,9 @@ def quantize_affine(op: edge.TorchaoQuantizeAffineOp, b: EdgeBuilder) -> SSAValu
     """`clamp(round(input * (1 / scale)) + zero_point, quant_min, quant_max)`, parameters broadcast over their blocks"""
     value, scale, zero_point = op.input, op.scale, op.zero_point
     block_size = static_sizes(op.block_size)
-    if element_of(value) != f32 or block_size is None:
+    if element_of(value) != f32 or block_size is None or (blocks := Blocks.of(value, block_size, b)) is None:
         return None
-    blocks, (low, high) = Blocks.of(value, block_size, b), integer_range(op)
+    low, high = integer_range(op)
     inverse = b.call(edge.ReciprocalOp, self=blocks.parameters(b.convert(scale, like=value), b))
     whole = b.call(edge.RoundOp, self=b.call(edge.MulTensorOp, self=b.view(value, blocks.split), other=inverse))
     if zero_point is not None:
@@ -78,9 +80,9 @@ def dequantize_affine(op: edge.TorchaoDequantizeAffineOp, b: EdgeBuilder) -> SSA
     """`(input - zero_point) * scale`, parameters broadcast over their blocks; where those are channels,
     `dequantize_per_channel`"""
     value, scale, zero_point = op.input, op.scale, op.zero_point
-    if (block_size := static_sizes(op.block_size)) is None:
+    if (block_size := static_sizes(op.block_size)) is None or (blocks := Blocks.of(value, block_size, b)) is None:
         return None
-    result, blocks = op.results[0], Blocks.of(value, block_size, b)
+    result = op.results[0]
     channels = [axis for axis, count in enumerate(blocks.counts) if count != 1]
     if len(channels) == 1 and block_size[channels[0]] == 1 and element_of(result) == f32:
         low, high = integer_range(op)
@@ -116,8 +118,8 @@ class Blocks:
     """`counts` without the dimensions of `split` that lie within a block."""
 
     @staticmethod
-    def of(value: SSAValue, block_size: Sequence[int], b: EdgeBuilder) -> Blocks:
-        """The blocks of `block_size` in a tensor."""
+    def of(value: SSAValue, block_size: Sequence[int], b: EdgeBuilder) -> Blocks | None:
+        """The blocks of `block_size` in a tensor; None if they do not divide it, or an open dimension has several."""
         split: list[edge.Size] = []
         inner: list[int] = []
         counts: list[edge.Size] = []
@@ -127,6 +129,8 @@ class Blocks:
             elif block == size:
                 inner.append(len(split))
                 counts.append(1)
+            elif size < 0 or block < 1 or size % block:
+                return None
             else:
                 counts.append(size // block)
                 inner.append(len(split) + 1)
