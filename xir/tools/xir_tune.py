@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import CostProfile, Family
+from xir.cost.profile import COSTS, CostProfile, Family
 from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
 
@@ -102,13 +102,11 @@ def cache_sizes(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tu
 def table(fits: Mapping[Kernel, Fit]) -> str:
     """How well each kernel's costs explain what was measured."""
     rows: list[tuple[str, ...]] = [
-        ("kernel", "samples", "ns/work", "ns/byte", "far", "memory", "of weights", "ns/node", "off by")
+        ("kernel", "samples", "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "off by")
     ]
     for kernel, fit in fits.items():
         cost = fit.cost
-        figures = (
-            f"{value:.3g}" for value in (cost.work, cost.traffic, cost.far, cost.memory, cost.weights, cost.call)
-        )
+        figures = (f"{getattr(cost, name):.3g}" for name in COSTS)
         rows.append((kernel, str(fit.samples), *figures, f"{fit.error:.0%}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
