@@ -171,7 +171,9 @@ class TreeMutator {
   std::vector<Node*> nodes_;
 };
 
+// None of a node that mutations have put in a table's place, and which is no table.
 Field* FieldOf(Node* table, const char* name) {
+  if (table->kind != Node::Kind::kTable) return nullptr;
   for (size_t i = 0; i < table->type->num_elems; ++i) {
     if (std::strcmp(table->type->names[i], name) == 0) return &table->fields[i];
   }
@@ -213,7 +215,7 @@ bool MutateSomeGraph(ProgramFile* file, Node* program, Draws* draws) {
   if (const Field* inlined = FieldOf(program, "backend_delegate_data"); inlined->node != nullptr) {
     for (Node* item : inlined->node->items) {
       // A table of another type may stand in the list.
-      const Field* data = item->kind == Node::Kind::kTable ? FieldOf(item, "data") : nullptr;
+      const Field* data = FieldOf(item, "data");
       if (data != nullptr && data->node != nullptr) blobs.push_back(&data->node->bytes);
     }
   }
