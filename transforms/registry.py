@@ -75,7 +75,7 @@ def register_pass(cls: PassT) -> PassT:
 
     ValueError if there is one of that name; TypeError if it has no `apply`, or options that nobody could give.
     """
-    cls.check()
+    cls.check_declaration()
     register_factory(cls.name, lambda: cls)
     return cls
 

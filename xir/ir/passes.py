@@ -75,7 +75,7 @@ class XirPass(ModulePass):
         """
 
     @classmethod
-    def check(cls) -> None:
+    def check_declaration(cls) -> None:
         """TypeError for a pass that is not written as this class says."""
         if inspect.isabstract(cls):
             raise TypeError(f"{cls.__name__} does not define apply")
