@@ -138,6 +138,7 @@ XIR_TEST(graph_pools_refused) {
       },
       "a window of 65536");
   ExpectManyRefused([](XNNGraphT* g) { MaxPool(g)->padding_left = 2; }, "as large as its window");
+  ExpectManyRefused([](XNNGraphT* g) { MaxPool(g)->padding_top = 2; }, "as large as its window");
   ExpectManyRefused([](XNNGraphT* g) { MaxPool(g)->stride_width = 0; }, "stride 0");
   ExpectManyRefused(
       [](XNNGraphT* g) {
