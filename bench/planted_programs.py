@@ -347,6 +347,7 @@ LIT_TESTS = {
     "nibbles": ("fuse-quantized-embedding", 0),
     "bytes": ("fuse-quantized-embedding", 1),
     "windows": ("collapse-dims", 0),
+    "bands": ("band-spatial", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

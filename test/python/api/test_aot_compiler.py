@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 
 from xir.aot_compiler import main
 from xir.runtime import Runtime
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES
 
 FACTORY = """
 import torch
@@ -122,6 +125,18 @@ register_pipeline("mine", "canonicalize,subtract")
 """
 
 
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a plugin registers is forgotten behind the test."""
+    passes, pipelines = set(PASSES), set(PIPELINES)
+    yield
+    for added in PASSES.keys() - passes:
+        del PASSES[added]
+    for added in PIPELINES.keys() - pipelines:
+        del PIPELINES[added]
+
+
+@pytest.mark.usefixtures("registries")
 def test_passes_of_a_plugin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(PLUGIN, encoding="utf-8")
     assert main(["-m", "add", "-d", "--load-plugin=mine.py", "--passes=simplify,mine", "--print"]) == 0

@@ -14,6 +14,10 @@ KEEP_ALL = {"check-delegates", "check-quantization", "check-xnnpack", "drop-dead
 """Passes that check, count or mark, and leave what is computed alone."""
 
 
+NOT_EVALUATED = {"fuse-prefix-attention"}
+"""Passes on sizes that only the run time knows, which the checker gives up; tests of whole programs hold them."""
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.culprit}: {fault.after.strip()}"[:60])
 def test_there_is_what_a_fault_changes(fault: PlantedFault) -> None:
     assert fault.before in (ROOT / fault.file).read_text(encoding="utf-8")
@@ -27,4 +31,4 @@ def test_there_is_what_a_fault_changes(fault: PlantedFault) -> None:
 
 def test_there_are_faults_in_all_passes() -> None:
     assert len(FAULTS) >= 60
-    assert set(PASSES) - {fault.culprit for fault in FAULTS} - KEEP_ALL == set()
+    assert set(PASSES) - {fault.culprit for fault in FAULTS} - KEEP_ALL - NOT_EVALUATED == set()

@@ -137,6 +137,7 @@ def test_decompositions_are_of_ops_without_kernels_or_of_special_calls() -> None
     assert without - DECOMPOSITIONS.keys() == {
         "edge.randperm",
         "edge.scatter_reduce.two",
+        "edge.xir.attend_prefix",
         "edge.quantized_decomposed.quantize_per_channel_group",
         "edge.quantized_decomposed.dequantize_per_channel_group",
         "edge.quantized_decomposed.choose_qparams_symmetric.tensor",

@@ -9,8 +9,8 @@ from xir.dialects import edge
 from xir.dialects.edge import EdgeOp
 from xir.transforms.pte.lower_to_pte import kernel_arguments
 
-# ExecuTorch registers these itself; torch does not know them.
-FOREIGN = ("executorch_prim::", "quantized_decomposed::")
+# ExecuTorch registers these itself, and the last is xir's; torch does not know them.
+FOREIGN = ("executorch_prim::", "quantized_decomposed::", "xir::")
 
 WITH_KERNEL = {
     name: op for name, op in edge.OPS.items() if op.row.out is not None and not op.row.out.startswith(FOREIGN)

@@ -93,8 +93,8 @@ def import_transformers() -> Any:
     with quiet():
         transformers: Any = required("transformers")
         transformers.utils.logging.disable_progress_bar()
-        # Imported when first used, which is to be in here.
-        _ = transformers.AutoModelForCausalLM
+        # Imported when first used, which is to be in here: torchao says with warnings what of itself it cannot load.
+        _ = transformers.AutoModelForCausalLM, transformers.PreTrainedModel
     return transformers
 
 
