@@ -124,11 +124,11 @@ def wheel_library() -> Path:
 def main() -> int:
     """Print the table of a library, or hold the page against it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("library", nargs="?", type=Path, help="a shared library (default: the installed wheel's)")
+    parser.add_argument("path", metavar="LIBRARY", nargs="?", type=Path, help="default: the installed wheel's")
     parser.add_argument("--check", action="store_true", help=f"fail unless docs/{PAGE.name} has this table")
     arguments = parser.parse_args()
     try:
-        text = table(arguments.library or wheel_library())
+        text = table(arguments.path or wheel_library())
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
