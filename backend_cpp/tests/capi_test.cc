@@ -1,6 +1,7 @@
 // The C interface and what lies beneath it: arguments without sense, bound outputs, cancellation.
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -98,12 +99,43 @@ XIR_TEST(c_interface_takes_anything) {
   options.size = sizeof(options) + 8;
   EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
   EXPECT(LastError("this library knows"));
+  options = XIR_OPTIONS_INIT;
+  options.num_data = 1;
+  EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("there is no list"));
+  options = XIR_OPTIONS_INIT;
+  options.num_xnnpack_paths = 1;
+  EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
+  const char* const no_path = nullptr;
+  options.xnnpack_paths = &no_path;
+  EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("path 0 to XNNPACK is null"));
+  // The elements of a list are as far apart as this library has them.
+  unknown = none;
+  unknown.size += 8;
+  options = XIR_OPTIONS_INIT;
+  options.data = &unknown;
+  options.num_data = 1;
+  EXPECT(xir_program_load(&none, &options, &program) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("a source's size is"));
   EXPECT(xir_method_load(nullptr, "forward", &method) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_method_execute(nullptr) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_method_set_int(nullptr, 0, 1) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_program_num_methods(nullptr) == 0 && xir_method_num_outputs(nullptr) == 0);
   EXPECT(xir_thread_pool_on(nullptr, nullptr) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_kernels_add(nullptr, "a", nullptr, 0, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_call_tensor(nullptr, 0, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_call_resize(nullptr, 0, nullptr, 0) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_call_cancelled(nullptr) == 0);
+  EXPECT(xir_call_fail(nullptr, XIR_RESOURCE, "none") == XIR_RESOURCE);
+  xir_call_parallel_for(nullptr, 1, nullptr, nullptr);
+  EXPECT(xir_state_new(nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_state_read(nullptr, "a", nullptr, 0) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_state_reset(nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_state_num_buffers(nullptr) == 0);
+  xir_state_free(nullptr);
+  xir_thread_pool* pool = nullptr;
+  EXPECT(xir_thread_pool_shared(SIZE_MAX, &pool) == XIR_INVALID_ARGUMENT && pool == nullptr);
   xir_method_cancel(nullptr);
   xir_program_free(nullptr);
   xir_method_free(nullptr);
@@ -128,6 +160,72 @@ XIR_TEST(c_interface_takes_anything) {
   EXPECT(xir_method_bind_output(small.method, 9, data, sizeof(data), nullptr) ==
          XIR_INVALID_ARGUMENT);
   EXPECT(xir_method_bind_output(small.method, 0, data, 1, nullptr) == XIR_INVALID_ARGUMENT);
+}
+
+// An empty input has no address, whatever the size that comes with it.
+XIR_TEST(empty_inputs_have_no_memory) {
+  Loaded dynamic("stock_dynamic");
+  const int64_t sizes[] = {0, 8};
+  EXPECT(xir_method_set_input(dynamic.method, 0, nullptr, size_t{1} << 30, sizes, 2) == XIR_OK);
+  EXPECT(xir_method_execute(dynamic.method) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("argument 0 of shape [0, 8] is empty"));
+}
+
+// An allocator that does not keep to the alignment that it was asked for.
+XIR_TEST(allocators_that_answer_any_address) {
+  static int live = 0;
+  xir_options options = XIR_OPTIONS_INIT;
+  options.allocator.allocate = [](void*, size_t bytes, size_t alignment) -> void* {
+    ++live;
+    return static_cast<uint8_t*>(std::aligned_alloc(alignment, bytes + alignment)) + 8;
+  };
+  options.allocator.release = [](void*, void* memory, size_t) {
+    --live;
+    std::free(static_cast<uint8_t*>(memory) - 8);
+  };
+  xir_program* program = nullptr;
+  xir_method* method = nullptr;
+  EXPECT(LoadGolden("stock_small", &options, &program) == XIR_OK);
+  EXPECT(xir_method_load(program, "forward", &method) == XIR_RESOURCE && method == nullptr);
+  EXPECT(LastError("out of memory"));
+  EXPECT(live == 0);
+  xir_program_free(program);
+}
+
+// A kernel that does what only callers should.
+XIR_TEST(kernels_that_run_their_own_method) {
+  struct Calls {
+    xir_method* method = nullptr;
+    xir_code nested = XIR_OK;
+  } calls;
+  const xir_parameter parameters[] = {XIR_PARAMETER_ANY, XIR_PARAMETER_ANY, XIR_PARAMETER_ANY,
+                                      XIR_PARAMETER_RESULT};
+  xir_kernels* kernels = nullptr;
+  EXPECT(xir_kernels_create(&kernels) == XIR_OK);
+  const xir_kernel kernel = [](void* context, xir_call* call) -> xir_code {
+    auto* self = static_cast<Calls*>(context);
+    // What the method's state is may be asked, and does not wait for itself.
+    xir_state* state = nullptr;
+    if (xir_method_state(self->method, &state) == XIR_OK) xir_state_reset(state);
+    xir_state_free(state);
+    self->nested = xir_method_execute(self->method);
+    return self->nested == XIR_OK ? XIR_OK : xir_call_fail(call, self->nested, xir_error_message());
+  };
+  EXPECT(xir_kernels_add(kernels, "aten::sub.out", parameters, 4, kernel, &calls) == XIR_OK);
+  xir_options options = XIR_OPTIONS_INIT;
+  options.kernels = kernels;
+  {
+    runner::Array input = ReadGoldenArray("stock_portable.input_0.npy");
+    Loaded loaded("stock_portable", &options);
+    calls.method = loaded.method;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      EXPECT(loaded.SetInput(&input) == XIR_OK);
+      EXPECT(xir_method_execute(loaded.method) == XIR_INVALID_ARGUMENT);
+      EXPECT(LastError("a kernel runs the method that it is called by"));
+      EXPECT(calls.nested == XIR_INVALID_ARGUMENT);
+    }
+  }
+  xir_kernels_free(kernels);
 }
 
 // Options of a version that ended before what came later.

@@ -295,6 +295,11 @@ XIR_TEST(other_files_are_left_alone) {
   ExpectHarmless(folder / "no/such/folder", expected, "cannot be written");
   mkdir((folder / "folder").c_str(), 0777);
   ExpectHarmless(folder / "folder", expected, "left as it is");
+  // Nobody writes to the pipe, and nobody waits for that.
+  mkfifo((folder / "pipe").c_str(), 0666);
+  ExpectHarmless(folder / "pipe", expected, "left as it is");
+  EXPECT_ERROR(Program::Load(Source::Path(folder / "pipe"), LoadOptions()),
+               "is not a regular file");
 }
 
 XIR_TEST(full_disks_leave_nothing) {

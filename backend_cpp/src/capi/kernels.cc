@@ -174,12 +174,15 @@ xir_code xir_call_resize(xir_call* call, size_t index, const int64_t* sizes, siz
 
 void xir_call_parallel_for(xir_call* call, size_t count, void (*task)(void* argument, size_t i),
                            void* argument) {
+  if (call == nullptr || task == nullptr) return;
   call->context->ParallelFor(count, [task, argument](size_t i) { task(argument, i); });
 }
 
-int xir_call_cancelled(const xir_call* call) { return call->context->cancelled() ? 1 : 0; }
+int xir_call_cancelled(const xir_call* call) {
+  return call != nullptr && call->context->cancelled() ? 1 : 0;
+}
 
 xir_code xir_call_fail(xir_call* call, xir_code code, const char* message) {
-  if (message != nullptr) call->message = message;
+  if (call != nullptr && message != nullptr) call->message = message;
   return code;
 }

@@ -42,7 +42,7 @@ class CallbackExecutor final : public Executor {
 };
 
 Result<Source> MakeSource(const xir_source& from) {
-  if (from.size < sizeof(xir_source)) {
+  if (from.size != sizeof(xir_source)) {
     return Fail(Code::kInvalidArgument, "a source's size is ", from.size, ", not ",
                 sizeof(xir_source));
   }
@@ -81,11 +81,17 @@ Result<LoadOptions> MakeOptions(const xir_options* given) {
   if (from.kernels != nullptr) {
     options.kernels = std::make_shared<const KernelRegistry>(*from.kernels->registry);
   }
+  if (from.num_data > 0 && from.data == nullptr) {
+    return Fail(Code::kInvalidArgument, "of ", from.num_data, " data files there is no list");
+  }
   for (size_t i = 0; i < from.num_data; ++i) {
     XIR_ASSIGN_OR_RETURN(Source source, MakeSource(from.data[i]));
     options.data.push_back(std::move(source));
   }
   for (size_t i = 0; i < from.num_xnnpack_paths; ++i) {
+    if (from.xnnpack_paths == nullptr || from.xnnpack_paths[i] == nullptr) {
+      return Fail(Code::kInvalidArgument, "path ", i, " to XNNPACK is null");
+    }
     options.xnnpack_paths.emplace_back(from.xnnpack_paths[i]);
   }
   if ((from.allocator.allocate == nullptr) != (from.allocator.release == nullptr)) {
@@ -215,6 +221,7 @@ xir_code SetNumber(xir_method* method, size_t index, T value) {
 }
 
 xir_code Store(Result<std::shared_ptr<ThreadPool>> made, xir_thread_pool** pool) {
+  *pool = nullptr;
   if (!made.ok()) return Report(std::move(made).status());
   *pool = new xir_thread_pool{std::move(made).value()};
   return XIR_OK;

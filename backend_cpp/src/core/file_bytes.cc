@@ -84,6 +84,10 @@ void* AllocateZeroed(size_t bytes, BufferDeleter* deleter) {
   if (deleter->allocator != nullptr) {
     deleter->size = bytes;
     void* memory = deleter->allocator->Allocate(bytes, kBufferAlignment);
+    if (reinterpret_cast<uintptr_t>(memory) % kBufferAlignment != 0) {
+      deleter->allocator->Release(memory, bytes);
+      return nullptr;
+    }
     return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
   }
   if (bytes >= kMappedSize) return MapZeroed(bytes, deleter);
@@ -184,7 +188,8 @@ Result<FileBytes> FileBytes::Read(const Source& source) {
 
 Result<FileBytes> FileBytes::Map(const std::string& path, uint64_t behind) {
   const std::string name = "'" + path + "'";
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A named pipe, which is refused, would be waited for otherwise.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     return Fail(Code::kNotFound, "cannot open ", name, ": ", std::strerror(errno));
   }

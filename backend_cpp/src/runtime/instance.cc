@@ -102,7 +102,10 @@ Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const S
   XIR_RETURN_IF_ERROR(given.Resize(shape).In(context));
   // The address of an empty tensor may be null, as that of an empty vector.
   alignas(kBufferAlignment) static uint8_t nothing[kOverreadBytes];
-  if (data == nullptr && given.nbytes() == 0) data = nothing;
+  if (data == nullptr && given.nbytes() == 0) {
+    data = nothing;
+    nbytes = 0;
+  }
   if (data == nullptr || given.nbytes() > nbytes) {
     return Fail(Code::kInvalidArgument, context, " of shape ", shape.ToString(), " takes ",
                 given.nbytes(), " bytes, not ", nbytes);
@@ -276,6 +279,8 @@ Status MethodInstance::CreateProfiler() {
 }
 
 Result<Profile> MethodInstance::ExecuteProfiled() {
+  const std::lock_guard<std::recursive_mutex> lock(running_);
+  XIR_RETURN_IF_ERROR(CheckIdle());
   XIR_RETURN_IF_ERROR(CreateProfiler());
   profiling_ = true;
   profiler_->Begin();
@@ -296,9 +301,19 @@ Status MethodInstance::CheckInputs() const {
   return {};
 }
 
+// Only the thread that executes can get past the lock while it does.
+Status MethodInstance::CheckIdle() const {
+  if (!executing_) return {};
+  return Fail(Code::kInvalidArgument, "a kernel runs the method that it is called by");
+}
+
 Status MethodInstance::Execute() {
+  const std::lock_guard<std::recursive_mutex> lock(running_);
+  XIR_RETURN_IF_ERROR(CheckIdle());
   XIR_RETURN_IF_ERROR(CheckInputs());
+  executing_ = true;
   Status status = RunInstructions();
+  executing_ = false;
   // The caller's memory is borrowed for one execution, whether that succeeds or not.
   for (Input& input : inputs_) {
     input.given = false;
@@ -371,7 +386,6 @@ Status MethodInstance::CopyBoundOutputs() {
 }
 
 Status MethodInstance::RunInstructions() {
-  const std::lock_guard<std::mutex> lock(running_);
   const auto cancelled = [this] { return cancelled_.exchange(false, std::memory_order_relaxed); };
   if (cancelled()) return Fail(Code::kCancelled, "cancelled before instruction 0");
   uint64_t executed = 0;

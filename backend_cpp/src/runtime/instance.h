@@ -90,6 +90,7 @@ class MethodInstance final : public Method {
   std::vector<Value*> Values(const std::vector<size_t>& indices);
   Result<const Value*> ScalarInput(size_t index, std::string_view kind) const;
   Status CheckInputs() const;
+  Status CheckIdle() const;
   Status CopyBoundOutputs();
   void Log(LogLevel level, const std::string& message) const;
   // Runs the instructions from first to last.
@@ -114,7 +115,8 @@ class MethodInstance final : public Method {
   std::shared_ptr<const LoadedProgram> program_;
   const MethodPlan& plan_;
   std::shared_ptr<State> state_;
-  std::mutex& running_;  // the state's
+  std::recursive_mutex& running_;  // the state's
+  bool executing_ = false;         // while it is held
   MethodMemory memory_;
   std::vector<Input> inputs_;
   std::vector<std::unique_ptr<Delegate>> delegates_;

@@ -196,20 +196,20 @@ Result<uint8_t*> ProgramState::Find(std::string_view name, size_t nbytes) const 
 
 Status ProgramState::Read(std::string_view name, void* data, size_t nbytes) const {
   XIR_ASSIGN_OR_RETURN(const uint8_t* memory, Find(name, nbytes));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   if (nbytes > 0) std::memcpy(data, memory, nbytes);
   return {};
 }
 
 Status ProgramState::Write(std::string_view name, const void* data, size_t nbytes) {
   XIR_ASSIGN_OR_RETURN(uint8_t * memory, Find(name, nbytes));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   if (nbytes > 0) std::memcpy(memory, data, nbytes);
   return {};
 }
 
 void ProgramState::Reset() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   for (const BufferPlace& buffer : buffers_) {
     if (buffer.info.nbytes == 0) continue;
     if (buffer.content != nullptr) {

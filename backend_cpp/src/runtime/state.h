@@ -51,8 +51,8 @@ class ProgramState final : public State {
   const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
   // Null where no buffer lies in the arena.
   uint8_t* arena(size_t id) const { return id < arenas_.size() ? arenas_[id].get() : nullptr; }
-  // Held while an instance runs.
-  std::mutex& mutex() const { return mutex_; }
+  // Held while an instance runs, whose kernels may read and write the state, and run others.
+  std::recursive_mutex& mutex() const { return mutex_; }
 
  private:
   ProgramState(std::shared_ptr<const LoadedProgram> program, std::vector<size_t> methods)
@@ -72,7 +72,7 @@ class ProgramState final : public State {
   std::unordered_map<std::string_view, size_t> by_name_;
   std::map<std::pair<uint32_t, uint64_t>, size_t> by_place_;
   std::vector<AlignedBuffer> arenas_;  // by id
-  mutable std::mutex mutex_;
+  mutable std::recursive_mutex mutex_;
 };
 
 }  // namespace xir

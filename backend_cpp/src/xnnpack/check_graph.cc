@@ -9,6 +9,7 @@
 #include "core/file_bytes.h"
 #include "verify/program_view.h"
 #include "verify/verify_graph.h"
+#include "xnnpack/datatype.h"
 #include "xnnpack/loader.h"
 #include "xnnpack/subgraph_builder.h"
 
@@ -71,18 +72,49 @@ class EmptyWeights {
   xnn_weights_cache_provider provider_{};
 };
 
-Status CreateAndReshape(SubgraphBuilder* builder) {
+// The most memory, in bytes, that values may take while they are checked.
+constexpr uint64_t kLargestWorkspace = uint64_t{16} << 20;
+
+// What the values that the graph computes for itself would take side by side, in bytes.
+uint64_t BytesInside(const GraphView& view) {
+  uint64_t bytes = 0;
+  for (const graph::XValue* value : *view.graph->xvalues()) {
+    const graph::XNNTensorValue& tensor = *TensorOf(*value);
+    if (tensor.flags() != 0 || tensor.constant_buffer_idx() != 0) continue;
+    uint64_t elements = 1;
+    if (tensor.dims() != nullptr) {
+      for (const uint32_t dim : *tensor.dims())
+        elements *= dim;  // that fits: the graph is verified
+    }
+    bytes += elements * DatatypeBits(ToXnnDatatype(tensor.datatype())) / 8;
+  }
+  return bytes;
+}
+
+Result<XnnRuntime> Create(SubgraphBuilder* builder, EmptyWeights* weights,
+                          xnn_workspace_t workspace) {
+  xnn_runtime_t runtime = nullptr;
+  XIR_RETURN_IF_ERROR(
+      CheckXnn(builder->CreateRuntime(weights->get(), workspace,
+                                      /*threadpool=*/nullptr, /*flags=*/0, &runtime),
+               "create the operators"));
+  return XnnRuntime(runtime);
+}
+
+// XNNPACK takes memory for what is inside of the graph as soon as it knows the shapes, and fills it
+// with zeros. Where that is much, the nodes get their shapes in a graph that has numbers outside.
+Status CreateAndReshape(SubgraphBuilder* builder, const GraphView& view) {
   EmptyWeights weights;
   xnn_workspace_t workspace = nullptr;
   XIR_RETURN_IF_ERROR(CheckXnn(xnn_create_workspace(&workspace), "create a workspace"));
   const XnnWorkspace workspace_owner(workspace);
-  xnn_runtime_t runtime = nullptr;
-  XIR_RETURN_IF_ERROR(
-      CheckXnn(builder->CreateRuntime(weights.get(), workspace,
-                                      /*threadpool=*/nullptr, /*flags=*/0, &runtime),
-               "create the operators"));
-  const XnnRuntime runtime_owner(runtime);
-  return CheckXnn(xnn_reshape_runtime(runtime), "run at these shapes");
+  XIR_ASSIGN_OR_RETURN(XnnRuntime runtime, Create(builder, &weights, workspace));
+  SubgraphBuilder outside(view, SubgraphBuilder::Inside::kAsOutputs);
+  if (BytesInside(view) > kLargestWorkspace) {
+    XIR_RETURN_IF_ERROR(outside.Build());
+    XIR_ASSIGN_OR_RETURN(runtime, Create(&outside, &weights, workspace));
+  }
+  return CheckXnn(xnn_reshape_runtime(runtime.get()), "run at these shapes");
 }
 
 // The sentence of a failure.
@@ -114,7 +146,7 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
   if (const Status status = builder.Build(); !status.ok()) {
     return Refusal(RefusalOf(status, builder.refused_node()));
   }
-  if (const Status status = CreateAndReshape(&builder); !status.ok()) {
+  if (const Status status = CreateAndReshape(&builder, view.value()); !status.ok()) {
     return Refusal(RefusalOf(status));
   }
   return Refusal();

@@ -1,6 +1,23 @@
+#include <numeric>
+#include <vector>
+
 #include "xnnpack/define_node.h"
 
 namespace xir {
+namespace {
+
+// A copy that XNNPACK does not join with the node before it, as it does with xnn_define_copy.
+xnn_status DefineKeptCopy(xnn_subgraph_t subgraph, size_t rank, uint32_t input, uint32_t output) {
+  if (rank == 0) {
+    return xnn_define_static_reshape(subgraph, rank, /*new_shape=*/nullptr, input, output,
+                                     /*flags=*/0);
+  }
+  std::vector<size_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), size_t{0});
+  return xnn_define_static_transpose(subgraph, rank, perm.data(), input, output, /*flags=*/0);
+}
+
+}  // namespace
 
 xnn_status DefineUnary(const graph::XNNNode1x1& node, xnn_unary_operator op, const NodeContext& c) {
   return xnn_define_unary(c.subgraph(), op, /*params=*/nullptr, c(node.input_id()),
@@ -16,7 +33,15 @@ xnn_status DefineClamp(const graph::XNNNode1x1& node, const NodeContext& c) {
 }
 
 xnn_status DefineConvert(const graph::XNNNode1x1& node, const NodeContext& c) {
-  return DefineUnary(node, xnn_unary_convert, c);
+  if (!c.builder.IsWidenedOutput(node.output_id())) return DefineUnary(node, xnn_unary_convert, c);
+  uint32_t widened = XNN_INVALID_VALUE_ID;
+  xnn_status status = c.builder.NewTemporary(node.output_id(), xnn_datatype_fp32, &widened);
+  if (status != xnn_status_success) return status;
+  status = xnn_define_unary(c.subgraph(), xnn_unary_convert, /*params=*/nullptr, c(node.input_id()),
+                            widened, node.flags());
+  if (status != xnn_status_success) return status;
+  return DefineKeptCopy(c.subgraph(), c.builder.Rank(node.output_id()), widened,
+                        c(node.output_id()));
 }
 
 xnn_status DefineELU(const graph::XNNELU& node, const NodeContext& c) {

@@ -23,7 +23,7 @@ uint64_t ValueBytes(const graph::XNNTensorValue& tensor) {
 
 std::vector<DelegateOperator> DescribeOperators(const GraphView& view,
                                                 const std::vector<std::string>& names) {
-  const std::vector<MappedOperator> mapped = MapOperators(*view.graph, names);
+  const std::vector<MappedOperator> mapped = MapOperators(view, names);
   std::vector<DelegateOperator> operators;
   for (size_t i = 0; i < names.size(); ++i) {
     DelegateOperator& each = operators.emplace_back();

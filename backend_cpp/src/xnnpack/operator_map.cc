@@ -10,6 +10,7 @@
 
 #include "xnnpack/api.h"
 #include "xnnpack/node_values.h"
+#include "xnnpack/widened_outputs.h"
 
 namespace xir {
 namespace {
@@ -69,7 +70,8 @@ Kinds KindsOf(graph::XNodeUnion node) {
   }
 }
 
-// A place for an operator: a node's own, or that of the clamp to a node's bounds.
+// A place for an operator: a node's own, that of the clamp to a node's bounds, or that of the copy
+// of a widened output.
 struct Slot {
   size_t node;
   uint32_t debug_handle;
@@ -80,17 +82,21 @@ struct Slot {
   }
 };
 
-std::vector<Slot> SlotsOf(const graph::XNNGraph& graph) {
+std::vector<Slot> SlotsOf(const GraphView& view) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<Slot> slots;
-  if (graph.xnodes() == nullptr) return slots;
+  const std::unordered_set<uint32_t> widened = WidenedOutputs(view);
   size_t index = 0;
-  for (const graph::XNode* node : *graph.xnodes()) {
+  for (const graph::XNode* node : *view.graph->xnodes()) {
     slots.push_back({index, node->debug_handle(), KindsOf(node->xnode_union_type())});
     const auto* bounds = node->output_min_max();
     if (bounds != nullptr && node->xnode_union_type() != graph::XNodeUnion::XNNClamp &&
         (bounds->output_min() > -kInfinity || bounds->output_max() < kInfinity)) {
       slots.push_back({index, node->debug_handle(), {"Clamp"}});
+    }
+    const auto* convert = node->xnode_union_as_XNNConvert();
+    if (convert != nullptr && widened.count(convert->output_id()) != 0) {
+      slots.push_back({index, node->debug_handle(), {"Transpose", "Static Reshape"}});
     }
     ++index;
   }
@@ -220,13 +226,12 @@ void MapByOrder(const std::vector<Slot>& slots, Span<const std::string> names,
 
 }  // namespace
 
-std::vector<MappedOperator> MapOperators(const graph::XNNGraph& graph,
-                                         Span<const std::string> names) {
+std::vector<MappedOperator> MapOperators(const GraphView& view, Span<const std::string> names) {
   std::vector<MappedOperator> mapped(names.size());
-  const std::vector<Slot> slots = SlotsOf(graph);
+  const std::vector<Slot> slots = SlotsOf(view);
   if (slots.empty()) return mapped;
   if (HasInserted(slots, names)) {
-    MapByDependence(graph, slots, names, &mapped);
+    MapByDependence(*view.graph, slots, names, &mapped);
   } else {
     MapByOrder(slots, names, &mapped);
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "verify/graph_view.h"
 #include "xir/span.h"
-#include "xnnpack_generated.h"
 
 namespace xir {
 
@@ -21,7 +21,6 @@ struct MappedOperator {
 // XNNPACK drops nodes (a clamp that joins a convolution, a copy), rewrites some (a maximum with a
 // number is a clamp), and inserts operators that are no nodes (a conversion, a packing of the left
 // matrix). An operator is mapped where every way to explain the names gives it the same node.
-std::vector<MappedOperator> MapOperators(const graph::XNNGraph& graph,
-                                         Span<const std::string> names);
+std::vector<MappedOperator> MapOperators(const GraphView& view, Span<const std::string> names);
 
 }  // namespace xir

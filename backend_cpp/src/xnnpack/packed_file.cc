@@ -213,7 +213,7 @@ class NewFile {
 
 // Whether there is no file at `path`, or one that begins as these files do.
 bool MayReplace(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno == ENOENT;
   char magic[sizeof(kMagic) - 1] = {};
   struct stat info;
@@ -297,7 +297,7 @@ Result<PackedFile> ReadPackedFile(const std::string& path,
 
 void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal) {
   const FileSizeSignalBlocked blocked;
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
   FileHeader header;
   struct stat info;

@@ -34,10 +34,12 @@ uint16_t ToBFloat16(float value) {
 }  // namespace
 
 Status SubgraphBuilder::Build() {
+  const auto values = static_cast<uint32_t>(view_.graph->xvalues()->size());
+  const uint32_t external =
+      view_.graph->num_externs() + (inside_ == Inside::kAsOutputs ? values : 0);
   xnn_subgraph_t subgraph = nullptr;
   XIR_RETURN_IF_ERROR(
-      CheckXnn(xnn_create_subgraph(view_.graph->num_externs(), /*flags=*/0, &subgraph),
-               "create a subgraph"));
+      CheckXnn(xnn_create_subgraph(external, /*flags=*/0, &subgraph), "create a subgraph"));
   subgraph_.reset(subgraph);
   for (const graph::XValue* value : *view_.graph->xvalues()) {
     XIR_RETURN_IF_ERROR(DefineValue(*value));
@@ -81,13 +83,22 @@ Status SubgraphBuilder::DefineValue(const graph::XValue& value) {
   if (const auto* quantized = value.xvalue_union_as_XNNQuantizedTensorValue()) {
     status = DefineQuantized(*quantized, &id);
   } else {
-    const std::vector<size_t> dims = DimsOf(tensor);
-    status = xnn_define_tensor_value(subgraph(), ToXnnDatatype(tensor.datatype()), dims.size(),
-                                     dims.data(), DataOf(view_, tensor.constant_buffer_idx()),
-                                     tensor.external_id(), tensor.flags(), &id);
+    status = DefineTensor(tensor, &id);
   }
   ids_.emplace(tensor.id_out(), id);
   return CheckXnn(status, "define value " + std::to_string(tensor.id_out()));
+}
+
+xnn_status SubgraphBuilder::DefineTensor(const graph::XNNTensorValue& tensor, uint32_t* id) {
+  const std::vector<size_t> dims = DimsOf(tensor);
+  const void* data = DataOf(view_, tensor.constant_buffer_idx());
+  uint32_t external_id = tensor.external_id(), flags = tensor.flags();
+  if (inside_ == Inside::kAsOutputs && data == nullptr && external_id == XNN_INVALID_VALUE_ID) {
+    external_id = view_.graph->num_externs() + outputs_++;
+    flags |= XNN_VALUE_FLAG_EXTERNAL_OUTPUT;
+  }
+  return xnn_define_tensor_value(subgraph(), ToXnnDatatype(tensor.datatype()), dims.size(),
+                                 dims.data(), data, external_id, flags, id);
 }
 
 xnn_status SubgraphBuilder::DefineQuantized(const graph::XNNQuantizedTensorValue& value,

@@ -3,11 +3,13 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
+#include "xnnpack/widened_outputs.h"
 
 namespace xir {
 
@@ -15,7 +17,13 @@ namespace xir {
 // and the builder must live until a runtime has been created from it.
 class SubgraphBuilder {
  public:
-  explicit SubgraphBuilder(const GraphView& view) : view_(view) {}
+  // Where values are that the graph computes for itself: all in XNNPACK's workspace, or those that
+  // are not quantised in memory of the caller, as outputs are. XNNPACK takes no memory for these,
+  // but fuses less.
+  enum class Inside { kInWorkspace, kAsOutputs };
+
+  explicit SubgraphBuilder(const GraphView& view, Inside inside = Inside::kInWorkspace)
+      : view_(view), inside_(inside), widened_outputs_(WidenedOutputs(view)) {}
 
   Status Build();
   xnn_subgraph_t subgraph() const { return subgraph_.get(); }
@@ -35,11 +43,13 @@ class SubgraphBuilder {
   }
   xnn_datatype Datatype(uint32_t id) const;
   size_t Rank(uint32_t id) const;
+  bool IsWidenedOutput(uint32_t id) const { return widened_outputs_.count(id) != 0; }
   // A value of the file's shape and quantisation of `like`, but internal and of `datatype`.
   xnn_status NewTemporary(uint32_t like, xnn_datatype datatype, uint32_t* id) const;
 
  private:
   Status DefineValue(const graph::XValue& value);
+  xnn_status DefineTensor(const graph::XNNTensorValue& tensor, uint32_t* id);
   // Whether the node is a copy inside of the graph, whose readers read what it copies. XNNPACK does
   // that too, but at one of a reader's operands alone (xnn_subgraph_fusion): where both operands
   // are the copy, the other one would have no memory.
@@ -47,6 +57,9 @@ class SubgraphBuilder {
   xnn_status DefineQuantized(const graph::XNNQuantizedTensorValue& value, uint32_t* id);
 
   const GraphView& view_;
+  const Inside inside_;
+  const std::unordered_set<uint32_t> widened_outputs_;
+  uint32_t outputs_ = 0;  // that the graph has not, with Inside::kAsOutputs
   XnnSubgraph subgraph_;
   std::optional<size_t> refused_node_;
   std::unordered_map<uint32_t, uint32_t> ids_;

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference.process_memory import forget_peak, status
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.dialects.xnnpack import NodeOp, SubgraphOp, Xnnpack
@@ -61,6 +62,21 @@ def test_large_weights_take_no_memory() -> None:
     body = f"""%w = xnnpack.constant dense_resource<elsewhere> : {filter_type}
         %r = xnnpack.fully_connected %a, %w : ({arg}, {filter_type}) -> {result}"""
     assert check_subgraph(*subgraph(body, arg, result)) is None
+
+
+def test_large_values_take_no_memory() -> None:
+    """2 GB of values that the graph computes for itself are not there while their shapes are checked."""
+    arg = "tensor<1x4x16384x2048xf32>"
+    body = f"""%b = xnnpack.unary exp %a : {arg} -> {arg}
+        %c = xnnpack.unary abs %b : {arg} -> {arg}
+        %d = xnnpack.copy %c : {arg} -> {arg}
+        %e = xnnpack.binary add %b, %d : {arg}, {arg} -> {arg}
+        %r = xnnpack.unary square_root %e : {arg} -> {arg}"""
+    given = subgraph(body, arg, arg)
+    forget_peak()
+    before = status("VmHWM")
+    assert check_subgraph(*given) is None
+    assert status("VmHWM") - before < 16 << 20
 
 
 def test_the_node_at_fault_is_found_wherever_it_is() -> None:

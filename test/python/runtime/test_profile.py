@@ -354,7 +354,7 @@ def test_the_trace_is_chromes(mixed: bytes, tmp_path: Path):
         assert event["ph"] == "X"
         assert {"name", "ts", "dur", "pid", "tid", "args"} <= event.keys()
         # Events of one thread nest.
-        while stack and event["ts"] >= stack[-1]["ts"] + stack[-1]["dur"]:
+        while stack and event["ts"] >= round(stack[-1]["ts"] + stack[-1]["dur"], 3):
             stack.pop()
         if stack:
             assert event["ts"] + event["dur"] <= stack[-1]["ts"] + stack[-1]["dur"] + 0.002
