@@ -279,6 +279,43 @@ class Quantised(nn.Module):
         return self.head(y)
 
 
+class Fine(nn.Module):
+    """What the quantizer takes apart, and layers wide enough for groups of weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(64, 96), nn.Linear(32, 64), nn.Linear(64, 6, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        q, k, v = x.reshape(2, 5, 3, 2, 16).permute(2, 0, 3, 1, 4)
+        x = F.scaled_dot_product_attention(q, k, v)
+        x = x.transpose(1, 2).reshape(2, 5, 32)
+        x = self.second(x)
+        x = F.silu(x)
+        x = x * 0.25
+        return self.last(x)
+
+
+class Imports(nn.Module):
+    """What the importer takes apart, or makes functional."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(5, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = F.celu(x, 0.75)
+        y = torch.logsumexp(y, (0, 2), keepdim=True)
+        z = F.pad(x, (1, 2, 0, 0), mode="circular")
+        z = z.unfold(2, 3, 2)
+        w = x.clone()
+        w[:, 1:] *= 2.0
+        w[0].relu_()
+        h = self.cell(w[0], w[1, :, :4])
+        return y + torch.hypot(x, w), z, h
+
+
 class Halves(nn.Module):
     """Weights and activations in bf16, between numbers in fp32."""
 
@@ -326,6 +363,8 @@ PROGRAMS: dict[str, Program] = {
     "sizes": Program(Sizes, image(2, 6, 8), dynamic={0: {0: "batch", 1: "length"}}),
     "integers": Program(Quantised, image(2, 3, 18, 16), "static"),
     "rows": Program(Attention, image(2, 6, 16), "dynamic"),
+    "fine": Program(Fine, image(2, 5, 64)),
+    "imports": Program(Imports, image(2, 6, 5)),
     "halves": Program(Halves, lambda: (torch.randn(2, 3, 6, dtype=torch.bfloat16),)),
 }
 """By name."""
@@ -348,6 +387,7 @@ LIT_TESTS = {
     "bytes": ("fuse-quantized-embedding", 1),
     "windows": ("collapse-dims", 0),
     "bands": ("band-spatial", 0),
+    "blocks": ("skip-masked-keys", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 
@@ -359,12 +399,23 @@ def text_of(program: str) -> str:
     return text.split("// -----")[number]
 
 
+CALIBRATED = ("convolutions", "integers")
+"""Programs that are quantised with the batches of `calibration`."""
+
+
+def calibration() -> list[tuple[Tensor]]:
+    """Batches that the images of programs are quantised with, of which each reaches further than the one before."""
+    generator = torch.Generator().manual_seed(0)
+    return [(factor * torch.randn(2, 3, 18, 16, generator=generator),) for factor in (2.0, 1.0, 1.5)]
+
+
 SETS = 3
 """How many sets of inputs eager computes on."""
 
 
 def write_programs(folder: Path) -> None:
-    """Write each program as text with its source lines, its inputs beside it, and what eager computes in two calls."""
+    """Write each program as exported, in float, and as text with its source lines, its inputs beside it, and what eager
+    computes in two calls."""
     from xir import QuantConfig, quantize, to_edge
     from xir.evaluate.checker import functions_of
     from xir.evaluate.inputs import draw_inputs
@@ -376,6 +427,7 @@ def write_programs(folder: Path) -> None:
         torch.manual_seed(0)
         network, inputs = randomised(program.network()), program.inputs()
         exported = torch.export.export(network, inputs, dynamic_shapes=_open(program))
+        torch.export.save(exported, folder / f"{name}.pt2")
         if program.quantize is not None:
             exported = quantize(exported, inputs, config=QuantConfig(program.quantize))
         edge = to_edge(exported)

@@ -164,9 +164,9 @@ class XnnpackPartitioner:
         from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
         from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
-        winograd = WinogradConv2dPass(self.cpu, self.max_error)
+        winograd = WinogradConv2dPass(self.cpu, self.max_error, max_bytes=self.max_arena)
         widen = WidenDepthwisePass("x86" if winograd.family == "x86" else "any")
-        return [BandSpatialPass(self.max_arena), widen, winograd]
+        return [widen, BandSpatialPass(self.max_arena), winograd]
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i8, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType, f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -99,6 +99,11 @@ def _check_blocks(name: str, shape: tuple[int, ...], blocks: list[int]) -> None:
         raise VerifyException(f"{name} has {prod(shape)} elements, expected {prod(blocks)}, one for each block")
 
 
+def _check_integers(name: str, dtype: Attribute | None) -> None:
+    if dtype is not None and not isinstance(dtype, IntegerType):
+        raise VerifyException(f"{name} is {dtype}, expected an integer type")
+
+
 def _choose(op: ops.TorchaoChooseQparamsAffineOp) -> Sequence[Attribute]:
     """torchao's choice of a scale and a zero point for each block; dimensions that are one block go without keepdim."""
     shape, block, counts = shape_of(op.input), tuple(map(known, op.block_size)), _block_counts(op.input, op.block_size)
@@ -118,6 +123,16 @@ def _affine(op: ops.TorchaoQuantizeAffineOp | ops.TorchaoDequantizeAffineOp) -> 
     if op.zero_point is not None:
         _check_blocks("zero_point", shape_of(op.zero_point), blocks)
     return (tensor_type(op.output_dtype, shape_of(op.input)),)
+
+
+def _quantize_affine(op: ops.TorchaoQuantizeAffineOp) -> Sequence[Attribute]:
+    _check_integers("output_dtype", op.output_dtype)
+    return _affine(op)
+
+
+def _dequantize_affine(op: ops.TorchaoDequantizeAffineOp) -> Sequence[Attribute]:
+    _check_integers("input_dtype", op.input_dtype)
+    return _affine(op)
 
 
 def _embedding_byte(op: EmbeddingByte) -> Sequence[Attribute]:
@@ -224,8 +239,8 @@ ROWS = [
     row("torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
         "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
         "clamp(round(input / scale) + zero_point, quant_min, quant_max), the parameters by block.",
-        infer=_affine),
+        infer=_quantize_affine),
     row("torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
         "ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=6) -> Tensor",
-        "(input - zero_point) * scale, the parameters by block.", infer=_affine),
+        "(input - zero_point) * scale, the parameters by block.", infer=_dequantize_affine),
 ]  # fmt: skip

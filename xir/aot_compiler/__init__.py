@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
 from xir.tools.command_line import UsageError
+from xir.tools.next_step import after_compiling
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
     from xir.explore.profile import Profile
+    from xir.ir.diagnostics import DiagnosticError
     from xir.ir.remarks import RemarkFilter
     from xir.quantizer import QuantReport
     from xir.runtime.agreement import Agreement
@@ -76,6 +79,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         exact = program
         if options.quantize is not None:
             program, quality = quantize_program(options, program)
+        if options.verify_numerics is not None:
+            _verify_import(program)
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
@@ -95,6 +100,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             exploration.write(name, [*edge.remarks, *executorch.remarks], quality)
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
+        if options.verify_numerics is not None:
+            _tell_next_step(error, options)
         if exploration is not None:
             exploration.write_unfinished(error.diagnostic)
         return 1
@@ -107,7 +114,10 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
         return 0
-    raise UsageError(f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr)")
+    raise UsageError(
+        f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass "
+        f"(--test-sqnr): to find out why, {after_compiling(options)}"
+    )
 
 
 def _profile(options: argparse.Namespace) -> Profile | None:
@@ -126,6 +136,23 @@ def _remark_output(options: argparse.Namespace) -> RemarkOutput | None:
         return RemarkOutput.of(options)
     except ValueError as error:
         raise UsageError(f"--remarks-filter: {error}") from error
+
+
+def _verify_import(program: ExportedProgram) -> None:
+    """WrongImportError if the program's module computes something else than PyTorch does."""
+    from xir.evaluate.evaluator import NotEvaluatedError
+    from xir.evaluate.imported import check_import
+
+    with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
+        check_import(program)
+
+
+def _tell_next_step(error: DiagnosticError, options: argparse.Namespace) -> None:
+    """Say how to find the rewrite of a pass that is wrong."""
+    from xir.evaluate import MiscompileError
+
+    if isinstance(error, MiscompileError):
+        print(f"xir-aot: note: {after_compiling(options)} to find the rewrite, and a test of it", file=sys.stderr)
 
 
 def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:

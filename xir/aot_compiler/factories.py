@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ def user_function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:
     if spec is None or spec.loader is None:
         raise UsageError(f"'{file}' is no Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)  # where dataclasses look for the module that they are of
     spec.loader.exec_module(module)
     if not callable(function := getattr(module, name, None)):
         raise UsageError(f"'{file}' has no function '{name}'")

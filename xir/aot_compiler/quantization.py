@@ -38,9 +38,10 @@ def quantize_program(
     if program.example_inputs is None:
         raise UsageError("the program was saved without example inputs: export it again")
     (args, kwargs), calibration = program.example_inputs, _calibration(options)
+    verify = options.verify_numerics is not None
     if not (options.quant_report or options.quant_report_json):
-        return quantize(program, args, calibration, config, kwargs=kwargs), None
-    return quantize_and_measure(program, args, calibration, config, kwargs=kwargs)
+        return quantize(program, args, calibration, config, kwargs=kwargs, verify=verify), None
+    return quantize_and_measure(program, args, calibration, config, kwargs=kwargs, verify=verify)
 
 
 def _group_size(text: str | None) -> int | None:

@@ -22,12 +22,14 @@ from xir.evaluate.trace import updates_of
 from xir.importer.importer import Imported, import_with_nodes
 from xir.importer.signature import BUFFER_UPDATES
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import DiagnosticError, note, op_name
+from xir.ir.diagnostics import WrongStageError, note, op_name
 from xir.ir.functions import methods_of
 
 
-class WrongImportError(DiagnosticError):
+class WrongImportError(WrongStageError):
     """An imported program computes something else than the program that PyTorch exported."""
+
+    stage = "import"
 
 
 def check_import(program: ExportedProgram) -> None:

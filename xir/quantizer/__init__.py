@@ -12,5 +12,14 @@ from .config import QuantConfig
 from .quantize import quantize, quantize_and_measure
 from .quantizer import XnnpackQuantizer
 from .report import Layer, QuantReport
+from .verification import WrongQuantizationError
 
-__all__ = ["Layer", "QuantConfig", "QuantReport", "XnnpackQuantizer", "quantize", "quantize_and_measure"]
+__all__ = [
+    "Layer",
+    "QuantConfig",
+    "QuantReport",
+    "WrongQuantizationError",
+    "XnnpackQuantizer",
+    "quantize",
+    "quantize_and_measure",
+]

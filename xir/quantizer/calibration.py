@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import Module
 from torchao.quantization.pt2e.observer import ObserverBase
 
@@ -23,6 +24,7 @@ from xir.progress import counted
 from .bias_correction import OperandMeans
 from .observers import Range
 from .parameters import Parameters
+from .state import writes
 
 
 def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]]) -> None:
@@ -43,22 +45,39 @@ def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]]) -> None:
 def _observing_once(model: GraphModule, *, weights: bool) -> GraphModule:
     """The prepared model, its observers shared, without the calls of them that would see what they have seen.
 
-    Those are of values that a node only moved from values that the same observer sees (no other node shares one), and
-    unless `weights`, of values that are the same for each input. Half of calibration would be spent in them.
+    Those are of values that a node only moved from values that the same observer sees (no other node shares one), each
+    once, and unless `weights`, of values that are the same for each input. Half of calibration would be spent in them.
     """
-    parameters = Parameters(model)
+    parameters, changing = Parameters(model), _changing(model)
     graph = torch.fx.Graph()
     copies: dict[Node, Node] = {}
     for node in model.graph.nodes:
         observer = _observer(model, node)
         value = node.all_input_nodes[0] if observer is not None else node
         if observer is not None and (
-            (not weights and parameters.is_static(value)) or _observers(model, value) == {observer}
+            (not weights and parameters.is_static(value) and value not in changing)
+            or (_observers(model, value) == {observer} and not _repeats(value))
         ):
             copies[node] = copies[value]
         else:
             copies[node] = graph.node_copy(node, copies.__getitem__)
     return GraphModule(model, graph)
+
+
+def _changing(model: GraphModule) -> set[Node]:
+    """What depends on buffers that the model writes to, which differ from one input to the next."""
+    written: set[str] = set()
+    for node in model.graph.nodes:
+        base = node if writes(node) else None
+        while base is not None and base.op == "call_function" and base.all_input_nodes:
+            base = base.all_input_nodes[0]
+        if base is not None and base.op == "get_attr":
+            written.add(str(base.target))
+    found: set[Node] = set()
+    for node in model.graph.nodes:
+        if (node.op == "get_attr" and str(node.target) in written) or not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return found
 
 
 def _observer(model: GraphModule, node: Node) -> Module | None:
@@ -73,10 +92,24 @@ def _observers(model: GraphModule, node: Node) -> set[Module | None]:
         return set()
     if isinstance(node.target, OpOverload) and any(each.name == "value" for each in node.target._schema.arguments):
         return {None}  # what a pad fills with
+    return {_observer(model, operand) for operand in _operands(node)}
+
+
+def _operands(node: Node) -> list[Node]:
+    """What a node moves numbers of; one of several results is moved by the node that has them."""
     operands = node.all_input_nodes
-    if node.target is operator.getitem:
-        operands = operands[0].all_input_nodes
-    return {_observer(model, operand) for operand in operands}
+    return operands[0].all_input_nodes if node.target is operator.getitem else operands
+
+
+def _repeats(node: Node) -> bool:
+    """Whether a node's result has more elements than its operands: an error in one of those counts as often."""
+    operands = [operand.all_input_nodes[0] for operand in _operands(node) if operand.op == "call_module"]
+    return statically_known_true(_size(node) > sum(map(_size, operands)))
+
+
+def _size(node: Node) -> int:
+    value = node.meta.get("val")
+    return value.numel() if isinstance(value, torch.Tensor) else 0
 
 
 def check_ranges(model: GraphModule) -> None:

@@ -28,6 +28,7 @@ from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport, measure, without_observers
 from .search import reach
+from .verification import Verifier, verify_program
 
 
 def quantize(
@@ -38,6 +39,7 @@ def quantize(
     *,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    verify: bool = False,
 ) -> ExportedProgram:
     """Quantise a model, and give what `xir.to_edge` takes.
 
@@ -48,19 +50,30 @@ def quantize(
     the sample inputs alone. `config` defaults to static int8; a quantizer of one's own has settings for each module and
     operator.
 
+    With `verify` each conversion that is made is compared with the float model on the calibration inputs:
+    WrongQuantizationError names the first layer whose rounding is more than its bits explain.
+
     DiagnosticError for calibration inputs that do not fit the model, values without a range, groups that do not
     divide a weight, patterns that match nothing, and a model that has nothing to quantise.
     """
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
     if quantizer.min_sqnr is not None:
-        return quantize_and_measure(program, sample_inputs, calibration, quantizer, kwargs=kwargs)[0]
+        return quantize_and_measure(program, sample_inputs, calibration, quantizer, kwargs=kwargs, verify=verify)[0]
     inputs = ModelInputs(program)
     sample = inputs.sample(sample_inputs, kwargs)
     with unchanged_buffers(program):
         samples = [sample] if calibration is None else inputs.samples(calibration)
-        graph = rounded(prepared(program, quantizer, samples))
-    return converted(program, graph, inputs.call(sample))
+        known = list(samples) if verify else ()
+        calibrated = prepared(program, quantizer, known if verify else samples)
+        verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
+        graph = rounded(calibrated)
+    if verifier is not None:
+        verifier.verify(graph, known)
+    result = converted(program, graph, inputs.call(sample))
+    if verify:
+        verify_program(graph, result, sample)
+    return result
 
 
 def quantize_and_measure(
@@ -71,6 +84,7 @@ def quantize_and_measure(
     *,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    verify: bool = False,
 ) -> tuple[ExportedProgram, QuantReport]:
     """`quantize`, and how far each layer is from the float program on the calibration inputs."""
     quantizer = _quantizer(config)
@@ -83,11 +97,17 @@ def quantize_and_measure(
         with unchanged_buffers(program):
             calibrated = prepared(program, quantizer.keep(kept), samples)
             floats = without_observers(calibrated.observed)
+            verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
             graph = rounded(calibrated)
+        if verifier is not None:
+            verifier.verify(graph, samples)
         return graph, measure(floats, graph, quantizer.layers, samples, kept)
 
     graph, report = reach(quantizer.min_sqnr, attempt)
-    return converted(program, graph, inputs.call(sample)), report
+    result = converted(program, graph, inputs.call(sample))
+    if verify:
+        verify_program(graph, result, sample)
+    return result, report
 
 
 def _quantizer(config: QuantConfig | XnnpackQuantizer | None) -> XnnpackQuantizer:

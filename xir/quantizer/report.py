@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -26,6 +25,7 @@ from xir.ir.location import find_file_location
 from xir.progress import counted
 
 from .layers import module_path, operator_name
+from .state import State, call
 
 PROBES = 4
 """Random directions of the outputs for each input."""
@@ -188,7 +188,7 @@ def measure(
     is called once for each sample, one after the other; each graph has buffers of its own, and the modules' stay.
     """
     measured = {end: _Measured(Power(), Power(), {}) for end in ends.values()}
-    states = _State(floats), _State(quantised), _State(quantised)
+    states = State(floats), State(quantised), State(quantised)
     powers: dict[int, Power] = {}
     is_float: list[bool] = []
     count = 0
@@ -225,36 +225,6 @@ def _layer(node: Node, measured: _Measured) -> Layer:
     )
 
 
-class _State:
-    """The buffers of one graph, which are written to in place as the graph says, views of them as well."""
-
-    def __init__(self, module: GraphModule):
-        self._module = module
-        names = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
-        writes = any(_writes(node) for node in module.graph.nodes)
-        self._values = {name: value.clone() for name, value in module.named_buffers() if writes and name in names}
-        self._places = {value.untyped_storage().data_ptr() for value in self._values.values()}
-
-    def take(self, other: _State) -> None:
-        """Hold what the buffers of the other graph do."""
-        for name, value in other._values.items():
-            if name in self._values:
-                self._values[name].copy_(value)
-
-    def read(self, name: str) -> Any:
-        """A buffer, parameter or constant of the module."""
-        found = self._values.get(name)
-        return _attribute(self._module, name) if found is None else found
-
-    def owns(self, value: Tensor) -> bool:
-        """Whether a tensor is one of the buffers, or a view of one."""
-        return value.untyped_storage().data_ptr() in self._places
-
-    def leave(self) -> None:
-        """Begin the next call: what is in the buffers has no gradients any more."""
-        self._values = {name: value.detach() for name, value in self._values.items()}
-
-
 class _Comparison:
     """One run of both graphs in step. Each node of the quantised graph has two values: `actual`, and `alone`, which
     quantises exact values and so has the noise of no layer but its own."""
@@ -264,9 +234,9 @@ class _Comparison:
         floats: GraphModule,
         quantised: GraphModule,
         measured: dict[str, _Measured],
-        exact_state: _State,
-        actual_state: _State,
-        alone_state: _State,
+        exact_state: State,
+        actual_state: State,
+        alone_state: State,
     ):
         self._floats, self._quantised, self._measured = floats, quantised, measured
         self._exact_state, self._actual_state, self._alone_state = exact_state, actual_state, alone_state
@@ -309,13 +279,13 @@ class _Comparison:
         raise AssertionError("a graph has an output")
 
     def _compute(self, node: Node) -> None:
-        self._actual[node] = _call(node, self._actual, self._actual_state)
+        self._actual[node] = call(node, self._actual, self._actual_state)
         twin = self._twins.get(node.name)
         if twin is None or twin.op != "call_function":
-            self._alone[node] = _call(node, _Exactly(self._alone, self._exact, self._twins), self._alone_state)
+            self._alone[node] = call(node, _Exactly(self._alone, self._exact, self._twins), self._alone_state)
             return
         self._exact[twin] = self._evaluate(twin)
-        self._alone[node] = _call(node, self._alone, self._alone_state)
+        self._alone[node] = call(node, self._alone, self._alone_state)
         if node.name not in self._measured:
             return
         measured, exact = self._measured[node.name], self._exact[twin]
@@ -334,7 +304,7 @@ class _Comparison:
                 found = self._exact_state.read(str(operand.target)) if is_attribute else self._evaluate(operand)
                 self._exact[operand] = found
         with torch.enable_grad():
-            return _call(twin, self._exact, self._exact_state)
+            return call(twin, self._exact, self._exact_state)
 
     def _probe(self, outputs: list[Tensor]) -> None:
         """Find what arrives at the outputs of each layer's noise."""
@@ -372,30 +342,6 @@ class _Exactly(dict[Node, Any]):
     def __missing__(self, node: Node) -> Any:
         twin = self._twins.get(node.name)
         return self._values[twin] if twin is not None and twin in self._values else self._alone[node]
-
-
-def _call(node: Node, values: dict[Node, Any], state: _State) -> Any:
-    """The node's result. What it writes to is copied first, for gradients need it, unless it is a buffer."""
-    assert callable(node.target)
-    writes = _writes(node)
-
-    def value(operand: Node) -> Any:
-        found = values[operand]
-        return found.clone() if writes and isinstance(found, Tensor) and not state.owns(found) else found
-
-    args, kwargs = torch.fx.map_arg((node.args, dict(node.kwargs)), value)
-    return node.target(*args, **kwargs)
-
-
-def _writes(node: Node) -> bool:
-    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
-
-
-def _attribute(module: GraphModule, name: str) -> Any:
-    value: Any = module
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def _converted(node: Node, value: Tensor) -> Tensor:

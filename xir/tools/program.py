@@ -27,12 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="passes and named pipelines, as a,b{option=x} (default: delegate,emit)",
     )  # fmt: skip
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
-    parser.add_argument("--quantize", choices=("static", "dynamic", "int4"), help="quantise a model of the zoo first")
+    parser.add_argument("--quantize", choices=("static", "dynamic", "int4"), help="quantise the model first")
+    parser.add_argument(
+        "--calibration", metavar="FILE.py:FUNCTION",
+        help="with --quantize: the inputs that ranges come from, as for xir-aot (default: the example inputs)",
+    )  # fmt: skip
 
 
 def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     """The module, its context, and the example inputs of a model. DiagnosticError if there is something wrong in it,
-    and WrongImportError if a model's module computes something else than PyTorch does.
+    WrongQuantizationError if it is quantised further from the float model than its bits explain, and WrongImportError
+    if its module computes something else than PyTorch does.
     """
     if options.program in MODELS or options.program.endswith(".pt2"):
         return _model(options)
@@ -40,7 +45,7 @@ def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     from xir.ir.parser import parse_module
 
     if options.quantize is not None:
-        raise UsageError("--quantize goes with a model of the zoo")
+        raise UsageError("--quantize goes with a model of the zoo or a .pt2 file")
     ctx = XirContext()
     try:
         with open(options.program, encoding="utf-8") as file:
@@ -65,8 +70,11 @@ def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     from xir.progress import step
 
     source = ["--pt2", options.program] if options.program.endswith(".pt2") else ["-m", options.program]
+    if options.calibration is not None and options.quantize is None:
+        raise UsageError("--calibration goes with --quantize")
     quantize = [] if options.quantize is None else [f"--quantize={options.quantize}"]
-    arguments = parse_arguments([*source, "-d", *quantize])
+    quantize += [] if options.calibration is None else [f"--calibration={options.calibration}"]
+    arguments = parse_arguments([*source, "-d", *quantize, "--verify-numerics"])
     _, program = load_program(arguments)
     if arguments.quantize is not None:
         program, _ = quantize_program(arguments, program)

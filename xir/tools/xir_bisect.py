@@ -60,7 +60,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run with the arguments (default: the process's). Returns the exit code: 0 if all is well, 1 if a pass is not."""
-    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, WrongStageError
 
     try:
         load_installed_plugins()
@@ -68,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _bisect(options)
     except (UsageError, ModelError, PluginError, OSError) as error:
         sys.stderr.write(f"xir-bisect: error: {error}\n")
+    except WrongStageError as error:
+        print(f"{error.diagnostic}\nstage: {error.stage}")
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
     except AlreadyReportedError:
@@ -78,6 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.name not in ("torch", "torchvision", "torchao"):
             raise
         sys.stderr.write(f"xir-bisect: error: '{error.name}' is not installed: this needs xir[importer]\n")
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-bisect", sys.stderr)
     return 1
 
 

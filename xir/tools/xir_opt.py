@@ -19,6 +19,7 @@ from xir.files import atomic_file
 from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools.command_line import UsageError
+from xir.tools.next_step import bisect_command
 from xir.tools.remarks import RemarkOutput
 from xir.tools.verify_numerics import verify_numerics
 from xir.tools.xir_opt_arguments import (
@@ -32,7 +33,7 @@ from xir.transforms.registry import PASSES
 
 if TYPE_CHECKING:
     from xir.ir.context import XirContext
-    from xir.ir.diagnostics import Diagnostic
+    from xir.ir.diagnostics import Diagnostic, DiagnosticError
     from xir.ir.ir_printing import IrPrinting
     from xir.ir.passes import PassManager, XirPass
     from xir.ir.printer import PrintOptions
@@ -206,6 +207,8 @@ def _compile(
         manager.run(module)
     except DiagnosticError as error:
         ctx.diagnostics.emit(error.diagnostic)
+        if options.verify_numerics is not None and options.verify_diagnostics is None:
+            _tell_next_step(error, name, manager)
         return None
     except AlreadyReportedError:
         return None
@@ -220,6 +223,16 @@ def _compile(
     if options.mlir_timing:
         _print_timings(manager.timings, time.perf_counter() - start, sys.stderr)
     return output
+
+
+def _tell_next_step(error: DiagnosticError, name: str, manager: PassManager) -> None:
+    """Say how to find the rewrite of a pass that is wrong."""
+    from xir.evaluate.checker import MiscompileError
+
+    if isinstance(error, MiscompileError):
+        program = "FILE.mlir" if name == "-" else name
+        command = bisect_command(program, ",".join(map(str, manager.passes)))
+        sys.stderr.write(f"note: {command} names the rewrite, and reduces the program to a test\n")
 
 
 def _rewrite_counters(options: argparse.Namespace) -> dict[str, RewriteCounter] | None:

@@ -86,7 +86,8 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main([*arguments, "90"]) == 1
     error = capsys.readouterr().err
     assert re.fullmatch(
-        r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\)\n",
+        r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\): "
+        r"to find out why, run xir-bisect linear --quantize static\n",
         error,
     )
 

@@ -135,7 +135,7 @@ def test_partitioner_has_the_options_of_the_passes() -> None:
         hints = get_type_hints(cls)
         return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
-    composing = [option for option in options(WinogradConv2dPass) if option[0] != "form"]
+    composing = [option for option in options(WinogradConv2dPass) if option[0] not in ("form", "max_bytes")]
     (limit,) = options(BandSpatialPass)
     expected = [*options(PartitionXnnpackPass), *composing, ("max_arena", *limit[1:])]
     assert options(xir.XnnpackPartitioner) == expected
@@ -144,7 +144,7 @@ def test_partitioner_has_the_options_of_the_passes() -> None:
     ).passes()
     assert WidenDepthwisePass(cpu="x86") in passes
     assert BandSpatialPass(10**6) in passes
-    assert WinogradConv2dPass(cpu="zen4", max_error=2.0) in passes
+    assert WinogradConv2dPass(cpu="zen4", max_error=2.0, max_bytes=10**6) in passes
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
     assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))
 

@@ -61,6 +61,6 @@ def test_a_lost_argument_is_named(
     file = tmp_path / "network.pt2"
     torch.export.save(program(), file)
     assert xir_bisect.main([str(file)]) == 1
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "test_imported.py:31: error: the import changes what the program computes" in told
     assert "row: edge.sub.Tensor" in told

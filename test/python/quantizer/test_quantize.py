@@ -483,6 +483,26 @@ def test_calibration_looks_at_moved_values_and_weights_once(monkeypatch: pytest.
     assert sorted(seen.values()) == [[(2, 3)], [(2, 4)] * 3, [(2, 6)] * 3, [(4, 2)] * 3, [(6, 4)]]
 
 
+def test_what_is_repeated_counts_as_often() -> None:
+    """One number beyond half a million others is cut off; repeated for a sixteenth of all places it is not."""
+
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(8, 8, 1, bias=False)
+            nn.init.dirac_(self.conv.weight)
+
+        def forward(self, x: Tensor, pooled: Tensor) -> Tensor:
+            wide = nn.functional.interpolate(torch.relu(self.conv(pooled)), (256, 256), mode="bilinear")
+            return torch.cat([torch.relu(self.conv(x)), wide], 1)
+
+    torch.manual_seed(0)
+    pooled = torch.tensor([0.0] * 7 + [4.0]).view(1, 8, 1, 1)
+    inputs = torch.randn(1, 8, 256, 256) * 0.7, pooled
+    result = xir.quantize(Pooled().eval(), inputs).module()(*inputs)
+    assert float(result.max()) > 3.9
+
+
 def test_what_a_pad_fills_with_is_in_range() -> None:
     class Padded(nn.Module):
         def __init__(self) -> None:

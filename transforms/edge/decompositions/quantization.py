@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, f32, i64
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -81,6 +81,8 @@ def dequantize_affine(op: edge.TorchaoDequantizeAffineOp, b: EdgeBuilder) -> SSA
     `dequantize_per_channel`"""
     value, scale, zero_point = op.input, op.scale, op.zero_point
     if (block_size := static_sizes(op.block_size)) is None or (blocks := Blocks.of(value, block_size, b)) is None:
+        return None
+    if DYNAMIC_INDEX in shape_of(scale) and DYNAMIC_INDEX not in shape_of(value):
         return None
     result = op.results[0]
     channels = [axis for axis, count in enumerate(blocks.counts) if count != 1]

@@ -1,0 +1,118 @@
+"""Whether a quantised graph is told from a wrong one, and a right one from neither. `make planted` plants more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.quantizer import QuantConfig, WrongQuantizationError, bias_correction, observers, rewriting, specs
+
+
+class Network(nn.Module):
+    """Layers with weights, a sum, values that share a range, and a buffer that is written to."""
+
+    count: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.deep, self.head = nn.Conv2d(8, 8, 3, groups=8), nn.Linear(16, 64)
+        self.out = nn.Linear(64, 5)
+        self.register_buffer("count", torch.zeros(8, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu_(self.norm(self.stem(x)))
+        self.count.add_(x.mean())
+        y = self.deep(x + self.count)
+        y = torch.cat([y, y.flip(1)], 1).mean((2, 3))
+        return self.out(nn.functional.silu(self.head(y)))
+
+
+BATCHES = [(factor * torch.randn(2, 3, 9, 8, generator=torch.Generator().manual_seed(1)),) for factor in (2.0, 1.0)]
+
+
+@pytest.fixture(name="network")
+def fixture_network() -> nn.Module:
+    torch.manual_seed(0)
+    return Network().eval()
+
+
+@pytest.mark.parametrize(
+    "config", [QuantConfig(), QuantConfig(observer="minmax", per_channel=False), QuantConfig("dynamic")]
+)
+def test_right_programs_pass(network: nn.Module, config: QuantConfig) -> None:
+    before = network.get_buffer("count").clone()
+    assert xir.quantize(network, BATCHES[0], BATCHES, config, verify=True)
+    assert torch.equal(network.get_buffer("count"), before)
+
+
+def test_four_bits_pass() -> None:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 6)).eval()
+    assert xir.quantize(network, (torch.randn(3, 64),), config=QuantConfig("int4"), verify=True)
+
+
+def wrong(network: nn.Module) -> WrongQuantizationError:
+    with pytest.raises(WrongQuantizationError) as error:
+        xir.quantize(network, BATCHES[0], BATCHES, verify=True)
+    assert "test_verification.py" in str(error.value)
+    return error.value
+
+
+def test_a_zero_point_that_is_off_by_one(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = observers.Range.calculate_qparams
+
+    def off(self: Any) -> tuple[Tensor, Tensor]:
+        scale, zero_point = right(self)
+        return scale, (zero_point + 1).clamp(max=127)
+
+    monkeypatch.setattr(observers.Range, "calculate_qparams", off)
+    assert "steps beyond its values" in str(wrong(network))
+
+
+def test_the_scale_of_a_bias(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = specs.DerivedQuantizationSpec
+
+    def doubled(sources: Any, derive: Any, *rest: Any) -> Any:
+        def twice(found: list[Any]) -> tuple[Tensor, Tensor]:
+            scales, zero_points = derive(found)
+            return 2 * scales, zero_points
+
+        return right(sources, twice, *rest)
+
+    monkeypatch.setattr(specs, "DerivedQuantizationSpec", doubled)
+    error = wrong(network)
+    assert error.layer.startswith("conv2d")
+    assert "its bias has 2 times the scale" in str(error)
+
+
+def test_a_bias_that_is_not_corrected(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bias_correction.OperandMeans, "correct_biases", lambda self: None)  # pyright: ignore
+    assert "takes back what rounding its weights adds" in str(wrong(network))
+
+
+def test_a_batch_that_observers_do_not_see(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = observers.Range.forward
+    seen: set[int] = set()
+
+    def skipping(self: Any, value: Tensor) -> Tensor:
+        if id(self) in seen:
+            return right(self, value)
+        seen.add(id(self))
+        return right(self, value / 4)
+
+    monkeypatch.setattr(observers.Range, "forward", skipping)
+    assert "the observer of " in str(wrong(network))
+
+
+def test_a_rewritten_float_graph(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        rewriting._REWRITES,  # pyright: ignore[reportPrivateUsage]
+        torch.ops.aten.silu.default,
+        lambda node, _: (lambda x: torch.ops.aten.sigmoid(x), [node.args[0]]),
+    )
+    assert "preparing the float model" in str(wrong(network))
