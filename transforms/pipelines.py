@@ -12,7 +12,7 @@ PIPELINES: dict[str, str] = {
     "simplify": "canonicalize,fuse-quantized-embedding,fold-constants,raise-int-mm,cse,fold-batch-norm,put-slices",
     "delegate": "simplify,check-quantization,fold-lookups,raise-grouped-query,attend-live-prefix,fuse-prefix-attention,"
     "lower-masks,unmerge-dynamic-dims,collapse-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,"
-    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,band-spatial,fold-width-stride,widen-depthwise,winograd-conv2d,cleanup,check-xnnpack",
+    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,winograd-conv2d,cleanup,check-xnnpack",
     "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,cleanup,isolate-tables,lower-to-pte,"
     "plan-memory",
 }

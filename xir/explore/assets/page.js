@@ -103,6 +103,7 @@ function placeText(place) {
 }
 
 function microseconds(time) {
+  if (time > 0 && time < 1) return `${Math.max(Math.round(time * 1000), 1)} ns`;
   return time >= 1000 ? `${(time / 1000).toFixed(2)} ms` : `${time.toFixed(time < 10 ? 1 : 0)} µs`;
 }
 
