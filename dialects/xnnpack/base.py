@@ -248,6 +248,11 @@ class BoundedOp(NodeOp, ABC):
         high = float("inf") if self.output_max is None else self.output_max.value.data
         return low, high
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a bound, such as that of a fused activation."""
+        return self.bounds != (float("-inf"), float("inf"))
+
     def verify_bounds(self) -> None:
         """Check that the bounds leave something of a quantised output."""
         expect_interval(self.bounds, quantised_by_tensor(self.results[0], "result"))

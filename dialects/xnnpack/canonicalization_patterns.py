@@ -71,7 +71,7 @@ class DropUnboundedClamp(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ClampOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite one clamp."""
-        if op.bounds == (float("-inf"), float("inf")) and op.input.type == op.output.type:
+        if not op.is_bounded and op.input.type == op.output.type:
             replace_inside(op, op.input, rewriter)
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
+from weakref import WeakKeyDictionary
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, StringAttr, TensorType, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i32
 from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, u32s
 from xir.dialects.xnnpack.boxes import whole
 from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
-from xir.ir.annotations import COMPOSED
-from xir.ir.provenance import inherit
+from xir.dialects.xnnpack.shape import MOST_JOINED
 from xir.transforms.analysis.cost import multiply_adds
+from xir.transforms.xnnpack._composed import mark_composed
 from xir.transforms.xnnpack._liveness import Step, activation_bytes
 
 HEIGHT = 1
-MOST_JOINED = 5
-"""XNNPACK joins as many tensors in one node."""
 MOST_BANDS = MOST_JOINED**2
 
 MULTIPLY_ADD, BYTE, NODE = 0.02, 0.004, 500.0
@@ -143,8 +141,8 @@ class Bands:
         for tile in tiles:
             (written,) = tile.writes
             node = _node(tile, [made.get(piece, piece[0]) for piece in tile.reads], self.axis)
-            inherit(node, tile.op or _producer(written[0], self.ops))
-            node.attributes[COMPOSED] = StringAttr(f"{_short(self.ops[-1])} in {self.count} bands")
+            origin = tile.op or _producer(written[0], self.ops)
+            mark_composed(node, origin, f"{_short(self.ops[-1])} in {self.count} bands")
             made[written] = node.results[0]
             nodes.append(node)
         return nodes, made[(self.result, whole(self.result))]
@@ -316,16 +314,24 @@ def _tile_nanoseconds(tile: Tile) -> float:
         return 0.0
     (value, box), multiplied = tile.writes[0], 0.0
     if tile.op is not None:
-        multiplied = (_multiply_adds(tile.op) or 0) * prod(size for _, size in box) / prod(shape_of(value))
+        multiplied = _multiply_adds(tile.op) * prod(size for _, size in box) / prod(shape_of(value))
     moved = sum(map(piece_bytes, (*tile.reads, *tile.writes)))
     return MULTIPLY_ADD * multiplied + BYTE * moved + NODE
 
 
-@lru_cache(maxsize=1024)
-def _multiply_adds(op: Operation) -> int | None:
-    return multiply_adds(op)
+_known_work: WeakKeyDictionary[Operation, int] = WeakKeyDictionary()
+_known_bytes: WeakKeyDictionary[SSAValue, int] = WeakKeyDictionary()
 
 
-@lru_cache(maxsize=1024)
+def _multiply_adds(op: Operation) -> int:
+    known = _known_work.get(op)
+    if known is None:
+        known = _known_work[op] = multiply_adds(op) or 0
+    return known
+
+
 def _value_bytes(value: SSAValue) -> int:
-    return activation_bytes(value)
+    known = _known_bytes.get(value)
+    if known is None:
+        known = _known_bytes[value] = activation_bytes(value)
+    return known

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from xir.ir.annotations import COMPOSED
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
+from xir.ir.provenance import inherit
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.transforms.xnnpack._stays_float import name_of
 
@@ -43,3 +46,9 @@ def report_composed(node: Operation, by: str, form: str, figures: Mapping[str, F
             form=form,
         )
     )
+
+
+def mark_composed(node: Operation, origin: Operation, form: str) -> None:
+    """Let a node say that it is a part of what stands for another op, in some form, and where that one came from."""
+    inherit(node, origin)
+    node.attributes[COMPOSED] = StringAttr(form)

@@ -87,4 +87,4 @@ def keeps_numbers(op: Operation, element: Attribute) -> bool:
         number = np.array([op.padding_value.value.data], np.float32)
         integers = quantised(number, element, range_of(element))
         return bool(dequantised(integers, element) == number)
-    return not isinstance(op, xnnpack.BoundedOp) or op.bounds == (float("-inf"), float("inf"))
+    return not isinstance(op, xnnpack.BoundedOp) or not op.is_bounded

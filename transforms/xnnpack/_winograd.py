@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Literal, TypeVar
 
+from xir.dialects.xnnpack.shape import MOST_JOINED
 from xir.transforms.xnnpack._toom_cook import ERROR_GROWTH, Transforms, transforms
 
 HEIGHT, WIDTH, CHANNELS = 1, 2, 3
 """The dimensions of an image [N, H, W, C]."""
-
-MOST_JOINED = 5
-"""The operands that a concatenation of XNNPACK's has at most."""
 
 Value = TypeVar("Value")
 

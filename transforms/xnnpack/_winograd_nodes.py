@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, StringAttr, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost.profile import CostProfile
@@ -17,11 +18,12 @@ from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, shape_of, tensor_type, u32s
 from xir.dialects.xnnpack.kinds import BinaryKind
-from xir.ir.annotations import COMPOSED
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
-from xir.ir.provenance import inherit
 from xir.transforms.xnnpack import _node_costs
+from xir.transforms.xnnpack._composed import mark_composed
+from xir.transforms.xnnpack._liveness import Step, alive_bytes
+from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
 from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
 
@@ -35,44 +37,71 @@ CACHED_WEIGHTS = 1 << 16
 @lru_cache(maxsize=4096)
 def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
     """The nanoseconds of a convolution in a form, on `batch` images."""
-    image = Tensor((batch, convolution.height.size, convolution.width.size, convolution.input_channels), 0)
-    costs = Costs(convolution, form, is_bounded, profile)
+    moved, nanoseconds = 0, 0.0
+    touched: dict[Memory, int] = {}
+    """The bytes that had been moved when it was last read or written."""
+    for node in counted(convolution, form, batch, is_bounded):
+        since = moved - min(touched.get(memory, 0) for memory in node.reads)
+        nanoseconds += profile.nanoseconds(replace(node.work, since=since))
+        moved += node.work.traffic + node.work.weights
+        touched |= dict.fromkeys((*node.reads, *node.writes), moved)
+    return nanoseconds
+
+
+@lru_cache(maxsize=4096)
+def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, keeps_image: bool) -> int:
+    """The most bytes of tensors that a convolution in a form needs at once, with its image and its result."""
+    nodes = counted(convolution, form, batch, is_bounded)
+    (image,) = nodes[0].reads
+    return max(alive_bytes(nodes, {image: len(nodes) if keeps_image else 0}, lambda memory: memory.bytes))
+
+
+def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:
+    """The nodes of a form, in the order that they run in; those of the direct one are the convolution."""
+    shape = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
+    nodes, image = Counter(convolution, is_bounded), Tensor(shape, Memory(FLOAT_BYTES * prod(shape)))
     if form.is_direct:
-        costs.product(image, Factor((), None), (convolution.height.output, convolution.width.output))
+        nodes.product(image, Factor((), None), (convolution.height.output, convolution.width.output))
     else:
-        compose(convolution, form, costs, image)
-    return costs.total
+        compose(convolution, form, nodes, image)
+    return nodes.nodes
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Where a tensor is; one that is reshaped stays where it was."""
+
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Tensor:
-    """A value that costs are added up for."""
+    """A value that is counted."""
 
     shape: Shape
-    touched: int
-    """The bytes that had been moved when it was last read or written."""
+    memory: Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedNode(Step[Memory]):
+    """What a node does, and the memory that it does it in."""
+
+    work: Work
 
 
 @dataclass
-class Costs(Nodes[Tensor]):
-    """Adds up what nodes take, in the order that they run in."""
+class Counter(Nodes[Tensor]):
+    """Counts what nodes do instead of building them."""
 
     convolution: Convolution
-    form: Form
     is_bounded: bool
-    profile: CostProfile
-    total: float = 0.0
-    moved: int = 0
-    """The bytes that all nodes so far have read and written."""
+    nodes: list[CountedNode] = field(default_factory=list[CountedNode])
 
     def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
         """Count a node."""
-        since = self.moved - min(operand.touched for operand in operands)
-        self.total += self.profile.nanoseconds(replace(work, since=since))
-        self.moved += work.traffic + work.weights
-        for operand in operands:
-            operand.touched = self.moved
-        return Tensor(result, self.moved)
+        made = Memory(FLOAT_BYTES * prod(result))
+        self.nodes.append(CountedNode(tuple(operand.memory for operand in operands), (made,), work=work))
+        return Tensor(result, made)
 
     def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
         result = with_size(value.shape, axis, window.output)
@@ -181,8 +210,7 @@ class Builder(Nodes[SSAValue]):
     ) -> SSAValue:
         """A node of one result."""
         made = kind.create(operands=operands, result_types=[tensor_type(f32, shape)], properties=dict(properties))
-        inherit(made, self.node)
-        made.attributes[COMPOSED] = StringAttr(f"conv2d as {self.form}")
+        mark_composed(made, self.node, f"conv2d as {self.form}")
         self.ops.append(made)
         return made.results[0]
 

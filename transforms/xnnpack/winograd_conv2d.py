@@ -7,6 +7,7 @@ depthwise convolutions, additions and joins. Whether that pays depends on the sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,10 +27,11 @@ from xir.ir.remarks import Figure, missed
 from xir.ir.rewriting import may_try
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._composed import report_composed
+from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack._winograd_nodes import Builder, Constants, predicted
+from xir.transforms.xnnpack._winograd_nodes import Builder, Constants, needed, predicted
 
 LEAST_GAIN = 0.1
 """The share of a convolution's time that a form must save: predictions are not closer than that."""
@@ -46,7 +48,8 @@ class WinogradConv2dPass(XirPass):
     F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
     convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
     fp64. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is predicted by a
-    cost profile; without one nothing changes.
+    cost profile; without one nothing changes. Nor does a convolution where its form would need more memory than
+    `max-bytes`, with the other tensors of its delegate.
 
     Before:
     ```mlir
@@ -76,9 +79,14 @@ class WinogradConv2dPass(XirPass):
     form: tuple[int, ...] | None = None
     """Compute every convolution that allows it so, as height and width, whatever it costs: to measure forms."""
 
+    max_bytes: int = 0
+    """The most bytes of tensors that a delegate may need at once; 0 for no limit."""
+
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
+        if self.max_bytes < 0:
+            raise ValueError(f"max-bytes is a number of bytes, or 0 for no limit, not {self.max_bytes}")
         if self.form is not None and (len(self.form) != 2 or not set(self.form) <= {1, 2, 4}):
             raise ValueError(f"form is height and width, each 1, 2 or 4, not {self.form}")
         try:
@@ -108,30 +116,38 @@ class WinogradConv2dPass(XirPass):
             return
         if profile is not None:
             profile = profile.of_program(weight_bytes(op))
-        constants: dict[Block | None, Constants] = {}
-        for node in list(ops_in(op, xnnpack.Conv2dOp)):
+        for subgraph in list(ops_in(op, xnnpack.SubgraphOp)):
+            self.compose_in(subgraph.block, profile, ctx)
+
+    def compose_in(self, block: Block, profile: CostProfile | None, ctx: XirContext) -> None:
+        """Look at the convolutions of one delegate."""
+        constants: Constants = {}
+        room = Room(block, self.max_bytes) if self.max_bytes else None
+        for node in [op for op in block.ops if isinstance(op, xnnpack.Conv2dOp)]:
             convolution = convolution_of(node)
             if convolution is None:
                 continue
-            form, figures = self.chosen(node, convolution, profile)
+            forms = convolution.forms(self.max_error)
+            if room is not None:
+                forms = [form for form in forms if room.has(node, convolution, form)]
+            form, figures = self.chosen(node, convolution, forms, profile)
             if not form.is_direct and may_try(node, str(form)):
                 report_composed(node, self.name, str(form), figures, ctx)
-                builder = Builder(node, convolution, form, ctx, constants.setdefault(node.parent, {}))
+                builder = Builder(node, convolution, form, ctx, constants)
                 result = builder.build()
                 Rewriter.replace_op(node, builder.ops, [result])
 
     def chosen(
-        self, node: xnnpack.Conv2dOp, convolution: Convolution, profile: CostProfile | None
+        self, node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profile: CostProfile | None
     ) -> tuple[Form, dict[str, Figure]]:
-        """The form for a convolution, and the figures that speak for it."""
-        forms = convolution.forms(self.max_error)
+        """Which of the forms a convolution is computed in, and the figures that speak for it."""
         if self.form is not None:
             form = next((form for form in forms if (form.height, form.width) == self.form), DIRECT)
             return form, {}
         if profile is None or not forms:
             return DIRECT, {}
-        batch, is_bounded = max(shape_of(node.output)[0], 1), node.bounds != (float("-inf"), float("inf"))
-        times = {form: predicted(convolution, form, batch, is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
+        batch = max(shape_of(node.output)[0], 1)
+        times = {form: predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
         best = min(forms, key=times.__getitem__)
         figures: dict[str, Figure] = {
             "DirectMicroseconds": round(times[DIRECT]),
@@ -143,6 +159,26 @@ class WinogradConv2dPass(XirPass):
             missed(node, "composed", f"{name_of(node)} stays direct", reason, figures=figures)
             return DIRECT, {}
         return best, figures
+
+
+class Room:
+    """What a limit leaves to each convolution of a delegate, beside the tensors that others need meanwhile."""
+
+    def __init__(self, block: Block, limit: int) -> None:
+        self.limit = limit
+        self.steps = steps_of(block)
+        self.at = {op: index for index, op in enumerate(block.ops)}
+        self.alive = alive_bytes(self.steps, given_to(block), activation_bytes)
+        self.last = {tensor: index for index, step in enumerate(self.steps) for tensor in step.reads}
+
+    def has(self, node: xnnpack.Conv2dOp, convolution: Convolution, form: Form) -> bool:
+        """Whether a form's tensors find room; what needs as little as the convolution itself always does."""
+        batch, index = shape_of(node.output)[0], self.at[node]
+        if batch == DYNAMIC_INDEX:
+            return False
+        keeps_image = self.last[self.steps[index].reads[0]] > index
+        direct, composed = (needed(convolution, each, batch, node.is_bounded, keeps_image) for each in (DIRECT, form))
+        return composed <= direct or self.alive[index] + composed - direct <= self.limit
 
 
 def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:

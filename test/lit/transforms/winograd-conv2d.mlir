@@ -1,5 +1,6 @@
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=form=1,2 --verify-diagnostics | filecheck %s
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=cpu=zen4 | filecheck %s --check-prefix SMALL
+// RUN: xir-opt %s --split-input-file --winograd-conv2d='cpu=zen4 max-bytes=1700000' | filecheck %s --check-prefix LITTLE
 // RUN: xir-opt %s --split-input-file --winograd-conv2d | filecheck %s --check-prefix NONE
 // RUN: xir-opt %s --split-input-file --winograd-conv2d='form=1,2 max-error=0.5' | filecheck %s --check-prefix NONE
 
@@ -53,6 +54,9 @@ func.func @row(%x: tensor<?x1x5x2xf32>) -> tensor<?x1x5x1xf32> {
 // By a profile the fastest form is chosen.
 // SMALL-LABEL: func.func @large(
 // SMALL:         xir.composed = "conv2d as F(4x4)"
+// The image and the result are 1.6 MB. What F(4x4) computes meanwhile would be above the limit.
+// LITTLE-LABEL: func.func @large(
+// LITTLE-NOT:     xir.composed
 func.func @large(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
   %y = xnnpack.subgraph(%x) : (tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
   ^bb0(%a: tensor<1x56x56x64xf32>):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from executorch.runtime import Runtime as StockRuntime
@@ -126,6 +129,63 @@ def test_a_limit_that_is_kept_changes_nothing() -> None:
     edge = xir.to_edge(torch.export.export(Stages(3, 1, 1, POOLS[0]).eval(), (image,)))
     whole = lowered(edge)
     assert str(lowered(edge, peak(whole))) == str(whole)
+
+
+class Plain(nn.Module):
+    """Convolutions that forms of minimal filtering are worth, at one resolution and a quarter of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.wide = nn.Conv2d(3, 64, 3, padding=1), nn.Conv2d(64, 64, 3, padding=1)
+        self.down, self.deep = nn.Conv2d(64, 96, 3, 2, 1), nn.Conv2d(96, 96, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.first(x))
+        return torch.relu(self.deep(torch.relu(self.down(torch.relu(self.wide(x)) + x))))
+
+
+@pytest.mark.parametrize(("share", "forms"), [(2.0, 2), (1.0, 1), (0.6, 1)])
+def test_what_a_profile_chooses_keeps_the_limit(share: float, forms: int) -> None:
+    """Only where there is room for what a form computes meanwhile: at a quarter of the resolution, there always is."""
+    torch.manual_seed(0)
+    model, image = Plain().eval(), torch.randn(1, 3, 56, 56)
+    edge = xir.to_edge(torch.export.export(model, (image,)))
+    limit = int(share * peak(lowered(edge)))
+    program = edge.to_backend(xir.XnnpackPartitioner(cpu="zen4", max_arena=limit))
+    composed = {str(op.location) for op in program.module.walk() if "conv2d as F" in str(op.attributes.get(COMPOSED))}
+    assert len(composed) == forms
+    assert peak(program) <= limit
+    (result,) = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward").execute([image])
+    torch.testing.assert_close(torch.as_tensor(result), model(image), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("cpu", ["any", "x86"])
+def test_bands_of_integers_compute_the_same_bits(cpu: str) -> None:
+    """Quantised convolutions, the first of which reads pixels side by side, and one that is wider in fp32 on x86."""
+    torch.manual_seed(0)
+    model, image = Stages(5, 1, 2, POOLS[1]).eval(), torch.randn(1, 3, 64, 48)
+    edge = xir.to_edge(xir.quantize(model, (image,), [image]))
+    whole = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
+    limit = int(0.7 * peak(whole))
+    banded = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu, max_arena=limit))
+    assert bands_in(banded)
+    assert peak(banded) <= limit
+    methods = [
+        Runtime.get().load_program(each.to_executorch().buffer).load_method("forward") for each in (whole, banded)
+    ]
+    want, result = (torch.as_tensor(method.execute([image])[0]) for method in methods)
+    assert torch.equal(result, want)
+
+
+def test_a_search_keeps_no_module_alive() -> None:
+    """What is remembered of values and ops goes with them."""
+    image = torch.randn(1, 3, 32, 32)
+    program = lowered(xir.to_edge(torch.export.export(Stages(3, 1, 1, POOLS[0]).eval(), (image,))), 99_000)
+    module = weakref.ref(program.module)
+    assert bands_in(program)
+    del program
+    gc.collect()
+    assert module() is None
 
 
 def test_open_sizes_have_no_bands() -> None:
