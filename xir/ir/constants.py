@@ -7,6 +7,7 @@ values are read as float32 (exactly) and their raw form is `uint16`.
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import suppress
 from typing import cast
 
@@ -111,6 +112,8 @@ def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> 
     """
     if isinstance(attr, DenseIntOrFPElementsAttr):
         data = np.frombuffer(attr.data.data, dtype=storage_dtype(attr.get_element_type()))
+        if math.prod(attr.get_shape()) > sys.maxsize // data.itemsize:
+            raise DiagnosticError(where, f"the constant takes more memory than there is: {attr.type}")
         return np.broadcast_to(data[0], attr.get_shape()) if data.size == 1 else data.reshape(attr.get_shape())
     if not isinstance(attr, DenseResourceAttr):
         raise DiagnosticError(where, f"expected a dense constant, got {attr}")

@@ -19,3 +19,8 @@ def required(name: str) -> ModuleType:
         if error.name != package:
             raise
         raise LlmError(f"'{package}' is not installed: this needs xir[llm]") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error of torch's or transformers' says, as part of a sentence."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from xir.files import atomic_file
-from xir.llm.errors import LlmError
+from xir.llm.errors import LlmError, first_line
 from xir.llm.metadata import DECODE, PREFILL, Metadata
 from xir.progress import step
 
@@ -141,5 +141,5 @@ def exported(decoder: CachedDecoder, chunk: int) -> dict[str, ExportedProgram]:
                 DECODE: torch.export.export(decoder, token),
             }
     except Exception as error:  # torch raises what it comes across
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise LlmError(f"torch.export cannot export {type(decoder.model).__name__}: {first}") from error
+        name = type(decoder.model).__name__
+        raise LlmError(f"torch.export cannot export {name}: {first_line(error)}") from error

@@ -12,7 +12,7 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.tiny_models import FAMILIES, write_family
 from torch import Tensor
 
-from xir.llm import ExportOptions, LanguageModel, export, load
+from xir.llm import ExportOptions, LanguageModel, LlmError, export, load
 from xir.runtime import Runtime
 
 PROMPT, TOKENS, WINDOW = [1, 17, 93, 4, 58, 111, 23], 24, 48
@@ -108,3 +108,22 @@ def test_two_generations_at_once(family: tuple[Any, Path]) -> None:
         wanted, _ = expected(model, prompt, 12)
         assert stream.generation.tokens == wanted[: len(stream.generation.tokens)]
         assert len(stream.generation.tokens) == 12 or wanted[len(stream.generation.tokens)] == 2
+
+
+@pytest.mark.parametrize("name", ["GPTNeoX", "Falcon", "GPT2", "Persimmon"])
+def test_heads_are_those_that_the_model_writes(name: str, tmp_path: Path) -> None:
+    """Their configurations say that there are two heads of keys and values: Falcon has one, the others four."""
+    model = write_family(name, tmp_path)
+    assert model.config.num_key_value_heads == 2
+    path = tmp_path / "model.pte"
+    export(tmp_path, path, OPTIONS)
+    tokens, logits = expected(model, PROMPT, TOKENS)
+    torch.testing.assert_close(logits_of(path, PROMPT, tokens), logits, rtol=1e-3, atol=2e-4)
+
+
+def test_a_model_without_keys_and_values_is_refused(tmp_path: Path) -> None:
+    """Layers of convolutions keep another state."""
+    write_family("Lfm2", tmp_path, layer_types=["conv", "full_attention"])
+    with pytest.raises(LlmError, match="layer 0 has a cache of another kind than keys and values"):
+        export(tmp_path, tmp_path / "model.pte", OPTIONS)
+    assert not (tmp_path / "model.pte").exists()

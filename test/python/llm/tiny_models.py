@@ -26,15 +26,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Mistral": {"sliding_window": 8},
     "Phi3": {"sliding_window": None},
 }
-"""What the family's configuration has beyond `COMMON`. The first SmolLM models are Llamas."""
+"""What the configuration has beyond `COMMON`, of families that have something. The first SmolLM models are Llamas."""
 
 
-def write_family(family: str, folder: Path, **sizes: int) -> Any:
+def write_family(family: str, folder: Path, **sizes: Any) -> Any:
     """Write the folder, without a tokenizer, and return the model that it holds. `sizes` are those that differ."""
     transformers = import_transformers()
     with quiet(), torch.random.fork_rng():
         torch.manual_seed(1)
-        config = getattr(transformers, f"{family}Config")(**COMMON | FAMILIES[family] | sizes)
+        config = getattr(transformers, f"{family}Config")(**COMMON | FAMILIES.get(family, {}) | sizes)
         model = transformers.AutoModelForCausalLM.from_config(config).eval()
         for name, value in model.named_parameters():
             if name.endswith("bias"):

@@ -28,7 +28,6 @@ from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.signatures import PER_CHANNEL_DATATYPES, PER_TENSOR_DATATYPES, PLAIN_DATATYPES, group_size
 from xir.emitter.codec import Tagged, Tree
 from xir.emitter.errors import FormatError
-from xir.ir.constants import round_to_bfloat16
 
 _PLAIN_TYPES = {name: element_type for element_type, name in PLAIN_DATATYPES.items()}
 _PER_TENSOR_STORAGE = {name: storage for storage, name in PER_TENSOR_DATATYPES.items()}
@@ -42,28 +41,27 @@ def quant_params(type: UniformType | DynamicType, add_scales: Callable[[bytes], 
     """
     if isinstance(type, DynamicType):
         return Tagged("PerTokenDynamicQuant", {"num_nonbatch_dims": type.row_rank.data})
+    if type.is_per_tensor:
+        return Tagged("PerTensorQuant", {"scale": type.scale, "zero_point": type.zero_point})
+    scales = type.scale_bytes()
     if type.is_blockwise:
-        groups = round_to_bfloat16(type.scale_array()).astype("<u2")
         return Tagged(
             "PerChannelGroupQuant",
             {
                 "scale": [],
                 "channel_dim": 0,
                 "group_size": group_size(type),
-                "scale_buffer_idx": add_scales(groups.tobytes()),
-                "num_scales": groups.size,
+                "scale_buffer_idx": add_scales(scales),
+                "num_scales": len(scales) // 2,
             },
         )
-    if type.is_per_tensor:
-        return Tagged("PerTensorQuant", {"scale": type.scale, "zero_point": type.zero_point})
-    scales = type.scale_array().astype("<f4")
     return Tagged(
         "PerChannelQuant",
         {
             "scale": [],
             "channel_dim": type.axis,
-            "scale_buffer_idx": add_scales(scales.tobytes()),
-            "num_scales": len(scales),
+            "scale_buffer_idx": add_scales(scales),
+            "num_scales": len(scales) // 4,
         },
     )
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import DTypeLike
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from xir.llm.errors import LlmError
+from xir.llm.errors import LlmError, first_line
 from xir.llm.huggingface.caches import RING_ATTENTION, CacheLayer, CacheType
-from xir.llm.huggingface.checkpoint import import_transformers
+from xir.llm.huggingface.checkpoint import import_transformers, quiet
 
 import_transformers()
 
 from transformers.cache_utils import Cache, StaticCache, StaticLayer, StaticSlidingWindowLayer  # noqa: E402
-from transformers.configuration_utils import get_head_shapes  # noqa: E402
 
 
 class CachedDecoder(nn.Module):
@@ -37,22 +36,21 @@ class CachedDecoder(nn.Module):
         """
         super().__init__()
         self.model: Any = model
-        heads, sizes = get_head_shapes(config)
         layers = StaticCache(config=config, max_cache_len=window).layers
-        self._rings: list[bool] = []
         for index, layer in enumerate(layers):
             if type(layer) not in (StaticLayer, StaticSlidingWindowLayer):
                 kind = type(layer).__name__.removesuffix("Layer")
                 raise LlmError(f"layer {index} has a cache of another kind than keys and values: {kind}")
+        self._rings: list[bool] = []
+        for index, (layer, written) in enumerate(zip(layers, written_shapes(model), strict=True)):
             slots = window
             if isinstance(layer, StaticSlidingWindowLayer) and chunk is not None:
                 slots = min(window, layer.max_cache_len + chunk - 1)
             self._rings.append(slots < window)
-            shape = (1, of_layer(heads, index), slots)
-            for kind in ("key", "value"):
-                self._register(f"{kind}_cache_{index}", (*shape, of_layer(sizes, index)), DTYPES[cache_type])
+            for kind, (heads, size) in zip(("key", "value"), written, strict=True):
+                self._register(f"{kind}_cache_{index}", (1, heads, slots, size), DTYPES[cache_type])
                 if cache_type == "int8":
-                    self._register(f"{kind}_scales_{index}", (*shape, 1), np.float32)
+                    self._register(f"{kind}_scales_{index}", (1, heads, slots, 1), np.float32)
         self._has_scales = cache_type == "int8"
         if any(self._rings) and self.model.config.get_text_config(decoder=True)._attn_implementation == "sdpa":
             self.model.set_attn_implementation(RING_ATTENTION)
@@ -84,6 +82,18 @@ class CachedDecoder(nn.Module):
 DTYPES: dict[CacheType, DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "int8": np.int8}
 
 
-def of_layer(sizes: int | Sequence[int], index: int) -> int:
-    """A size that all layers have, or each its own."""
-    return sizes if isinstance(sizes, int) else sizes[index]
+def written_shapes(model: Any) -> list[list[tuple[int, int]]]:
+    """Heads and head size of the keys and of the values that each layer writes for a token.
+
+    They are what the model's own code writes, not what its configuration says: Falcon's does not tell that there is one
+    head, and GPT-NeoX has one for each query whatever its configuration says. Nothing is computed.
+    LlmError for a model that keeps no keys and values, or cannot be run with sizes alone.
+    """
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad(), quiet():
+            found = model(input_ids=torch.zeros(1, 1, dtype=torch.int64), use_cache=True)
+    except Exception as error:  # the model's code raises what it comes across
+        raise LlmError(f"torch cannot follow {type(model).__name__}: {first_line(error)}") from error
+    if (caches := getattr(found, "past_key_values", None)) is None:
+        raise LlmError(f"{type(model).__name__} keeps no keys and values")
+    return [[(part.shape[1], part.shape[3]) for part in (layer.keys, layer.values)] for layer in caches.layers]

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xir.llm.errors import LlmError, required
+from xir.llm.errors import LlmError, first_line, required
 
 if TYPE_CHECKING:
     from torch import nn
@@ -114,4 +114,4 @@ def quiet() -> Generator[None]:
 def _first_line(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"damaged JSON: {error}"
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return first_line(error)
