@@ -42,6 +42,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.constants import round_to_bfloat16
+
 MAX_STORAGE_BITS = 32
 
 _STORAGE = re.compile(r"([iu])([1-9][0-9]*)")
@@ -150,6 +152,17 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
         """The scales as float64: a vector, or for a blockwise type an array of the tensor's rank."""
         scales = self._scales().astype(np.float64)
         return scales.reshape(self.scale_shape.get_values()) if self.is_blockwise else scales
+
+    def scale_bytes(self) -> bytes:
+        """The scales as files have them, little-endian: bf16 of a blockwise type, f32 of any other.
+
+        Those of a type that holds them in bf16 are not copied: a large model has many.
+        """
+        if not self.is_blockwise:
+            return self._scales().astype("<f4").tobytes()
+        if isinstance(self.scales.elt_type, BFloat16Type):
+            return self.scales.data.data
+        return round_to_bfloat16(self.scale_array()).astype("<u2").tobytes()
 
     def zero_point_array(self) -> np.ndarray:
         """The zero points as int64, shaped like `scale_array`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -73,10 +73,18 @@ def _prelu(op: ops.PreluOp) -> Sequence[Attribute]:
     return same(op)
 
 
+def _integers(promoted: Attribute) -> Attribute:
+    if not isinstance(promoted, IntegerType):
+        raise VerifyException(f"operands have element type {promoted}, expected integers or booleans")
+    return promoted
+
+
 _promote = _elementwise()
 _float = _elementwise(to_float)
 _compare = _elementwise(lambda _: i1)
+_promote_integers = _elementwise(_integers)
 _promote_other = _elementwise(scalars=("other",))
+_promote_other_integer = _elementwise(_integers, ("other",))
 _float_other = _elementwise(to_float, ("other",))
 
 
@@ -199,9 +207,9 @@ LOGIC = [
     *(
         row(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", doc, out=f"{name}.Tensor_out", infer=tensor)
         for name, doc, tensor in (
-            ("bitwise_and", "Bitwise and.", _promote),
-            ("bitwise_or", "Bitwise or.", _promote),
-            ("bitwise_xor", "Bitwise exclusive or.", _promote),
+            ("bitwise_and", "Bitwise and.", _promote_integers),
+            ("bitwise_or", "Bitwise or.", _promote_integers),
+            ("bitwise_xor", "Bitwise exclusive or.", _promote_integers),
             ("eq", "self == other.", _compare),
             ("ne", "self != other.", _compare),
             ("lt", "self < other.", _compare),
@@ -213,9 +221,9 @@ LOGIC = [
     *(
         row(f"aten::{name}.Scalar(Tensor self, Scalar other) -> Tensor", doc, out=f"{name}.Scalar_out", infer=scalar)
         for name, doc, scalar in (
-            ("bitwise_and", "Bitwise and.", _promote_other),
-            ("bitwise_or", "Bitwise or.", _promote_other),
-            ("bitwise_xor", "Bitwise exclusive or.", _promote_other),
+            ("bitwise_and", "Bitwise and.", _promote_other_integer),
+            ("bitwise_or", "Bitwise or.", _promote_other_integer),
+            ("bitwise_xor", "Bitwise exclusive or.", _promote_other_integer),
             ("eq", "self == other.", _compare),
             ("ne", "self != other.", _compare),
             ("lt", "self < other.", _compare),

@@ -95,10 +95,23 @@ def _linear(op: ops.LinearOp) -> Sequence[Attribute]:
     return (tensor_type(element_of(input), (*shape[:-1], *out)),)
 
 
+def _check_groups(queries: Shape, *shared: Shape) -> None:
+    """VerifyException unless heads of queries come in groups, each of which shares a head of keys and of values."""
+    for each in (queries, *shared):
+        if len(each) < 3:
+            raise VerifyException(f"heads are dimension -3, and {shape_text(each)} has none")
+    heads = queries[-3]
+    for each in shared:
+        if heads > 0 and each[-3] > 0 and heads % each[-3]:
+            raise VerifyException(f"{heads} heads of queries are no multiple of {each[-3]} heads of keys")
+
+
 def _attention(op: ops.ScaledDotProductAttentionOp) -> Sequence[Attribute]:
     q, k, v = (shape_of(value) for value in (op.query, op.key, op.value))
     if min(len(q), len(k), len(v)) < 2 or not same_dim(q[-1], k[-1]) or not same_dim(k[-2], v[-2]):
         raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
+    if op.enable_gqa:
+        _check_groups(q, k, v)
     batch = q[:-2] if op.enable_gqa else broadcast(q[:-2], k[:-2], v[:-2])
     return (tensor_type(element_of(op.query), (*batch, q[-2], v[-1])),)
 
@@ -108,8 +121,7 @@ def _prefix_attention(op: ops.XirAttendPrefixOp) -> Sequence[Attribute]:
     mask = shape_of(op.attn_mask)
     if k[:3] != v[:3] or not same_dim(q[0], k[0]) or not same_dim(q[3], k[3]):
         raise VerifyException(f"query {shape_text(q)}, key {shape_text(k)} and value {shape_text(v)} do not fit")
-    if q[1] > 0 and k[1] > 0 and q[1] % k[1]:
-        raise VerifyException(f"{q[1]} heads of queries are no multiple of {k[1]} heads of keys")
+    _check_groups(q, k)
     rows = mask[-2:-1]
     fits = rows and all(size == 1 for size in mask[:-2]) and (rows[0] == 1 or same_dim(rows[0], q[2]))
     if not fits or mask[len(mask) - 1] > k[2] >= 0:

@@ -262,6 +262,10 @@ class StaticResizeBilinear2dOp(MoveOp):
         return ((batch, self.new_height.value.data, self.new_width.value.data, channels),)
 
 
+MOST_JOINED = 5
+"""The tensors that one `xnnpack.concatenate` joins at most."""
+
+
 @irdl_op_definition
 class ConcatenateOp(NodeOp):
     """Join two to five tensors along `axis` (`xnn_define_concatenate2` to `…5`).

@@ -172,7 +172,8 @@ def _key(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: lis
         value = leaf.meta.get("val")
         if not isinstance(value, torch.Tensor) or any(map(is_open, (*value.shape, *value.stride()))):
             return None
-        key.append((inputs.index(leaf), value.dtype, tuple(value.shape), value.stride(), value.requires_grad))
+        sizes, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+        key.append((inputs.index(leaf), value.dtype, sizes, strides, value.requires_grad))
     return tuple(key)
 
 

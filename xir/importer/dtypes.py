@@ -66,8 +66,11 @@ _RAW: dict[torch.dtype, torch.dtype] = {
 
 
 def is_open(size: object) -> bool:
-    """Whether a size is known only when the program runs."""
-    return not isinstance(size, int)
+    """Whether a size is known only when the program runs.
+
+    torch keeps the symbol of an input's size that the program has fixed: such a size is a number.
+    """
+    return size.node.maybe_as_int() is None if isinstance(size, torch.SymInt) else not isinstance(size, int)
 
 
 def is_dynamic(value: object) -> bool:
@@ -87,7 +90,7 @@ def import_type(value: Any, location: LocationAttr) -> Attribute:
                 raise DiagnosticError(location, f"a {layout} tensor has no form here: make it dense (x.to_dense())")
             if value.dtype not in ELEMENT_TYPES:
                 raise DiagnosticError(location, f"element type {value.dtype} has no form here")
-            shape = tuple(_open_size(size, location) if is_open(size) else size for size in value.shape)
+            shape = tuple(_open_size(size, location) if is_open(size) else int(size) for size in value.shape)
             return tensor_type(ELEMENT_TYPES[value.dtype], shape)
         case bool() | torch.SymBool():
             return i1

@@ -283,7 +283,7 @@ def _by_matrices(
     if any(map(is_open, (height, width, *output_size))):
         return resize(self, output_size, align_corners, *scales)
     down, across = (
-        _resized_axis(resize, size, wanted, align_corners, scale).to(self.dtype)
+        _resized_axis(resize, int(size), int(wanted), align_corners, scale).to(self.dtype)
         for size, wanted, scale in zip((height, width), output_size, scales, strict=True)
     )
     result = aten.linear(self, across)

@@ -165,3 +165,12 @@ func.func @no_numbers(%x: tensor<?xf32> {xir.max_shape = array<i64: 2>}) -> tens
   %2 = edge.add.Tensor(%x, %1) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   func.return %2 : tensor<?xf32>
 }
+
+// -----
+
+// Two rows of two leave nothing behind them, and XNNPACK has no empty tensors.
+func.func @first_rows(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 9, 4>}, %y: tensor<2x4xf32>) -> tensor<?x4xf32> {
+  // expected-remark @+1 {{edge.slice_scatter not delegated: nothing may be left behind what it replaces of a dynamic dimension, and XNNPACK has no empty tensors}}
+  %0 = edge.slice_scatter(%x, %y) {end = 2 : i64} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}

@@ -587,6 +587,25 @@ def test_constants_are_named() -> None:
     ]
 
 
+# Sizes
+
+
+def test_sizes_that_the_program_fixes_are_numbers() -> None:
+    # torch keeps the symbol of such a size: what is written to the buffer had an open dimension.
+    class Kept(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("row", torch.zeros(2))
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            before = self.get_buffer("row") * 0.5
+            self.get_buffer("row")[0:2] = x
+            return before + self.get_buffer("row"), torch.nn.functional.adaptive_avg_pool2d(x.view(1, 1, 1, 2), (1, 1))
+
+    module = imported(Kept(), (torch.randn(2),), dynamic_shapes=({0: Dim.AUTO(max=12)},))
+    assert "?" not in module_to_text(module)
+
+
 # Files
 
 

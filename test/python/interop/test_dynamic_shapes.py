@@ -247,6 +247,21 @@ def test_images_of_twice_a_size() -> None:
             torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_nothing_left_behind_what_is_replaced() -> None:
+    def written(x: Tensor) -> Tensor:
+        y = x * 0.5
+        y[:2] = y[:2] * -0.5
+        return y + 1
+
+    program = torch.export.export(Function(written), rows(3, 4), dynamic_shapes=({0: Dim("n", min=2, max=9)},))
+    file = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    for size in (2, 3, 9):
+        (x,) = rows(size, 4)
+        for outputs in (method.execute([x]), stock.forward([x])):
+            torch.testing.assert_close(outputs[0], written(x))
+
+
 def test_results_of_ops_without_a_row() -> None:
     model = Function(lambda x: torch.special.i1(x.flatten(0, 1) + 1).softmax(-1))
     program = torch.export.export(model, rows(2, 3), dynamic_shapes=({0: BATCH, 1: LENGTH},))

@@ -16,13 +16,11 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, rank_of, u32s
+from xir.dialects.xnnpack.shape import MOST_JOINED
 from xir.ir.symbolic_size import SymbolicSize, size_order
 
 if TYPE_CHECKING:
     from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
-
-MAX_CONCATENATE = 5
-"""The most tensors that one node joins."""
 
 MAX_PIECES = 64
 """The most slices that a dimension is cut into."""
@@ -133,7 +131,7 @@ def piece(b: NodeBuilder, value: SSAValue, axis: int, start: int, size: int) -> 
 def joined(b: NodeBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
     """Any number of values joined along `axis`, in rounds of as many as a node takes."""
     while len(values) > 1:
-        chunks = [values[i : i + MAX_CONCATENATE] for i in range(0, len(values), MAX_CONCATENATE)]
+        chunks = [values[i : i + MOST_JOINED] for i in range(0, len(values), MOST_JOINED)]
         values = [concatenate(b, chunk, axis) for chunk in chunks]
     return values[0]
 

@@ -167,11 +167,11 @@ class NodeBuilder:
         op = op_class.create(operands=operands, properties=properties or {})
         try:
             found = tuple(shape) if shape is not None else op.result_shapes([self.shape(each) for each in operands])[0]
+            sizes = [DYNAMIC_INDEX if is_dynamic(size) else size for size in found]
+            op.results = SSAValues([OpResult(tensor_type(element, sizes), op, 0)])
         except (VerifyException, UndecidedSizeError):
             op.erase()
             raise
-        sizes = [DYNAMIC_INDEX if is_dynamic(size) else size for size in found]
-        op.results = SSAValues([OpResult(tensor_type(element, sizes), op, 0)])
         if computes_in_fp32(op, element):
             op.erase()
             wide = self.node(op_class, [self.convert(value, f32) for value in operands], properties, shape=shape)

@@ -30,8 +30,11 @@ CALLS = (
     call("edge.div.Tensor_mode", self=tensor(4, 5), other=tensor(4, 5), rounding_mode="trunc"),
     call("edge.div.Scalar_mode", self=tensor(4, 5), other=-2, rounding_mode="floor"),
     call("edge.bitwise_and.Scalar", self=tensor(2, 3, element=i32), other=5),
+    call("edge.bitwise_and.Tensor", self=tensor(2, 3, element=i32), other=tensor(2, 3, element=i32)),
     call("edge.bitwise_or.Scalar", self=tensor(2, 3, element=i32), other=5),
+    call("edge.bitwise_or.Tensor", self=tensor(2, 3, element=i32), other=tensor(2, 3, element=i32)),
     call("edge.bitwise_xor.Scalar", self=tensor(2, 3, element=i32), other=5),
+    call("edge.bitwise_xor.Tensor", self=tensor(2, 3, element=i32), other=tensor(2, 3, element=i32)),
     call("edge.clamp.Tensor", self=tensor(4, 5), min=tensor(5), max=tensor(4, 1)),
     call("edge.dropout", input=tensor(5, 6), p=0.5, train=False),
     # Powers and remainders.

@@ -56,6 +56,10 @@ TOO_MANY_RUNS = Refusal(
     "it takes {count} separate runs of elements; {most} are sensible",
     example=call("edge.flip", self=tensor(257), dims=[0]),
 )
+REST_MAY_BE_EMPTY = Refusal(
+    "nothing may be left behind what it replaces of a dynamic dimension, and XNNPACK has no empty tensors",
+    example=call("edge.slice_scatter", self=tensor("?", 4), src=tensor(2, 4), start=1, end=3),
+)
 NOTHING_LEFT = Refusal(
     "it surrounds what it has cut off wholly",
     example=call("edge.constant_pad_nd", self=tensor(2, 4), pad=[0, 0, 1, -2]),
@@ -164,7 +168,7 @@ def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step:
     return b.reshape(run(b, rows, 2, 0, 1), (*shape[:dim], count, *shape[dim + 1 :]))
 
 
-@rule(refuses=(FROM_DYNAMIC_END,))
+@rule(refuses=(FROM_DYNAMIC_END, REST_MAY_BE_EMPTY))
 def select_scatter(op: edge.SelectScatterOp, b: NodeBuilder) -> SSAValue:
     """Self with one index of one dimension replaced by src, which lacks that dimension."""
     value, source = op.self, op.src
@@ -173,7 +177,7 @@ def select_scatter(op: edge.SelectScatterOp, b: NodeBuilder) -> SSAValue:
     return replaced(b, value, widened, dim, wrap_index(b.integer(op.index), shape[dim]))
 
 
-@rule(empty=True, refuses=(FROM_DYNAMIC_END,))
+@rule(empty=True, refuses=(FROM_DYNAMIC_END, REST_MAY_BE_EMPTY))
 def slice_scatter(op: edge.SliceScatterOp, b: NodeBuilder) -> SSAValue:
     """Self with elements `start` to `end` of one dimension, each or every `step`th, replaced by src."""
     value, source = op.self, op.src
@@ -201,6 +205,8 @@ def spread_out(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, star
 def replaced(b: NodeBuilder, value: SSAValue, source: SSAValue, dim: int, start: int) -> SSAValue:
     """`value` with the elements from `start` on, as many as `source` has, replaced along a dimension."""
     end, size = start + b.shape(source)[dim], b.shape(value)[dim]
+    if isinstance(size, SymbolicSize) and end != size:
+        raise REST_MAY_BE_EMPTY()
     before = [run(b, value, dim, 0, start)] if start else []
     behind = [run(b, value, dim, end, size - end)] if end < size else []
     return joined(b, [*before, source, *behind], dim)
