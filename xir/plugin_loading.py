@@ -82,11 +82,16 @@ def _file(path: Path) -> ModuleType:
     return module
 
 
+named: list[str] = []
+"""What `--load-plugin` named in the command line that was read last."""
+
+
 def load_named_plugins(arguments: Sequence[str]) -> list[str]:
     """Load the plugins that `--load-plugin` names, before other arguments are read: the rest of the command line.
 
     PluginError also where the option has no value.
     """
+    named.clear()
     rest: list[str] = []
     given = iter(arguments)
     for argument in given:
@@ -98,6 +103,7 @@ def load_named_plugins(arguments: Sequence[str]) -> list[str]:
         if not reference:
             raise PluginError("--load-plugin takes FILE.py or a module's name")
         load_plugin(reference)
+        named.append(reference)
     return rest
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.ir import Operation
@@ -69,6 +69,13 @@ class DiagnosticError(Exception):
     def __init__(self, where: Locatable, message: str, notes: Sequence[Diagnostic] = ()):
         self.diagnostic = Diagnostic(Severity.ERROR, location_of(where), message, tuple(notes))
         super().__init__(str(self.diagnostic))
+
+
+class WrongStageError(DiagnosticError):
+    """What comes before the passes has made another program of the one that it was given."""
+
+    stage: ClassVar[str]
+    """Its name: `quantize` or `import`."""
 
 
 class AlreadyReportedError(Exception):

@@ -149,3 +149,75 @@ def test_open_dimensions_are_not_divided_into_blocks() -> None:
         "  func.return %s, %z : tensor<2x?xf32>, tensor<2x?xi8>\n}\n"
     )
     check(Case(text, ("--decompose-for-kernels",), "open blocks"))
+
+
+def test_nodes_with_sizes_that_wrap() -> None:
+    text = one_op("edge.max(%x)", "tensor<2147483647x2xf32>", "tensor<f32>")
+    assert check(Case(text, ("--partition-xnnpack",), "wrapping"))
+
+
+def test_constants_that_no_address_reaches() -> None:
+    large = "tensor<2147483647x2147483647x"
+    op = (
+        "edge.quantized_decomposed.dequantize_per_channel_group(%w, %t, %z) {quant_min = -8 : i64, "
+        "quant_max = 7 : i64, dtype = i8, group_size = 4 : i64, output_dtype = f32}"
+    )
+    text = (
+        "func.func @f() -> tensor<2147483647x9xf32> {\n"
+        "  %w = edge.constant dense<1> : tensor<2147483647x9xi8>\n"
+        f"  %t = edge.constant dense<1.0> : {large}f32>\n"
+        f"  %z = edge.constant dense<0> : {large}i32>\n"
+        f"  %0 = {op} : (tensor<2147483647x9xi8>, {large}f32>, {large}i32>) -> tensor<2147483647x9xf32>\n"
+        "  func.return %0 : tensor<2147483647x9xf32>\n}\n"
+    )
+    assert ":3:8: error: the constant takes more memory than there is" in refusal(text, "--check-quantization")
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "message"),
+    [
+        ("1x1x5x16", "1x2x5x16", "1 heads of queries are no multiple of 2 heads of keys"),
+        ("5x16", "5x16", "heads are dimension -3, and 5x16 has none"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--decompose-for-kernels", "--partition-xnnpack"])
+def test_heads_that_make_no_groups(query: str, key: str, message: str, flag: str) -> None:
+    text = (
+        f"func.func @f(%q: tensor<{query}xf32>, %k: tensor<{key}xf32>) -> tensor<{query}xf32> {{\n"
+        "  %0 = edge.scaled_dot_product_attention(%q, %k, %k, none) {enable_gqa = true}\n"
+        f"       : (tensor<{query}xf32>, tensor<{key}xf32>, tensor<{key}xf32>) -> tensor<{query}xf32>\n"
+        f"  func.return %0 : tensor<{query}xf32>\n}}\n"
+    )
+    assert message in refusal(text, flag)
+
+
+def test_bits_are_of_integers() -> None:
+    text = (
+        "func.func @f() -> tensor<2xf32> {\n"
+        "  %w = edge.constant dense<[1.0, 2.0]> : tensor<2xf32>\n"
+        "  %i = edge.constant dense<1> : tensor<2xi64>\n"
+        "  %0 = edge.bitwise_and.Tensor(%w, %i) : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>\n"
+        "  func.return %0 : tensor<2xf32>\n}\n"
+    )
+    assert "operands have element type f32, expected integers or booleans" in refusal(text, "--fold-constants")
+
+
+def dequantised(scale: str, dtype: str) -> str:
+    return (
+        f"func.func @f(%t: tensor<2x4xi8>, %s: tensor<{scale}xf32>) -> tensor<2x4xf32> {{\n"
+        "  %0 = edge.torchao.dequantize_affine(%t, %s, none)\n"
+        f"       {{block_size = array<i64: 1, 4>, input_dtype = {dtype}, output_dtype = f32}}\n"
+        f"       : (tensor<2x4xi8>, tensor<{scale}xf32>) -> tensor<2x4xf32>\n"
+        "  func.return %0 : tensor<2x4xf32>\n}\n"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["tensor<5xf32>", "f32"])
+def test_integers_have_an_integer_type(dtype: str) -> None:
+    message = refusal(dequantised("2x1", dtype), "--decompose-for-kernels")
+    assert f"input_dtype is {dtype}, expected an integer type" in message
+
+
+@pytest.mark.parametrize("scale", ["2x1", "?x1"])
+def test_scales_of_open_dimensions(scale: str) -> None:
+    assert check(Case(dequantised(scale, "i8"), ("--decompose-for-kernels",), "scales"))
