@@ -153,18 +153,18 @@ def is_edge(results: list[Any], expected: list[Any]) -> bool:
 
 
 def leaves_memory(exported: ExportedProgram) -> bool:
-    """Whether a program has a value that holds whatever lies in memory."""
-    return any(operator._schema.name in UNINITIALISED for operator in operators_of(exported))
+    """Whether a program has a value with elements that are whatever lies in memory."""
+    return any(node.target._schema.name in UNINITIALISED and node.meta["val"].numel() for node in calls_of(exported))
 
 
 def draws_numbers(exported: ExportedProgram) -> bool:
     """Whether a program's results are other random numbers each time."""
-    return any(torch.Tag.nondeterministic_seeded in operator.tags for operator in operators_of(exported))
+    return any(torch.Tag.nondeterministic_seeded in node.target.tags for node in calls_of(exported))
 
 
-def operators_of(exported: ExportedProgram) -> list[torch._ops.OpOverload]:
-    """The operators that an exported program calls."""
-    return [node.target for node in exported.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+def calls_of(exported: ExportedProgram) -> list[torch.fx.Node]:
+    """An exported program's calls of operators."""
+    return [node for node in exported.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
 
 
 @dataclass(frozen=True)
