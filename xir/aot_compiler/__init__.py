@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from xir.aot_compiler.arguments import DTYPES, parse_arguments, partitioners_of
 from xir.aot_compiler.exploration import Exploration
+from xir.aot_compiler.next_step import bisect_command_of
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
 from xir.aot_compiler.source import load
@@ -20,7 +21,6 @@ from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
 from xir.tools.command_line import UsageError
-from xir.tools.next_step import after_compiling
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         return 0
     raise UsageError(
         f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass "
-        f"(--test-sqnr): to find out why, {after_compiling(options)}"
+        f"(--test-sqnr): to find out why, run {bisect_command_of(options)}"
     )
 
 
@@ -152,7 +152,7 @@ def _tell_next_step(error: DiagnosticError, options: argparse.Namespace) -> None
     from xir.evaluate import MiscompileError
 
     if isinstance(error, MiscompileError):
-        print(f"xir-aot: note: {after_compiling(options)} to find the rewrite, and a test of it", file=sys.stderr)
+        print(f"xir-aot: note: run {bisect_command_of(options)} to find the rewrite, and a test of it", file=sys.stderr)
 
 
 def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:

@@ -38,15 +38,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         "keyword arguments and torch.export's dynamic shapes",
     )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
-    parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
-    parser.add_argument(
-        "--dtype",
-        choices=DTYPES,
-        help="convert the model and its floating-point inputs to this type first (default: as they are)",
-    )
-    parser.add_argument(
-        "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
-    )
+    add_source_options(parser)
     parser.add_argument("-d", "--delegate", action="store_true", help="run on XNNPACK what it can compute")
     parser.add_argument(
         "--report",
@@ -62,12 +54,6 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--test_after_export",
         action="store_true",
         help="run the file on the example inputs, and fail if its outputs are too far from PyTorch's",
-    )
-    parser.add_argument(
-        "--max-size",
-        metavar="N",
-        type=int,
-        help="the largest that open dimensions get which were exported without a bound, as by Dim.AUTO",
     )
     parser.add_argument(
         "--test-sqnr",
@@ -120,7 +106,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_remark_arguments(parser)
-    _add_quantization(parser)
+    add_quantization_options(parser, with_reports=True)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
     for option in _partition_options():
         if option.type == "bool":
@@ -156,7 +142,34 @@ def _argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_quantization(parser: argparse.ArgumentParser) -> None:
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a model becomes an exported program; the tools that look for faults take it as well."""
+    parser.add_argument("--weights", metavar="FILE", help="a state dict for the zoo's model (default: random weights)")
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="convert the model and its floating-point inputs to this type first (default: as they are)",
+    )
+    parser.add_argument(
+        "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
+    )
+    parser.add_argument(
+        "--max-size",
+        metavar="N",
+        type=int,
+        help="the largest that open dimensions get which were exported without a bound, as by Dim.AUTO",
+    )
+
+
+def source_flags(options: argparse.Namespace) -> list[str]:
+    """Those of these options that were given, for another command line."""
+    names = ("weights", "dtype", "max_batch", "max_size")
+    given = {name: getattr(options, name) for name in names}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+
+
+def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: bool = False) -> None:
+    """Add what says how a model is quantised; the tools that look for faults take it as well."""
     group = parser.add_argument_group("quantisation", "What --quantize does; docs/quantization.md has examples.")
     group.add_argument(
         "-q",
@@ -186,10 +199,21 @@ def _add_quantization(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--min-sqnr", metavar="DB", type=float, help="leave the worst layers in float until the outputs are this good"
     )
-    group.add_argument(
-        "--quant-report", action="store_true", help="print how far each layer is from the float program, worst first"
-    )
-    group.add_argument("--quant-report-json", metavar="FILE", help="write that table as JSON")
+    if with_reports:
+        group.add_argument(
+            "--quant-report",
+            action="store_true",
+            help="print how far each layer is from the float program, worst first",
+        )
+        group.add_argument("--quant-report-json", metavar="FILE", help="write that table as JSON")
+
+
+def quantization_flags(options: argparse.Namespace) -> list[str]:
+    """Those of these options that were given, for another command line."""
+    names = ("quantize", "calibration", "group_size", "min_sqnr")
+    given = {name: getattr(options, name) for name in names}
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    return [*flags, *(f"--keep-float={pattern}" for pattern in options.keep_float or ())]
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

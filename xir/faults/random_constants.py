@@ -69,9 +69,9 @@ def random_like(array: np.ndarray, generator: np.random.Generator, size: float |
     """
     if array.size < 2 or array.dtype.kind not in "fiu":
         return None
-    low, high = array.min(), array.max()
+    low, high = array.min().item(), array.max().item()
     if array.dtype.kind != "f":
-        return generator.integers(int(low), int(high), array.shape, endpoint=True)
+        return generator.integers(low, high, array.shape, endpoint=True)
     if not np.isfinite([low, high]).all() or max(abs(low), abs(high)) > LARGEST:
         return None
     if size is None:

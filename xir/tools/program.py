@@ -6,6 +6,7 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from xir.aot_compiler.arguments import add_quantization_options, add_source_options, quantization_flags, source_flags
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
 from xir.tools.command_line import UsageError
@@ -21,17 +22,18 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what says which program and which passes."""
-    parser.add_argument("program", help=f"a file of MLIR text, a .pt2 file, or a model of the zoo: {', '.join(MODELS)}")
+    parser.add_argument(
+        "program",
+        help="a file of MLIR text, a .pt2 file, FILE.py:FACTORY as for xir-aot, or a model of the zoo: "
+        f"{', '.join(MODELS)}",
+    )
     parser.add_argument(
         "pipeline", nargs="?", default="delegate,emit",
         help="passes and named pipelines, as a,b{option=x} (default: delegate,emit)",
     )  # fmt: skip
+    add_source_options(parser)
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
-    parser.add_argument("--quantize", choices=("static", "dynamic", "int4"), help="quantise the model first")
-    parser.add_argument(
-        "--calibration", metavar="FILE.py:FUNCTION",
-        help="with --quantize: the inputs that ranges come from, as for xir-aot (default: the example inputs)",
-    )  # fmt: skip
+    add_quantization_options(parser)
 
 
 def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
@@ -39,13 +41,13 @@ def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     WrongQuantizationError if it is quantised further from the float model than its bits explain, and WrongImportError
     if its module computes something else than PyTorch does.
     """
-    if options.program in MODELS or options.program.endswith(".pt2"):
-        return _model(options)
+    if source := _source(options.program):
+        return _model(source, options)
     from xir.ir.context import XirContext
     from xir.ir.parser import parse_module
 
-    if options.quantize is not None:
-        raise UsageError("--quantize goes with a model of the zoo or a .pt2 file")
+    if given := [*source_flags(options), *quantization_flags(options)]:
+        raise UsageError(f"{given[0].partition('=')[0]} goes with a model, not with text")
     ctx = XirContext()
     try:
         with open(options.program, encoding="utf-8") as file:
@@ -57,7 +59,16 @@ def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     return parse_module(ctx, text, options.program), ctx, None
 
 
-def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
+def _source(name: str) -> list[str]:
+    """A model's flags for `xir-aot`; none for the name of a text."""
+    if name in MODELS:
+        return ["-m", name]
+    if name.endswith(".pt2"):
+        return ["--pt2", name]
+    return ["--model", name] if ".py:" in name else []
+
+
+def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
 
@@ -69,17 +80,13 @@ def _model(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
     from xir.evaluate.imported import check_import
     from xir.progress import step
 
-    source = ["--pt2", options.program] if options.program.endswith(".pt2") else ["-m", options.program]
-    if options.calibration is not None and options.quantize is None:
-        raise UsageError("--calibration goes with --quantize")
-    quantize = [] if options.quantize is None else [f"--quantize={options.quantize}"]
-    quantize += [] if options.calibration is None else [f"--calibration={options.calibration}"]
-    arguments = parse_arguments([*source, "-d", *quantize, "--verify-numerics"])
+    flags = [*source, *source_flags(options), *quantization_flags(options)]
+    arguments = parse_arguments([*flags, "-d", "--verify-numerics"])
     _, program = load_program(arguments)
     if arguments.quantize is not None:
         program, _ = quantize_program(arguments, program)
     values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
-    edge = to_edge(program)
+    edge = to_edge(program, max_size=options.max_size)
     with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
         check_import(program)
     return edge.module, edge.ctx, values if values and all(isinstance(each, Tensor) for each in values) else None

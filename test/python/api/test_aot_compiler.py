@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 
 from xir.aot_compiler import main
 from xir.runtime import Runtime
+from xir.tools.xir_bisect import main as xir_bisect
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
@@ -87,9 +89,24 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     error = capsys.readouterr().err
     assert re.fullmatch(
         r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\): "
-        r"to find out why, run xir-bisect linear --quantize static\n",
+        r"to find out why, run xir-bisect linear --quantize=static\n",
         error,
     )
+
+
+def test_the_next_command_is_for_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("net.py").write_text(
+        "import torch\n\n\ndef net():\n    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())\n"
+        "    return model, (torch.ones(4, 8),)\n"
+    )
+    arguments = ["--model", "net.py:net", "-d", "--cpu", "zen4", "--dtype", "fp16", "--max-batch", "6", "-t"]
+    assert main([*arguments, "--test-sqnr", "300"]) == 1
+    command = shlex.split(capsys.readouterr().err.partition("to find out why, run ")[2])
+    assert command[:2] == ["xir-bisect", "net.py:net"]
+    assert "winograd-conv2d{cpu=zen4" in command[2]
+    assert command[3:] == ["--dtype=fp16", "--max-batch=6"]
+    assert xir_bisect(command[1:]) == 0
+    assert re.fullmatch(r"net.py:net: \d+ passes, each computes what was before it\n", capsys.readouterr().out)
 
 
 def test_an_exported_program_tested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

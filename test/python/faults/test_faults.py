@@ -133,6 +133,10 @@ def test_nothing_to_reduce(chain: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "unknown pass 'no-such-pass'" in capsys.readouterr().err
     assert xir_bisect(["no-such.mlir"]) == 1
     assert "xir-bisect: error: cannot open 'no-such.mlir'" in capsys.readouterr().err
+    assert xir_bisect([chain, "--dtype", "fp16"]) == 1
+    assert "xir-bisect: error: --dtype goes with a model, not with text" in capsys.readouterr().err
+    assert xir_bisect(["no-such.py:net"]) == 1
+    assert "xir-bisect: error: 'no-such.py' is no Python file" in capsys.readouterr().err
 
 
 def test_a_bug_leaves_a_reproducer(

@@ -6,7 +6,7 @@ import contextlib
 import io
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -154,17 +154,21 @@ def is_edge(results: list[Any], expected: list[Any]) -> bool:
 
 def leaves_memory(exported: ExportedProgram) -> bool:
     """Whether a program has a value with elements that are whatever lies in memory."""
-    return any(node.target._schema.name in UNINITIALISED and node.meta["val"].numel() for node in calls_of(exported))
+    return any(
+        operator._schema.name in UNINITIALISED and node.meta["val"].numel() for operator, node in calls_of(exported)
+    )
 
 
 def draws_numbers(exported: ExportedProgram) -> bool:
     """Whether a program's results are other random numbers each time."""
-    return any(torch.Tag.nondeterministic_seeded in node.target.tags for node in calls_of(exported))
+    return any(torch.Tag.nondeterministic_seeded in operator.tags for operator, _ in calls_of(exported))
 
 
-def calls_of(exported: ExportedProgram) -> list[torch.fx.Node]:
-    """An exported program's calls of operators."""
-    return [node for node in exported.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+def calls_of(exported: ExportedProgram) -> Iterator[tuple[torch._ops.OpOverload, torch.fx.Node]]:
+    """The operators that an exported program calls, and the calls."""
+    for node in exported.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload):
+            yield node.target, node
 
 
 @dataclass(frozen=True)
