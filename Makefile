@@ -156,8 +156,8 @@ fuzz-text: build ## Lit files with mistakes in them through xir-opt for TIME (30
 fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and in stock ExecuTorch
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
 	cmake --build build/sanitize --target xir_fuzz_replay
-	$(BIN)/python scripts/fuzz_differential.py --count $(or $(COUNT),1000)
-	$(BIN)/python scripts/fuzz_differential.py --count $(or $(COUNT),1000) --kernels
+	PYTHONPATH=test/python $(BIN)/python -m differential --count $(or $(COUNT),1000)
+	PYTHONPATH=test/python $(BIN)/python -m differential --count $(or $(COUNT),1000) --kernels
 
 SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
     -DXIR_BUILD_TESTS=ON

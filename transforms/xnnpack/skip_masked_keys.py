@@ -106,7 +106,9 @@ class SkipMaskedKeysPass(XirPass):
         """The blocks that take the least, and how many products of a query and a key they take as long as."""
         best: list[Block] = []
         least = inf
-        for count in range(1, max(queries // LEAST_BLOCK, 1) + 1):
+        # Where all queries see the same keys, their number is in no way bounded by the mask's.
+        most = queries // LEAST_BLOCK if len(seen) > 1 else 1
+        for count in range(1, max(most, 1) + 1):
             blocks = list(blocks_of(seen, queries, count))
             cost = sum((len(block.queries) + self.overhead) * len(block.keys) for block in blocks)
             if cost < least:

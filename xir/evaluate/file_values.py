@@ -130,7 +130,7 @@ class _Watch:
         plan.properties.pop("encoded_out_str", None)
 
     def _watch_instruction(self, op: Operation) -> None:
-        named = _tensors(op)
+        named = tensors_of(op)
         results = [tensor.value for tensor in named if tensor.value not in self._known and tensor.data is None]
         operands = [tensor.value for tensor in named if tensor.value not in results]
         self._known.update(results)
@@ -154,7 +154,7 @@ class _Watch:
         assert isinstance(end, pte.YieldOp)
         end.operands = list(made.results)
         delegate.properties.pop("value_ids", None)
-        self._known.update(tensor.value for tensor in _tensors(call))
+        self._known.update(tensor.value for tensor in tensors_of(call))
         self.steps += [Step(node, tuple(node.operands), tuple(node.results)) for node in nodes]
 
     def values(self, computed: dict[SSAValue, Any]) -> FileValues:
@@ -172,7 +172,7 @@ class _Watch:
         return FileValues(self.steps, tensors, types, self.outputs, self.places)
 
 
-def _tensors(op: Operation) -> list[pte.TensorOp]:
+def tensors_of(op: Operation) -> list[pte.TensorOp]:
     """The tensors that an instruction names, those in lists too."""
     named: list[Any] = []
     for value in op.operands:

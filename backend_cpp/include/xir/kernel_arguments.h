@@ -25,12 +25,12 @@ class Scalar {
   // One element of dtype() (little-endian: a bool is the first byte of its integer).
   const void* data() const { return &content_; }
   // As an integer or float type. Integers wrap around; a float beyond int64, or a NaN, becomes
-  // int64's least value first.
+  // int64's least value first. As a bool, whether it is other than 0.
   template <typename T>
   T to() const {
     static_assert(std::is_arithmetic_v<T>);
     if (!is_floating()) return static_cast<T>(content_.integer);
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) {
       return static_cast<T>(content_.real);
     } else {
       const bool fits = content_.real >= -0x1p63 && content_.real < 0x1p63;

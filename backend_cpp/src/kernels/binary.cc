@@ -299,6 +299,8 @@ Status Select(const Operand& condition, const Operand& a, const Operand& b, DTyp
     return Unsupported("a condition that is not bool");
   }
   XIR_RETURN_IF_ERROR(CheckResultType(common, out.dtype));
+  // As an integer, a fraction would be false.
+  if (common == DType::kBool) return Map<Bool, Bool, Bool>(Choose(), {condition, a, b}, out);
   return DispatchNumeric(common, [&](auto zero) {
     using T = decltype(zero);
     return Map<Bool, T, T>(Choose(), {condition, a, b}, out);

@@ -212,7 +212,8 @@ Status ScatterValue(const Tensor& self, int64_t dim, const Tensor& index, const 
   if (index.numel() > 0) XIR_RETURN_IF_ERROR(CheckAlong(self, at, index));
   return DispatchNumeric(out.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const auto number = value.to<T>();
+    const auto number =
+        out.dtype == DType::kBool ? static_cast<T>(value.to<bool>()) : value.to<T>();
     return ScatterAs<T>(
         self, at, index, [=](int64_t) { return number; }, TakeNew(), out);
   });

@@ -221,3 +221,24 @@ def test_integers_have_an_integer_type(dtype: str) -> None:
 @pytest.mark.parametrize("scale", ["2x1", "?x1"])
 def test_scales_of_open_dimensions(scale: str) -> None:
     assert check(Case(dequantised(scale, "i8"), ("--decompose-for-kernels",), "scales"))
+
+
+def test_a_mask_of_any_number_of_queries() -> None:
+    text = (
+        "func.func @f(%q: tensor<2147483647x4xf32>, %k: tensor<4x4xf32>) -> tensor<2147483647x4xf32> {\n"
+        "  %y = xnnpack.subgraph(%q, %k)\n"
+        "     : (tensor<2147483647x4xf32>, tensor<4x4xf32>) -> tensor<2147483647x4xf32> {\n"
+        "  ^bb0(%a: tensor<2147483647x4xf32>, %b: tensor<4x4xf32>):\n"
+        "    %mask = xnnpack.constant dense<[0.0, 0.0, -3.0e38, -3.0e38]> : tensor<4xf32>\n"
+        "    %0 = xnnpack.batch_matrix_multiply %a, %b\n"
+        "       : (tensor<2147483647x4xf32>, tensor<4x4xf32>) -> tensor<2147483647x4xf32>\n"
+        "    %1 = xnnpack.binary add %0, %mask\n"
+        "       : tensor<2147483647x4xf32>, tensor<4xf32> -> tensor<2147483647x4xf32>\n"
+        "    %2 = xnnpack.softmax %1 : tensor<2147483647x4xf32> -> tensor<2147483647x4xf32>\n"
+        "    %3 = xnnpack.batch_matrix_multiply %2, %b\n"
+        "       : (tensor<2147483647x4xf32>, tensor<4x4xf32>) -> tensor<2147483647x4xf32>\n"
+        "    xnnpack.yield %3 : tensor<2147483647x4xf32>\n"
+        "  }\n"
+        "  func.return %y : tensor<2147483647x4xf32>\n}\n"
+    )
+    assert check(Case(text, ("--skip-masked-keys",), "masks"))

@@ -98,8 +98,8 @@ class KernelProgram:
             return self.declare(pte.DoubleListOp.make(items=DenseArrayBase.from_list(f64, items)))
         return self.declare(pte.IntListOp.make([self.value(item) for item in items]))
 
-    def run(self) -> list[torch.Tensor]:
-        """Emit, load and execute."""
+    def file(self) -> bytes:
+        """The bytes of a file whose method `forward` this is."""
         plan = pte.ExecutionPlanOp.build(
             properties={
                 "sym_name": StringAttr("forward"),
@@ -115,7 +115,11 @@ class KernelProgram:
         PlanMemoryPass().apply(ctx, module)
         sink = io.BytesIO()
         emit(module, ctx, sink)
-        return Runtime.get().load_program(sink.getvalue()).load_method("forward").execute(self.given)
+        return sink.getvalue()
+
+    def run(self) -> list[torch.Tensor]:
+        """Emit, load and execute."""
+        return Runtime.get().load_program(self.file()).load_method("forward").execute(self.given)
 
 
 def out_variant(name: str) -> Any:

@@ -188,9 +188,13 @@ CASES: dict[str, Any] = {
         for y in ALL
         for a, b in ((rand(3, 1, dtype=x), rand(4, dtype=y)),)
     ],
-    "aten::masked_fill.Scalar_out": [(rand(2, 3, dtype=d), rand(3, dtype=torch.bool), 2) for d in ALL],
+    "aten::masked_fill.Scalar_out": [
+        *((rand(2, 3, dtype=d), rand(3, dtype=torch.bool), 2) for d in ALL),
+        *((rand(2, 3, dtype=torch.bool), rand(3, dtype=torch.bool), value) for value in (-0.5, 0.0, math.nan)),
+    ],
     "aten::masked_fill.Tensor_out": [
-        (rand(2, 3, dtype=d), rand(3, dtype=torch.bool), torch.tensor(2, dtype=d)) for d in ALL
+        *((rand(2, 3, dtype=d), rand(3, dtype=torch.bool), torch.tensor(2, dtype=d)) for d in ALL),
+        (rand(2, 3, dtype=torch.bool), rand(3, dtype=torch.bool), torch.tensor(0.5)),
     ],
     **{f"aten::{name}.Tensor_out": binary(result=torch.bool) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{
@@ -578,7 +582,10 @@ CASES.update(
             ]
             for name in ("scatter.src",)
         },
-        "aten::scatter.value_out": [(rand(3, 4, dtype=d), 1, POSITIONS[:2], 7) for d in ALL],
+        "aten::scatter.value_out": [
+            *((rand(3, 4, dtype=d), 1, POSITIONS[:2], 7) for d in ALL),
+            *((rand(3, 4, dtype=torch.bool), 1, POSITIONS[:2], value) for value in (-0.5, 0.0)),
+        ],
         "aten::scatter_reduce.two_out": [
             (rand(3, 4, dtype=d), dim, POSITIONS, rand(5, 4, dtype=d), reduce, include_self)
             for d in (*FLOATS[:2], *INTS)

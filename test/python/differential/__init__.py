@@ -1,0 +1,1 @@
+"""Generated programs in xir's runtime and in stock ExecuTorch, side by side (`make fuzz-differential`)."""
