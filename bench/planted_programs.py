@@ -381,6 +381,7 @@ LIT_TESTS = {
     "int_mm": ("raise-int-mm", 0),
     "tables": ("isolate-tables", 0),
     "prefix": ("attend-live-prefix", 0),
+    "step": ("fuse-prefix-attention", 0),
     "positions": ("fold-lookups", 0),
     "one_row": ("fold-lookups", 1),
     "nibbles": ("fuse-quantized-embedding", 0),

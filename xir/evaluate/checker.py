@@ -57,6 +57,27 @@ class _State:
     prints: Mapping[SSAValue, Print]
 
 
+@dataclass(frozen=True)
+class _Source:
+    """The module at first. Its weights are kept, which passes drop from the context once nothing reads them."""
+
+    module: ModuleOp
+    ctx: XirContext
+
+    @classmethod
+    def of(cls, module: ModuleOp, ctx: XirContext) -> _Source:
+        """A copy of a module; its weights are shared."""
+        return cls(module.clone(), ctx.clone())
+
+    def function(self, name: str) -> FuncOp:
+        """The function of that name, which has a body."""
+        return next(op for op in functions_of(self.module) if op.sym_name.data == name)
+
+    def quantises(self) -> bool:
+        """Whether it rounds to integers by ops of its own."""
+        return any(op.name in QUANTISES for op in self.module.walk())
+
+
 class MiscompileError(DiagnosticError):
     """A pass changed what the program computes."""
 
@@ -85,9 +106,9 @@ class NumericsChecker:
     _structure: Structure = field(default_factory=list[tuple[object, ...]])
     _original: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     _last: dict[str, _State] = field(default_factory=dict[str, _State])
-    _source: ModuleOp | None = None
-    """The module at first, with what it computes."""
+    _source: _Source | None = None
     _exact: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    """What the source computes."""
     _noise: dict[str, Moved] = field(default_factory=dict[str, Moved])
     """How far roundings move what each function computes, where that was asked."""
     _computing: ModuleOp | None = None
@@ -148,7 +169,7 @@ class NumericsChecker:
         if not self._last:
             self._start(ctx, functions)
             self._structure = structure(module)
-            self._source = module.clone()
+            self._source = _Source.of(module, ctx)
         if each.numerics is Numerics.KERNELS and not self._gave_up:
             self._computing = module.clone()
 
@@ -253,10 +274,8 @@ class NumericsChecker:
         name = function.sym_name.data
         if name not in self._noise:
             assert self._source is not None
-            source = next(op for op in functions_of(self._source) if op.sym_name.data == name)
-            self._noise[name] = self._furthest(
-                ctx, source, self._exact[name], Noise(relative=rounding_of(self._source))
-            )
+            noise = Noise(relative=rounding_of(self._source.module))
+            self._noise[name] = self._furthest(self._source.ctx, self._source.function(name), self._exact[name], noise)
         found = dict(self._noise[name])
         if each.numerics is Numerics.REQUANTISED:
             for output, error in self._furthest(ctx, function, outputs, Noise(quantises=True)).items():
@@ -278,11 +297,12 @@ class NumericsChecker:
         One that rounds by ops of its own does so, also where the others are left out."""
         name = function.sym_name.data
         assert self._source is not None
-        if not any(op.name in QUANTISES for op in self._source.walk()):
+        if not self._source.quantises():
             return False
-        source = next(op for op in functions_of(self._source) if op.sym_name.data == name)
-        outputs = [called(each, Evaluator(ctx), self._inputs[name]) for each in (source, function)]
-        return all(found.error <= allowed + more.get(found.output, 0.0) for found in differences(*outputs))
+        inputs = self._inputs[name]
+        before = called(self._source.function(name), Evaluator(self._source.ctx), inputs)
+        after = called(function, Evaluator(ctx), inputs)
+        return all(found.error <= allowed + more.get(found.output, 0.0) for found in differences(before, after))
 
     def _furthest(self, ctx: XirContext, function: FuncOp, exact: Sequence[Any], noise: Noise) -> Moved:
         """How far each output of a function is moved by noise, at most."""

@@ -7,7 +7,8 @@
 // CHECK: %{{.*}} = edge.xir.attend_prefix(%q, %k, %v, %mask) {scale = 2.500000e-01 : f64} : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xf32>, tensor<1x2x8x5xf32>, tensor<1x1x1x?xi1>) -> tensor<1x4x1x5xf32>
 // STOCK-LABEL: func.func @step
 // STOCK: edge.scaled_dot_product_attention
-func.func @step(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xf32>, %v: tensor<1x2x8x5xf32>, %mask: tensor<1x1x1x?xi1>, %live: i64) -> tensor<1x4x1x5xf32> {
+func.func @step(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xf32>, %v: tensor<1x2x8x5xf32>, %mask: tensor<1x1x1x?xi1> {xir.max_shape = array<i64: 1, 1, 1, 8>}) -> tensor<1x4x1x5xf32> {
+  %live = edge.sym_size.int(%mask) {dim = 3 : i64} : (tensor<1x1x1x?xi1>) -> i64
   %0 = edge.slice.Tensor(%k)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x3xf32>, i64) -> tensor<1x2x?x3xf32>
   %1 = edge.slice.Tensor(%v)[%live] {dim = 2 : i64, start = 0 : i64, end = -9223372036854775808 : i64} : (tensor<1x2x8x5xf32>, i64) -> tensor<1x2x?x5xf32>
   %2 = edge.scaled_dot_product_attention(%q, %0, %1, %mask) {enable_gqa = true, scale = 0.25 : f64} : (tensor<1x4x1x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x1x1x?xi1>) -> tensor<1x4x1x5xf32>

@@ -131,6 +131,22 @@ def test_a_pass_may_round_what_it_says() -> None:
     run(CONVOLUTION, [NudgesPass()] * 6, NumericsChecker())
 
 
+def test_what_roundings_move_is_known_behind_dropped_weights() -> None:
+    filters = np.random.default_rng(0).normal(size=12).astype(np.float32).tobytes().hex()
+    text = f"""
+func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {{
+  %v = edge.constant dense_resource<v> : tensor<4x3x1x1xf32>
+  %w = edge.neg(%v) : (tensor<4x3x1x1xf32>) -> tensor<4x3x1x1xf32>
+  %0 = edge.conv2d(%x, %w, none) : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = edge.sigmoid(%0) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  func.return %1 : tensor<1x4x8x8xf32>
+}}
+{{-# dialect_resources: {{ builtin: {{ v: "0x04000000{filters}" }} }} #-}}
+"""
+    checker = run(text, [*passes_of("fold-constants,drop-dead-resources"), NudgesPass()], NumericsChecker())
+    assert 1e-7 < dict(checker.errors)["nudges"] < 1e-6
+
+
 def test_the_user_may_allow_more(tmp_path: Path) -> None:
     passes: list[XirPass] = [*passes_of("delegate"), PadsOnPass()]
     run(CONVOLUTION, passes, NumericsChecker(rtol=0.1))
