@@ -49,10 +49,12 @@ class AttendLivePrefixPass(XirPass):
     - How the mask is computed tells which columns it hides: comparisons of columns with positions, rows of constant
       tables, and logic, choices and moves of these. A mask that may show a column behind the largest position is left
       alone.
-    - Positions may be any integers. If the mask hides every key, one is kept, which stays hidden.
+    - Lengths are multiples of `block`, or the window. XNNPACK plans all nodes of a delegate anew when a size changes, which
+      takes longer than a few hidden keys: so a step of generation in `block` does, not each.
+    - Positions may be any integers. If the mask hides every key, the first ones are kept, and stay hidden.
     - A number of -10,000 or less that is added to scores hides as −∞ does: softmax makes 0 of it unless hidden and seen
       scores are that far apart. A row that sees nothing but such numbers is garbage, before and after.
-    - Values behind the cut are not read, so that what they hold, NaN for example, cannot get into the result.
+    - Values behind the cut are not read.
 
     Before:
     ```mlir
@@ -63,7 +65,7 @@ class AttendLivePrefixPass(XirPass):
     After, likewise for `%1`:
     ```mlir
     %last = edge._local_scalar_dense(%at) : (tensor<1xi64>) -> i64
-    %live = edge.executorch_prim.add.Scalar()[%last] {a, b = 1 : i64} : (i64) -> i64
+    %live = edge.executorch_prim.add.Scalar()[%last] {a, b = 1 : i64} : (i64) -> i64  // and up to a multiple of 32
     %3 = edge.slice.Tensor(%0)[%live] {dim = 2 : i64, start = 0 : i64, end} : (...) -> tensor<1x2x?x64xf32>
     %4 = edge.slice.Tensor(%columns)[%live] {dim = 1 : i64, start = 0 : i64, end} : (...) -> tensor<1x?xi64>
     %mask = edge.le.Tensor(%4, %at) : (tensor<1x?xi64>, tensor<1xi64>) -> tensor<1x?xi1>
@@ -74,18 +76,26 @@ class AttendLivePrefixPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)
 
+    block: int = 32
+    """Lengths are multiples of this."""
+
+    def __post_init__(self) -> None:
+        if self.block < 1:
+            raise ValueError(f"block is a number of keys, 1 at least, not {self.block}")
+
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite the attention of every function."""
         for block in {each.parent_block(): None for each in ops_in(op, edge.ScaledDotProductAttentionOp)}:
             if block is not None:
-                LivePrefix(block, ctx).run()
+                LivePrefix(block, ctx, self.block).run()
 
 
 class LivePrefix:
-    """Rewrites one block."""
+    """Rewrites one block, to lengths that are multiples of `multiple`."""
 
-    def __init__(self, block: Block, ctx: XirContext):
+    def __init__(self, block: Block, ctx: XirContext, multiple: int):
         self.block = block
+        self.multiple = multiple
         self.columns = HiddenColumns(ctx)
         self.lengths: dict[tuple[SSAValue, int, int | None], SSAValue] = {}
         """Positions, offset and rows of a table -> how many columns may be seen."""
@@ -121,7 +131,7 @@ class LivePrefix:
             op.operands[operand] = self.prefix(each, len(shape_of(each)) + dim, length, op)
 
     def length(self, hidden: Behind, before: Operation) -> SSAValue:
-        """How many columns may be seen: 1 at least, the window at most, where slices end by themselves."""
+        """How many columns may be seen, up to a multiple: 1 at least, the window at most, where slices end by themselves."""
         key = (hidden.source, hidden.offset, hidden.rows)
         if key not in self.lengths:
             positions = hidden.source
@@ -131,8 +141,17 @@ class LivePrefix:
                 positions = self.insert(edge.AmaxOp(self=positions), before)
             last = self.insert(edge.LocalScalarDenseOp.build_from({"self": positions}, [i64]), before)
             end = self.insert(edge.ExecutorchPrimAddScalarOp(a=last, b=hidden.offset + 1), before)
-            self.lengths[key] = self.insert(edge.ExecutorchPrimSymMaxScalarOp(a=end, b=1), before)
+            length = self.insert(edge.ExecutorchPrimSymMaxScalarOp(a=end, b=1), before)
+            self.lengths[key] = self.rounded_up(length, before)
         return self.lengths[key]
+
+    def rounded_up(self, length: SSAValue, before: Operation) -> SSAValue:
+        """The next multiple of what lengths are multiples of."""
+        if self.multiple == 1:
+            return length
+        past = self.insert(edge.ExecutorchPrimAddScalarOp(a=length, b=self.multiple - 1), before)
+        blocks = self.insert(edge.ExecutorchPrimFloordivScalarOp(a=past, b=self.multiple), before)
+        return self.insert(edge.ExecutorchPrimMulScalarOp(a=blocks, b=self.multiple), before)
 
     def prefix(self, value: SSAValue, dim: int, length: SSAValue, before: Operation) -> SSAValue:
         """The first `length` elements of a dimension, cut as close to where they come from as may be."""

@@ -1,4 +1,7 @@
-// RUN: xir-opt %s --attend-live-prefix --split-input-file | filecheck %s
+// RUN: xir-opt %s --attend-live-prefix=block=1 --split-input-file | filecheck %s
+// RUN: xir-opt %s --attend-live-prefix --split-input-file | filecheck %s --check-prefix=BLOCKS
+// RUN: not xir-opt %s --attend-live-prefix=block=0 --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
+// NONE: block is a number of keys, 1 at least, not 0
 
 // The prefix of buffers that were written, of the columns, and so of the mask. Columns that are less than a position plus
 // 2 are seen, so that its length is the position plus 2.
@@ -6,6 +9,11 @@
 // CHECK: %[[LAST:.*]] = edge._local_scalar_dense(%at) : (tensor<1xi64>) -> i64
 // CHECK: %[[END:.*]] = edge.executorch_prim.add.Scalar()[%[[LAST]]] {a = -9223372036854775808 : i64, b = 2 : i64}
 // CHECK: %[[LIVE:.*]] = edge.executorch_prim.sym_max.Scalar()[%[[END]]] {a = -9223372036854775808 : i64, b = 1 : i64}
+// BLOCKS: %[[LIVE:.*]] = edge.executorch_prim.sym_max.Scalar(){{.*}} b = 1 : i64}
+// BLOCKS: %[[PAST:.*]] = edge.executorch_prim.add.Scalar()[%[[LIVE]]] {a = -9223372036854775808 : i64, b = 31 : i64}
+// BLOCKS: %[[COUNT:.*]] = edge.executorch_prim.floordiv.Scalar()[%[[PAST]]] {a = -9223372036854775808 : i64, b = 32 : i64}
+// BLOCKS: %[[UP:.*]] = edge.executorch_prim.mul.Scalar()[%[[COUNT]]] {a = -9223372036854775808 : i64, b = 32 : i64}
+// BLOCKS: edge.slice.Tensor(%new)[%[[UP]]] {dim = 2 : i64, {{.*}} -> tensor<1x2x?x3xf32>
 // CHECK: %[[K:.*]] = edge.slice.Tensor(%new)[%[[LIVE]]] {dim = 2 : i64, {{.*}} -> tensor<1x2x?x3xf32>
 // CHECK: %[[V:.*]] = edge.slice.Tensor(%v)[%[[LIVE]]] {dim = 2 : i64, {{.*}} -> tensor<1x2x?x3xf32>
 // CHECK: %[[COLUMNS:.*]] = edge.slice.Tensor(%columns)[%[[LIVE]]] {{.*}} -> tensor<?xi64>
