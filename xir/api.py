@@ -25,6 +25,7 @@ from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
 from xir.ir.remarks import RemarkFilter
 from xir.ir.verifier import verify
+from xir.ir.walking import ops_in
 from xir.transforms.delegate._marks import NotDelegated
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
@@ -287,7 +288,7 @@ class ExecutorchProgram:
         """The kernels that it calls outside of delegates, such as `aten::add.out`, in the order of their first call."""
         from xir.dialects.pte import KernelCallOp
 
-        calls = (op for op in self.module.walk() if isinstance(op, KernelCallOp))
+        calls = ops_in(self.module, KernelCallOp)
         return list(dict.fromkeys(call.kernel.data for call in calls))
 
     @property
@@ -323,7 +324,7 @@ def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int |
 def _still_true(before: Sequence[Diagnostic], since: Sequence[Diagnostic], module: ModuleOp) -> Iterator[Diagnostic]:
     """The remarks of before, but those about ops that a backend has taken or refused anew since."""
     anew = {(remark.backend, remark.op, remark.location) for remark in since if isinstance(remark, NotDelegated)}
-    outside = Counter((op.operator_name, op.location) for op in module.walk() if isinstance(op, EdgeOp))
+    outside = Counter((op.operator_name, op.location) for op in ops_in(module, EdgeOp))
     told: Counter[NotDelegated] = Counter()
     for remark in before:
         if isinstance(remark, NotDelegated):

@@ -28,7 +28,7 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.constants import parse_dense
-from xir.ir.traits import DistinctOperands
+from xir.ir.traits import DistinctOperands, VerifiedByTypes
 
 TARGETS = ("executorch", "xir")
 """`executorch`: only nodes that stock ExecuTorch 1.5 runs. `xir`: all that xir's own runtime runs."""
@@ -130,14 +130,14 @@ class ConstantOp(IRDLOperation):
     value = prop_def(AnyAttr())
     output = result_def(Tensor)
 
-    traits = traits_def(Pure(), ConstantLike())
+    traits = traits_def(Pure(), ConstantLike(), VerifiedByTypes())
 
     def __init__(self, value: DenseIntOrFPElementsAttr | DenseResourceAttr, output_type: TensorType | None = None):
         super().__init__(properties={"value": value}, result_types=[output_type or value.get_type()])
 
     @property
     def elements(self) -> DenseIntOrFPElementsAttr | DenseResourceAttr:
-        return cast(DenseIntOrFPElementsAttr | DenseResourceAttr, self.value)
+        return cast("DenseIntOrFPElementsAttr | DenseResourceAttr", self.value)
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:

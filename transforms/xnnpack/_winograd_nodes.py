@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Literal
 
@@ -174,10 +174,10 @@ class Builder(Nodes[SSAValue]):
         return storage_array(constant.elements, self.ctx, constant).astype(np.float64)
 
     def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
-        """The filters by column and row of the two G, [j, i, O, I], and the shares of the bias, [i, j].
+        """The filters by column and row of the two G, [j, i, O, kH, kW, I], and the shares of the bias, [i, j].
 
-        Along a direct dimension the rows are the taps, and the bias has one share. All is computed in fp64, and the
-        filters are rounded once.
+        Each filter is in one piece, as the products want them. A direct dimension has one row, which keeps its taps,
+        and one share; others are left with one tap. All is computed in fp64, and the filters are rounded once.
         """
         weights = storage_array(self.filter.elements, self.ctx, self.filter)
         matrices: list[np.ndarray] = []
@@ -188,14 +188,21 @@ class Builder(Nodes[SSAValue]):
             shares.append(np.ones(1) if found is None else found.bias())
         channels, height, width, inner = weights.shape
         both = np.kron(*reversed(matrices))
-        filters = np.empty((len(both), channels, inner), np.float32)
+        # By column, tap of a row, row, tap of a column: of the points and taps along a dimension one has the size 1.
+        points = [
+            len(shares[1]),
+            len(matrices[1]) // len(shares[1]),
+            len(shares[0]),
+            len(matrices[0]) // len(shares[0]),
+        ]
+        filters = np.empty((points[0], points[2], channels, points[3], points[1], inner), np.float32)
         step = max(CACHED_WEIGHTS // (len(both) * inner), 1)
         for first in range(0, channels, step):
             part = weights[first : first + step].astype(np.float64)
             product = both @ part.transpose(2, 1, 0, 3).reshape(width * height, -1)
-            filters[:, first : first + step] = product.reshape(len(both), -1, inner)
-        points = (len(each) for each in reversed(matrices))
-        return filters.reshape(*points, channels, inner), np.outer(*shares)
+            product = product.reshape(*points, -1, inner).transpose(0, 2, 4, 3, 1, 5)
+            filters[:, :, first : first + step] = product
+        return filters, np.outer(*shares)
 
     def build(self) -> SSAValue:
         """All nodes; the result stands for that of the convolution."""
@@ -245,7 +252,7 @@ class Builder(Nodes[SSAValue]):
             "padding": u32s((before, 0, after, 0) if axis == HEIGHT else (0, after, 0, before)),
             "stride": u32s((window.stride, 1) if axis == HEIGHT else (1, window.stride)),
             "dilation": u32s((window.dilation, 1) if axis == HEIGHT else (1, window.dilation)),
-            "groups": IntegerAttr(channels, i32),
+            "groups": _i32(channels),
         }
         filter = self.constant(np.repeat(column, channels, axis=3), "winograd_taps")
         shape = with_size(shape_of(value), axis, window.output)
@@ -253,20 +260,18 @@ class Builder(Nodes[SSAValue]):
 
     def product(self, value: SSAValue, factor: Factor, size: tuple[int, int]) -> SSAValue:
         height, width = self.convolution.height, self.convolution.width
-        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(None)
-        columns = slice(None) if factor.column is None else slice(factor.column, factor.column + 1)
+        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
         top, bottom = (0, 0) if factor.rows else (height.before, height.after)
         left, right = (width.before, width.after) if factor.column is None else (0, 0)
         channels = factor.groups * self.convolution.output_channels
-        filter = self.filters[columns, rows].transpose(*((1, 2, 0, 3) if factor.rows else (2, 1, 0, 3)))
-        filter = filter.reshape(channels, *filter_size(self.convolution, factor), -1)
+        filter = self.filters[factor.column or 0, rows].reshape(channels, *filter_size(self.convolution, factor), -1)
         operands = [value, self.weights_like(self.filter, filter, factor)]
         shares = self.shares[factor.rows or (0,), factor.column or 0]
         if self.bias is not None and shares.any():
             operands.append(self.weights_like(self.bias, np.outer(shares, self.values(self.bias)).reshape(-1), factor))
         properties: dict[str, Attribute] = {"padding": u32s((top, right, bottom, left))}
         if factor.groups > 1:
-            properties["groups"] = IntegerAttr(factor.groups, i32)
+            properties["groups"] = _i32(factor.groups)
         return self.add(xnnpack.Conv2dOp, operands, (shape_of(value)[0], *size, channels), properties)
 
     def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
@@ -282,7 +287,7 @@ class Builder(Nodes[SSAValue]):
 
     def joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
         shape = with_size(shape_of(values[0]), axis, sum(shape_of(value)[axis] for value in values))
-        return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": IntegerAttr(axis, i32)})
+        return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": _i32(axis)})
 
     def neighbours(self, value: SSAValue, count: int) -> SSAValue:
         batch, height, width, channels = shape_of(value)
@@ -305,6 +310,12 @@ class Builder(Nodes[SSAValue]):
         batch, channels = shape_of(value)[0], self.convolution.output_channels
         value = self.reshaped(value, (batch, *computed, channels))
         return value if kept == computed else self.sliced(value, (batch, *kept, channels))
+
+
+@cache
+def _i32(value: int) -> IntegerAttr:
+    """A number as a property: a convolution has some in each of dozens of nodes."""
+    return IntegerAttr(value, i32)
 
 
 def zero_if_open(shape: Shape) -> Shape:

@@ -39,6 +39,7 @@ from xir.ir import nibbles
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
+from xir.ir.tensor_types import tensor_type
 
 DenseAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
 
@@ -194,8 +195,8 @@ def make_dense(
     if element_type == IntegerType(4):
         with suppress(ValueError):  # which whoever writes the file tells
             key = ctx.blobs.add(name, nibbles.pack(array))
-            return DenseResourceAttr.from_params(key, TensorType(element_type, array.shape))
-    return DenseResourceAttr.from_params(ctx.blobs.add(name, array), TensorType(element_type, array.shape))
+            return DenseResourceAttr.from_params(key, tensor_type(element_type, array.shape))
+    return DenseResourceAttr.from_params(ctx.blobs.add(name, array), tensor_type(element_type, array.shape))
 
 
 def round_to_bfloat16(array: np.ndarray) -> np.ndarray:

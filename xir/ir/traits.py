@@ -17,7 +17,8 @@ class DistinctOperands(OpTrait):
 @dataclass(frozen=True)
 class VerifiedByTypes(OpTrait):
     """Whether the op verifies follows from its properties, the types of its operands and results, and which attributes
-    it has: not from what those hold, nor from the ops around it. Of equal ones the verifier looks at one.
+    it has: not from what those hold, nor from the ops around it, and of a constant's elements from their type alone. Of
+    equal ones the verifier looks at one.
     """
 
 

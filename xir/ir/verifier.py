@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -72,13 +72,20 @@ class _VerifiedByTypes:
             kind,
             tuple([numbers[value.type] for value in op.operands]),
             tuple([numbers[value.type] for value in op.results]),
-            *[(name, numbers[value]) for name, value in op.properties.items()],
+            *[(name, _kind_of(value, numbers)) for name, value in op.properties.items()],
             *op.attributes,
         )
         if key in self._seen:
             return True
         self._seen.add(key)
         return False
+
+
+def _kind_of(property: Attribute, numbers: AttributeNumbers) -> Hashable:
+    """What of a property an op is verified by: of elements, which each constant has others of, their type."""
+    if isinstance(property, DenseResourceAttr | DenseIntOrFPElementsAttr):
+        return type(property), numbers[property.type]
+    return numbers[property]
 
 
 def _verify_terminators(op: Operation) -> None:

@@ -1,10 +1,12 @@
 """The verifier looks at equal nodes once, and at each that differs. What it reports is in the lit tests."""
 
 import pytest
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, TensorType, f32, i32
+from xdsl.ir import Attribute
 from xdsl.rewriter import Rewriter
 
 from xir.dialects import xnnpack
+from xir.ir.constants import dense_elements
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
@@ -61,4 +63,43 @@ def test_a_node_of_another_type_is_looked_at():
     module, nodes = clamps()
     Rewriter.replace_value_with_new_type(nodes[1].output, TensorType(f32, [5]))
     with pytest.raises(DiagnosticError, match="result has shape 5, expected 4"):
+        verify(module)
+
+
+CONSTANTS = """
+func.func @f() -> tensor<2xf32> {
+  %y = xnnpack.subgraph() : () -> tensor<2xf32> {
+    %0 = xnnpack.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %1 = xnnpack.constant dense<[3.0, 4.0]> : tensor<2xf32>
+    %2 = xnnpack.constant dense<[5.0, 6.0]> : tensor<2xf32>
+    %3 = xnnpack.binary add %0, %1 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    %4 = xnnpack.binary add %3, %2 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    xnnpack.yield %4 : tensor<2xf32>
+  }
+  func.return %y : tensor<2xf32>
+}
+"""
+
+
+def test_constants_of_a_type_are_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    module = parse_module(XirContext(), CONSTANTS)
+    looked_at: list[xnnpack.ConstantOp] = []
+    monkeypatch.setattr(xnnpack.ConstantOp, "verify_", lambda op: looked_at.append(op))
+    verify(module)
+    assert len(looked_at) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (dense_elements(TensorType(f32, (3,)), bytes(12)), "must have one shape"),
+        (dense_elements(TensorType(i32, (2,)), bytes(8)), "cannot be stored as"),
+        (StringAttr("no elements"), "dense or dense_resource"),
+    ],
+)
+def test_a_constant_whose_elements_are_of_another_type_is_looked_at(value: Attribute, message: str):
+    module = parse_module(XirContext(), CONSTANTS)
+    *_, last = ops_in(module, xnnpack.ConstantOp)
+    last.properties["value"] = value
+    with pytest.raises(DiagnosticError, match=message):
         verify(module)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseArrayBase,
     DenseResourceAttr,
     FloatAttr,
@@ -19,6 +21,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import OperandDef
 
 from xir.backend.interface import Blob
 from xir.dialects.quant import UniformType
@@ -132,13 +135,13 @@ class _GraphWriter:
         name = datatype_of(type.element_type)
         if name is None:
             raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
-        if not type.has_static_shape():
+        # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
+        dims = list(type.get_shape())
+        if DYNAMIC_INDEX in dims:
             raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
         flags = 0
         if value in self.external_ids:
             flags = EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else EXTERNAL_INPUT
-        # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
-        dims = list(type.get_shape())
         tensor = {
             "datatype": datatypes[name],
             "num_dims": len(dims),
@@ -201,10 +204,10 @@ class _GraphWriter:
     def slot(self, op: NodeOp, slot: Slot) -> Any:
         match slot:
             case ValueSlot(_, name, index):
-                value = getattr(op, name)
-                if index is not None:
-                    value = value[index] if index < len(value) else None
-                return ABSENT_VALUE if value is None else self.ids[value]
+                is_result, place = _places(type(op))[name]
+                values = op.results if is_result else op.operands
+                place += index or 0
+                return self.ids[values[place]] if place < len(values) else ABSENT_VALUE
             case UIntSlot(_, name, index):
                 return cast(IntegerAttr, op.properties[name]).value.data if index is None else _ints(op, name)[index]
             case FloatSlot(_, name):
@@ -229,6 +232,16 @@ class _UnweightedWriter(_GraphWriter):
         self.largest = max(self.largest, size)
         self.constants.append({"offset": 0, "size": size})
         return len(self.constants) - 1
+
+
+@cache
+def _places(kind: type[NodeOp]) -> Mapping[str, tuple[bool, int]]:
+    """Where a node's values are: whether among the results, and the first of a name. Only the last operand may be
+    absent, or several."""
+    definition = kind.get_irdl_definition()
+    assert all(type(each) is OperandDef for _, each in definition.operands[:-1])
+    operands = {name: (False, place) for place, (name, _) in enumerate(definition.operands)}
+    return operands | {name: (True, place) for place, (name, _) in enumerate(definition.results)}
 
 
 def _shape(op: ConstantOp) -> tuple[int, ...]:
