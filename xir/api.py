@@ -50,6 +50,7 @@ def to_edge(
     *,
     constant_methods: Mapping[str, Constant] | None = None,
     max_size: int | None = None,
+    return_changed_inputs: bool = False,
 ) -> EdgeProgram:
     """Import an exported program, or the `.pt2` file of one, into the edge dialect as the method `forward`.
 
@@ -57,6 +58,8 @@ def to_edge(
     mutable buffers of one name, which have to begin alike. `constant_methods` are methods that answer what is known
     now, such as `get_max_seq_len`: a number, a text, or a list of them. `max_size` is the largest that open dimensions
     become which were exported without a bound (`Dim.AUTO`, `Dim("n")`); memory is planned for it.
+    `return_changed_inputs`: programs may write to their inputs, whose new values are outputs behind their own, in the
+    inputs' order.
 
     DiagnosticError, with the line of the model's Python, for what a compiled program cannot do. TypeError or ValueError
     for what are no programs, names or values.
@@ -75,25 +78,27 @@ def to_edge(
         raise ValueError(f"there are two methods '{min(taken)}'")
     functions: list[Operation] = []
     for name, program in named.items():
-        module = _imported(program, name, ctx, max_size)
+        module = _imported(program, name, ctx, max_size, return_changed_inputs=return_changed_inputs)
         for function in list(module.body.ops):
             function.detach()
             functions.append(function)
     return EdgeProgram(ModuleOp(functions), ctx, constant_methods=constants)
 
 
-def _imported(program: Exported, name: str, ctx: XirContext, max_size: int | None) -> ModuleOp:
+def _imported(
+    program: Exported, name: str, ctx: XirContext, max_size: int | None, *, return_changed_inputs: bool
+) -> ModuleOp:
     """A module of one function."""
     from xir.importer import import_exported_program, load_pt2
 
     if isinstance(program, str | os.PathLike):
-        return import_exported_program(load_pt2(program), ctx, name, max_size)
-    if hasattr(program, "graph_signature"):
-        return import_exported_program(program, ctx, name, max_size)
-    raise TypeError(
-        f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
-        "export the model first, torch.export.export(model, inputs)"
-    )
+        program = load_pt2(program)
+    if not hasattr(program, "graph_signature"):
+        raise TypeError(
+            f"to_edge takes an ExportedProgram or the path of a .pt2 file, not a {type(program).__name__}: "
+            "export the model first, torch.export.export(model, inputs)"
+        )
+    return import_exported_program(program, ctx, name, max_size, return_changed_inputs=return_changed_inputs)
 
 
 def constant_values(name: str, value: object) -> tuple[int | float | str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
 from torch.fx import Graph, GraphModule, Node
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -67,6 +67,7 @@ from .signature import (
     has_wrapped_tensors,
     mutation_error,
     tree_text,
+    with_changed_inputs,
 )
 from .source import node_location
 from .static_values import memory_of, static_values
@@ -108,7 +109,12 @@ _ASSERTIONS = frozenset(
 
 
 def import_exported_program(
-    program: ExportedProgram, ctx: XirContext, entry: str = "forward", max_size: int | None = None
+    program: ExportedProgram,
+    ctx: XirContext,
+    entry: str = "forward",
+    max_size: int | None = None,
+    *,
+    return_changed_inputs: bool = False,
 ) -> ModuleOp:
     """Import a program as `func.func @entry`, its weights into the context's blob store without copying them.
 
@@ -116,12 +122,13 @@ def import_exported_program(
 
     `max_size` bounds the open sizes that the program has no bound for.
 
-    Buffers that the program writes to are `edge.mutable_buffer`s, which begin as the program has them.
+    Buffers that the program writes to are `edge.mutable_buffer`s, which begin as the program has them. With
+    `return_changed_inputs`, what inputs become that the program writes to are further outputs, in the inputs' order.
 
-    DiagnosticError, at the line of the user's Python, where the program changes an input, has shapes that depend on
-    data, or calls what has no form in the IR.
+    DiagnosticError, at the line of the user's Python, where the program changes an input otherwise, has shapes that
+    depend on data, or calls what has no form in the IR.
     """
-    return import_with_nodes(program, ctx, entry, max_size).module
+    return import_with_nodes(program, ctx, entry, max_size, return_changed_inputs=return_changed_inputs).module
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,12 @@ class Imported:
 
 
 def import_with_nodes(
-    program: ExportedProgram, ctx: XirContext, entry: str = "forward", max_size: int | None = None
+    program: ExportedProgram,
+    ctx: XirContext,
+    entry: str = "forward",
+    max_size: int | None = None,
+    *,
+    return_changed_inputs: bool = False,
 ) -> Imported:
     """`import_exported_program`, for who wants to compare the two."""
     wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
@@ -144,7 +156,7 @@ def import_with_nodes(
     if wrapped or needs_functionalization(program.graph, static):
         program, static = functionalize(program), {}
     warn_of_training(program, ctx.diagnostics)
-    importer = _Importer(program, ctx, entry, static, max_size)
+    importer = _Importer(program, ctx, entry, static, max_size, return_changed_inputs=return_changed_inputs)
     module = importer.run()
     overwritten = set(importer.renamed.values())
     kept = {node: value for node, value in importer.values.items() if node not in overwritten}
@@ -163,6 +175,8 @@ class _Importer:
         entry: str,
         static: Mapping[Node, Any],
         max_size: int | None = None,
+        *,
+        return_changed_inputs: bool = False,
     ):
         self.program = program
         self.ranges = bounded(program.range_constraints, max_size)
@@ -177,6 +191,9 @@ class _Importer:
         """Kind and name of the parameters, buffers and inputs."""
         self.buffers: dict[Node, edge.MutableBufferOp] = {}
         """The placeholders of buffers that the program writes to."""
+        self.return_changed_inputs = return_changed_inputs
+        self.changed: dict[Node, SSAValue] = {}
+        """The placeholders of inputs that the program writes to, as the caller has given them."""
         self.renamed: dict[Node, Node] = {}
         """In-place results, each to the node that it has overwritten."""
         self.names: dict[Node, list[Node]] = {}
@@ -188,21 +205,25 @@ class _Importer:
 
     def run(self) -> ModuleOp:
         nodes = {node.name: node for node in self.program.graph.nodes}
-        check_kinds(self.program, lambda name: node_location(nodes[name]))
+        check_kinds(self.program, lambda name: node_location(nodes[name]), inputs_change=self.return_changed_inputs)
         arg_attrs = self._import_inputs()
         for node in self.program.graph.nodes:
             self._import_node(node)
         results = self._import_outputs(nodes)
+        changed = self._changed_inputs(nodes)
         self._update_buffers(nodes)
-        self.block.add_op(ReturnOp(*results))
+        self.block.add_op(ReturnOp(*results, *changed))
         func = FuncOp(
             self.entry,
-            ([a.type for a in self.block.args], [r.type for r in results]),
+            ([a.type for a in self.block.args], [r.type for r in (*results, *changed)]),
             Region(self.block),
             arg_attrs=ArrayAttr(arg_attrs) if any(a.data for a in arg_attrs) else None,
         )
         func.attributes[IN_SPEC] = StringAttr(tree_text(self.program.call_spec.in_spec))
-        func.attributes[OUT_SPEC] = StringAttr(tree_text(self.program.call_spec.out_spec))
+        outputs = tree_text(self.program.call_spec.out_spec)
+        func.attributes[OUT_SPEC] = StringAttr(
+            with_changed_inputs(outputs, len(results), len(changed)) if changed else outputs
+        )
         return ModuleOp([func, *self.functions.values()])
 
     # Inputs and outputs
@@ -213,6 +234,9 @@ class _Importer:
         signature = self.program.graph_signature
         written = overwritten_placeholders(self.program.graph, self.static)
         updated = {spec.target for spec in signature.output_specs if spec.kind in BUFFER_UPDATES}
+        written_in_signature = {
+            spec.target for spec in signature.output_specs if spec.kind is OutputKind.USER_INPUT_MUTATION
+        }
         placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
         for node, spec in zip(placeholders, signature.input_specs, strict=True):
             if spec.kind is not InputKind.USER_INPUT:
@@ -242,6 +266,8 @@ class _Importer:
             layout = {} if order is None else {DIM_ORDER: int_array(order)}
             attributes.append(DictionaryAttr({**bounds.data, **layout}))
             self.values[node] = argument if order is None else self._in_order(argument, order, location)
+            if self.return_changed_inputs and (node in written or node.name in written_in_signature):
+                self.changed[node] = self.values[node]
         return attributes
 
     def _in_order(self, argument: SSAValue, order: tuple[int, ...], location: LocationAttr) -> SSAValue:
@@ -252,7 +278,8 @@ class _Importer:
 
     def _import_outputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         results: list[SSAValue] = []
-        outputs = (spec for spec in self.program.graph_signature.output_specs if spec.kind not in BUFFER_UPDATES)
+        changes = (OutputKind.USER_INPUT_MUTATION, *BUFFER_UPDATES)
+        outputs = (spec for spec in self.program.graph_signature.output_specs if spec.kind not in changes)
         for index, spec in enumerate(outputs):
             if isinstance(spec.arg, ConstantArgument):
                 if spec.arg.value is None:
@@ -297,6 +324,16 @@ class _Importer:
         zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape)
         return make_dense(zeros, self.ctx, name, ELEMENT_TYPES[tensor.dtype])
 
+    def _changed_inputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
+        """What inputs become: operators have written to them, or the signature names their new values."""
+        after = {node: self.values[node] for node in self.changed}
+        for spec in self.program.graph_signature.output_specs:
+            if spec.kind is OutputKind.USER_INPUT_MUTATION:
+                after[nodes[spec.target or ""]] = self.values[nodes[spec.arg.name]]
+        for node, value in after.items():
+            _check_written(node.name, value, self.changed[node], name_location(node.name))
+        return list(after.values())
+
     def _update_buffers(self, nodes: Mapping[str, Node]) -> None:
         """What buffers hold after a call: operators have written to them, or the signature names their new values."""
         after = {node: self.values[node] for node in self.buffers}
@@ -306,14 +343,7 @@ class _Importer:
                 after[by_target[spec.target or ""]] = self.values[nodes[spec.arg.name]]
         for node, value in after.items():
             buffer = self.buffers[node]
-            if value.type != buffer.result.type:
-                # torch's functionalisation loses conversions: `row.copy_(wider)` of a view.
-                name = buffer.buffer.data
-                raise DiagnosticError(
-                    buffer.location,
-                    f"what is written to '{name}' became a {value.type} in torch, expected {buffer.result.type}: "
-                    "convert it first (x.to(buffer.dtype))",
-                )
+            _check_written(buffer.buffer.data, value, buffer.result, buffer.location)
             if value is not buffer.result:
                 self._add(edge.UpdateBufferOp(buffer.result, value, buffer.location))
 
@@ -575,7 +605,7 @@ class _Importer:
         if written is None or form is None:
             raise self._mutation(node)
         base = self.renamed.get(written, written)
-        if base in self.constants and base not in self.buffers:
+        if base in self.constants and base not in self.buffers and base not in self.changed:
             raise self._mutation(node)
         self.renamed[node] = base
         self.names.setdefault(base, []).append(node)
@@ -697,6 +727,17 @@ class _Importer:
             self._import_control_flow(step, module, values)
         else:
             self._import_python(step, location, values)
+
+
+def _check_written(name: str, value: SSAValue, old: SSAValue, location: LocationAttr) -> None:
+    """DiagnosticError if a buffer or input would become another type, as torch's functionalisation loses conversions:
+    `row.copy_(wider)` of a view."""
+    if value.type != old.type:
+        raise DiagnosticError(
+            location,
+            f"what is written to '{name}' became a {value.type} in torch, expected {old.type}: "
+            "convert it first (x.to(buffer.dtype))",
+        )
 
 
 def _is_argument(operand: Any) -> bool:

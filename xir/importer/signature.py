@@ -34,8 +34,8 @@ def has_wrapped_tensors(program: ExportedProgram) -> bool:
     return any(map(is_traceable_wrapper_subclass, (*program.state_dict.values(), *program.constants.values())))
 
 
-def check_kinds(program: ExportedProgram, locate: Any) -> None:
-    """Refuse what a compiled program has no place for: inputs that change, tokens, custom objects.
+def check_kinds(program: ExportedProgram, locate: Any, *, inputs_change: bool) -> None:
+    """Refuse what a compiled program has no place for: tokens, custom objects, inputs that change unless they may.
 
     `locate` gives the location of the node of a name.
     """
@@ -46,9 +46,9 @@ def check_kinds(program: ExportedProgram, locate: Any) -> None:
                 f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported",
             )
     for spec in program.graph_signature.output_specs:
-        if spec.kind is OutputKind.USER_INPUT_MUTATION:
+        if spec.kind is OutputKind.USER_INPUT_MUTATION and not inputs_change:
             raise mutation_error(locate(spec.arg.name), "input", spec.target or "")
-        if spec.kind not in (OutputKind.USER_OUTPUT, *BUFFER_UPDATES):
+        if spec.kind not in (OutputKind.USER_OUTPUT, OutputKind.USER_INPUT_MUTATION, *BUFFER_UPDATES):
             raise DiagnosticError(locate(spec.arg.name), f"output '{spec.arg.name}' is a {spec.kind.name.lower()}")
 
 
@@ -59,10 +59,11 @@ BUFFER_UPDATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 def mutation_error(location: LocationAttr, kind: str, name: str, operator: str | None = None) -> DiagnosticError:
     """The program would have to change what is not its own."""
     subject = f"'{operator}'" if operator else "this operation"
+    remedy = ", or have its new value as an output, xir.to_edge(..., return_changed_inputs=True)"
     return DiagnosticError(
         location,
         f"{subject} changes {kind} '{name}' in place, and a compiled program changes its buffers alone: "
-        "work on a copy (x.clone())",
+        f"work on a copy (x.clone()){remedy if kind == 'input' else ''}",
     )
 
 
@@ -82,6 +83,12 @@ def tree_text(spec: TreeSpec | None) -> str:
         keys = [f"'{key}'" if isinstance(key, str) else str(key) for key in spec.context]
         texts = [f"{key}:{text}" for key, text in zip(keys, texts, strict=True)]
     return f"{letter}{len(children)}{counts}({','.join(texts)})"
+
+
+def with_changed_inputs(text: str, results: int, changed: int) -> str:
+    """The pytree of a pair: what the program returns, by its `text`, and its changed inputs."""
+    inputs = f"T{changed}{'#1' * changed}({','.join('$' * changed)})"
+    return f"T2#{results}#{changed}({text},{inputs})"
 
 
 def arguments_by_name(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

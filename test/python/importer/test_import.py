@@ -493,6 +493,7 @@ def test_mutated_input_is_refused() -> None:
     assert "changes input 'args_0' in place" in error
     assert "changes its buffers alone" in error
     assert "x.clone()" in error
+    assert "return_changed_inputs=True" in error
 
 
 def test_input_written_through_a_view_is_refused() -> None:
