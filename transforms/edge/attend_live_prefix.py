@@ -49,8 +49,8 @@ class AttendLivePrefixPass(XirPass):
     - How the mask is computed tells which columns it hides: comparisons of columns with positions, rows of constant
       tables, and logic, choices and moves of these. A mask that may show a column behind the largest position is left
       alone.
-    - Lengths are multiples of `block`, or the window. XNNPACK plans all nodes of a delegate anew when a size changes, which
-      takes longer than a few hidden keys: so a step of generation in `block` does, not each.
+    - Lengths are multiples of `block`, or the window. When a size changes, XNNPACK plans all nodes of a delegate anew,
+      which takes longer than a few hidden keys. So one step of generation in `block` does, not each.
     - Positions may be any integers. If the mask hides every key, the first ones are kept, and stay hidden.
     - A number of -10,000 or less that is added to scores hides as −∞ does: softmax makes 0 of it unless hidden and seen
       scores are that far apart. A row that sees nothing but such numbers is garbage, before and after.
@@ -131,7 +131,7 @@ class LivePrefix:
             op.operands[operand] = self.prefix(each, len(shape_of(each)) + dim, length, op)
 
     def length(self, hidden: Behind, before: Operation) -> SSAValue:
-        """How many columns may be seen, up to a multiple: 1 at least, the window at most, where slices end by themselves."""
+        """How many columns may be seen, rounded up; slices end at the window by themselves."""
         key = (hidden.source, hidden.offset, hidden.rows)
         if key not in self.lengths:
             positions = hidden.source
