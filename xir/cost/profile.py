@@ -5,7 +5,7 @@ on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond t
 `streamed` where a program has more of them than the last cache holds. The figures are fitted to measurements of one
 processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 3
+    version = 4
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
@@ -21,6 +21,7 @@ processor (`xir-tune`). They are a text file, in TOML:
     call = 500.0
     rows = 7
     columns = 32
+    narrow = 16
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from typing import Literal, cast, get_args
 
 from xir.cost.work import KERNELS, Kernel, Work
 
-VERSION = 3
+VERSION = 4
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
 Family = Literal["any", "x86", "arm"]
@@ -75,11 +76,14 @@ class KernelCost:
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
     """Columns of the right matrix, likewise."""
+    narrow: int = 0
+    """The same of the kernel for products of fewer columns; 0 if there is no other."""
 
     def multiplied(self, work: Work) -> int:
         """The multiply-adds of whole tiles, with those whose results are thrown away."""
-        rows = -(-work.rows // self.rows) * self.rows
-        return work.batches * rows * -(-work.columns // self.columns) * self.columns * work.inner
+        width = self.narrow if self.narrow and work.columns < self.columns else self.columns
+        rows, columns = (-(-size // tile) * tile for size, tile in ((work.rows, self.rows), (work.columns, width)))
+        return work.batches * rows * columns * work.inner
 
     def nanoseconds(self, work: Work, caches: tuple[int, int]) -> float:
         """What a node takes."""
@@ -200,15 +204,16 @@ def _kernel_cost(table: object, where: str) -> KernelCost:
     if not isinstance(table, dict):
         raise ValueError(f"{where} is missing")
     values = cast("dict[str, object]", table)
-    known = {field.name: field.type for field in fields(KernelCost)}
+    known = {field.name: field for field in fields(KernelCost)}
     if unknown := sorted(values.keys() - known.keys()):
         raise ValueError(f"{where} has no '{unknown[0]}'")
     if missing := [name for name in COSTS if name not in values]:
         raise ValueError(f"{where} lacks '{missing[0]}'")
     for key, value in values.items():
-        whole = known[key] == "int"
+        whole = known[key].type == "int"
+        least = known[key].default if whole else 0
         is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(cast(float, value)) or cast(float, value) < whole:
-            wanted = "a whole number from 1 on" if whole else "a number, 0 or more"
+        if not is_number or not math.isfinite(cast(float, value)) or cast(float, value) < cast(float, least):
+            wanted = f"a whole number from {least} on" if whole else "a number, 0 or more"
             raise ValueError(f"{where}: {key} must be {wanted}, it is {value!r}")
     return KernelCost(**cast("dict[str, float]", values))  # pyright: ignore[reportArgumentType]

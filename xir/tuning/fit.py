@@ -12,12 +12,19 @@ from xir.cost.profile import COSTS, KernelCost, by_level
 from xir.cost.work import KERNELS, Kernel, Work
 from xir.tuning.measure import Measured
 
-TILES = [(rows, columns) for columns in (8, 16, 32, 64) for rows in range(1, 17)]
+Tile = tuple[int, int, int]
+"""Rows, columns, and columns of the kernel for fewer, as in `KernelCost`."""
+
+WIDTHS = (8, 16, 32, 64)
+
+TILES = [(rows, columns, 0) for columns in WIDTHS for rows in range(1, 17)]
 """The sizes of XNNPACK's products of matrices that come into question: `src/configs/gemm-config.c`."""
 
-TILED: dict[Kernel, list[tuple[int, int]]] = {
-    **dict.fromkeys(("gemm", "igemm", "bmm"), TILES),
-    "gemv": [(1, columns) for columns in (8, 16, 32, 64)],
+TILED: dict[Kernel, list[Tile]] = {
+    **dict.fromkeys(("gemm", "bmm"), TILES),
+    # Convolutions of fewer channels than the tile has columns take another kernel: `src/operators/convolution-nhwc.c`.
+    "igemm": TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES],
+    "gemv": [(1, columns, 0) for columns in WIDTHS],
 }
 
 
@@ -65,12 +72,12 @@ def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit
         np.array([sum(known[work.kernel].cost.nanoseconds(work, caches) for work in each) for each in others], float),
         caches,
     )
-    return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1)])), key=lambda found: found.error)
+    return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1, 0)])), key=lambda found: found.error)
 
 
-def fit_tile(problem: Problem, rows: int, columns: int) -> Fit:
+def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
-    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns)
+    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns, narrow)
     samples = zip(problem.works, problem.streamed, strict=True)
     features = np.array(
         [np.sum([row(work, tile, problem.caches, streamed) for work in each], 0) for each, streamed in samples]

@@ -40,6 +40,9 @@ SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32)
           (4, 512), (112, 64), (28, 24), (28, 256), (14, 40))  # fmt: skip
 """Height and width, and channels, so mixed that each n-th has small and large ones."""
 
+NARROW = ((56, 16), (112, 8), (28, 4))
+"""The same for convolutions of fewer channels than a kernel computes at once."""
+
 OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (112, 64), (448, 32), (448, 64))
 """The same for what is not multiplied: from 256 bytes, where a node takes what it takes, to 51 MB."""
 
@@ -75,6 +78,8 @@ def samples(every: int = 1) -> list[Sample]:
     for size, channels in SHAPES[::every]:
         chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
         chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5))]
+    for size, channels in NARROW[::every]:
+        chosen += [Convolution(size, channels, (3, 1)), Convolution(size, channels, (3, 3))]
     for size, channels in LARGE[::every]:
         chosen += [Convolution(size, channels, (1, 1)), Convolution(size, channels, (3, 1))]
         chosen += [Depthwise(size, channels, (4, 1)), Depthwise(size, channels, (3, 3))]

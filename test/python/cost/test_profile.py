@@ -27,6 +27,12 @@ def test_a_product_is_padded_to_the_tile() -> None:
     assert profile.nanoseconds(work) == 2.0 * 2 * 14 * 32 * 3 + 0.5 * 4 + 3.0 * 5 + 10.0
 
 
+@pytest.mark.parametrize(("columns", "computed"), [(3, 16), (16, 16), (17, 32), (31, 32), (32, 32), (33, 64)])
+def test_a_product_of_few_columns_is_padded_to_the_narrow_tile(columns: int, computed: int) -> None:
+    cost = KernelCost(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, columns=32, narrow=16)
+    assert cost.multiplied(Work("igemm", 9, rows=5, columns=columns)) == 5 * computed * 9
+
+
 def test_bytes_cost_by_the_cache_that_they_fit_into() -> None:
     cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0)
     profile = CostProfile("", "any", "", (1000, 5000), {"copy": cost})
@@ -54,8 +60,8 @@ def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 3", "version = 2", "it has version 2, this is version 3: run xir-tune anew"),
-        ("version = 3\n", "", "it has version None"),
+        ("version = 4", "version = 3", "it has version 3, this is version 4: run xir-tune anew"),
+        ("version = 4\n", "", "it has version None"),
         ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
         ('family = "x86"', "family = 1", "family must be a text, it is 1"),
         ("[copy]", "[copies]", "'copies' is none of the kernels gemm, gemv, igemm, dwconv, "),
@@ -71,7 +77,7 @@ def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
         ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
         ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
         ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
-        ("version = 3", "version = ", "it is no profile: "),
+        ("version = 4", "version = ", "it is no profile: "),
         ("caches = [", "caches = [true, ", "caches must be two numbers of bytes, the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [99999999, ", "the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [true, ", "the smaller one first, they are "),
