@@ -25,7 +25,7 @@ class Detector(nn.Module):
             hidden_sizes=[8, 16, 32, 64],
             depths=[1, 1, 1, 1],
             layer_type="basic",
-            out_features=["stage2", "stage3", "stage4"],
+            out_features=["stage2", "stage3", "stage4"],  # pyright: ignore[reportCallIssue]
         )
         self.model = RTDetrForObjectDetection(
             RTDetrConfig(
@@ -40,7 +40,7 @@ class Detector(nn.Module):
                 decoder_attention_heads=4,
                 encoder_attention_heads=4,
                 decoder_layers=2,
-                num_labels=5,
+                num_labels=5,  # pyright: ignore[reportCallIssue]
                 anchor_image_size=None,
                 feat_strides=[8, 16, 32],
                 disable_custom_kernels=True,

@@ -1,6 +1,7 @@
 """Attention to the live prefix of a cache gives what attention to the whole window gives, for masks of many forms.
 
-The caches hold random numbers from the beginning, so that a column too few shows, as does one that the mask does not hide.
+The caches hold random numbers from the beginning, so that a column too few shows, as does one that the mask does not
+hide.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def check(mask: Mask, *, repeats: bool, dynamic: bool, is_cut: bool) -> None:
     assert ("aten::_local_scalar_dense" in program.kernel_names) == is_cut
     file = program.buffer
     method = Runtime.get().load_program(file, threads=1).load_method()
-    # One token at a time to the end of the window; or texts of several lengths, the last of which fills it. Prefixes are
-    # multiples of 32, so that some end one before, at and behind one.
+    # One token at a time to the end of the window; or texts of several lengths, the last of which fills it. Prefixes
+    # are multiples of 32, so that some end one before, at and behind one.
     lengths = (6, 1, 24, 1, 1, 11, 28) if dynamic else (1,) * WINDOW
     first = 0
     for length in lengths:
