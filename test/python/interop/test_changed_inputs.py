@@ -8,6 +8,7 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.importer import import_exported_program
@@ -118,7 +119,7 @@ def test_new_values_are_outputs(name: str, decomposed: bool) -> None:
     for _ in range(3):
         eager = [each.clone() for each in given]
         with torch.no_grad():
-            leaves = torch.utils._pytree.tree_leaves(model(*eager))
+            leaves = pytree.tree_leaves(model(*eager))
         expected = [each for each in leaves if each is not None] + [eager[index] for index in changed]
         before = [each.clone() for each in given]
         found = method.execute(given)
