@@ -205,7 +205,7 @@ def choose(layer: Layer, cpu: str, profile: CostProfile) -> Choice:
         for form, run in runs.items():
             measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
     costs = {form: predicted(convolution, form, layer.image[0], layer.is_bounded, profile) / 1e3 for form in forms}
-    chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, forms[1:], profile)
+    chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, forms[1:], profile, {})
     return Choice(measured, costs, chosen)
 
 

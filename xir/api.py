@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
+    from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
 
 Constant = int | float | str | Sequence[int | float | str]
@@ -150,6 +151,9 @@ class XnnpackPartitioner:
     max_error: float = 4.0
     """How many times the error of plain convolutions faster forms may make: an option of `winograd-conv2d`."""
 
+    choices: str = ""
+    """A file of forms that were measured in programs, as `xir.tuning.search.tune` writes it."""
+
     max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit: an option of `band-spatial`."""
 
@@ -168,11 +172,16 @@ class XnnpackPartitioner:
         """The passes that choose by the processor and its memory. ValueError for a profile that cannot be read."""
         from xir.transforms.xnnpack.band_spatial import BandSpatialPass
         from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
-        from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
-        winograd = WinogradConv2dPass(self.cpu, self.max_error, max_bytes=self.max_arena)
+        winograd = self.winograd_pass()
         widen = WidenDepthwisePass("x86" if winograd.family == "x86" else "any")
         return [widen, BandSpatialPass(self.max_arena), winograd]
+
+    def winograd_pass(self) -> WinogradConv2dPass:
+        """`winograd-conv2d` with these options. ValueError for a profile or choices that cannot be read."""
+        from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+
+        return WinogradConv2dPass(self.cpu, self.max_error, choices=self.choices, max_bytes=self.max_arena)
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline with these options."""

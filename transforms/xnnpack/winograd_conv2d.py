@@ -7,14 +7,16 @@ depthwise convolutions, additions and joins. Whether that pays depends on the sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
 from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
+from xir.cost.choices import Choice, Layer, load_choices
 from xir.cost.profile import WITHOUT_PROFILE, CostProfile, load_profile, shipped
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
@@ -47,9 +49,9 @@ class WinogradConv2dPass(XirPass):
     Convolutions in fp32 of stride 1, with known filters of 3 or 5 taps along the height, the width or both, become
     F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
     convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
-    fp64. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is predicted by a
-    cost profile; without one nothing changes. Nor does a convolution where its form would need more memory than
-    `max-bytes`, with the other tensors of its delegate.
+    fp64. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is what `choices`
+    says was measured, else what a cost profile predicts; without either nothing changes. Nor does a convolution where
+    its form would need more memory than `max-bytes`, with the other tensors of its delegate.
 
     Before:
     ```mlir
@@ -79,6 +81,9 @@ class WinogradConv2dPass(XirPass):
     form: tuple[int, ...] | None = None
     """Compute every convolution that allows it so, as height and width, whatever it costs: to measure forms."""
 
+    choices: str = ""
+    """A file of forms that were measured in programs, which `xir-aot --tune` writes."""
+
     max_bytes: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit."""
 
@@ -93,6 +98,10 @@ class WinogradConv2dPass(XirPass):
             self.profile()
         except OSError as error:
             raise ValueError(f"cannot read the profile '{self.cpu}': {error.strerror}") from error
+        try:
+            self.measured()
+        except OSError as error:
+            raise ValueError(f"cannot read the choices '{self.choices}': {error.strerror}") from error
 
     def profile(self) -> CostProfile | None:
         """The profile that is asked for; None where there is none."""
@@ -103,6 +112,10 @@ class WinogradConv2dPass(XirPass):
             raise ValueError(f"cpu is one of {', '.join(known)}, or a .toml file of xir-tune, not '{self.cpu}'")
         return load_profile(self.cpu)
 
+    def measured(self) -> Mapping[Layer, Choice]:
+        """The forms that were measured."""
+        return load_choices(Path(self.choices)).layers if self.choices else {}
+
     @property
     def family(self) -> str:
         """The processors that the choice is for."""
@@ -111,15 +124,17 @@ class WinogradConv2dPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at every convolution, once."""
-        profile = self.profile()
-        if profile is None and self.form is None:
+        profile, measured = self.profile(), self.measured()
+        if profile is None and self.form is None and not measured:
             return
         if profile is not None:
             profile = profile.of_program(weight_bytes(op))
         for subgraph in list(ops_in(op, xnnpack.SubgraphOp)):
-            self.compose_in(subgraph.block, profile, ctx)
+            self.compose_in(subgraph.block, profile, measured, ctx)
 
-    def compose_in(self, block: Block, profile: CostProfile | None, ctx: XirContext) -> None:
+    def compose_in(
+        self, block: Block, profile: CostProfile | None, measured: Mapping[Layer, Choice], ctx: XirContext
+    ) -> None:
         """Look at the convolutions of one delegate."""
         constants: Constants = {}
         room = Room(block, self.max_bytes) if self.max_bytes else None
@@ -130,7 +145,7 @@ class WinogradConv2dPass(XirPass):
             forms = convolution.forms(self.max_error)
             if room is not None:
                 forms = [form for form in forms if room.has(node, convolution, form)]
-            form, figures = self.chosen(node, convolution, forms, profile)
+            form, figures = self.chosen(node, convolution, forms, profile, measured)
             if not form.is_direct and may_try(node, str(form)):
                 report_composed(node, self.name, str(form), figures, ctx)
                 builder = Builder(node, convolution, form, ctx, constants)
@@ -138,16 +153,23 @@ class WinogradConv2dPass(XirPass):
                 Rewriter.replace_op(node, builder.ops, [result])
 
     def chosen(
-        self, node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profile: CostProfile | None
+        self,
+        node: xnnpack.Conv2dOp,
+        convolution: Convolution,
+        forms: Sequence[Form],
+        profile: CostProfile | None,
+        measured: Mapping[Layer, Choice],
     ) -> tuple[Form, dict[str, Figure]]:
         """Which of the forms a convolution is computed in, and the figures that speak for it."""
         if self.form is not None:
             form = next((form for form in forms if (form.height, form.width) == self.form), DIRECT)
             return form, {}
+        choice = measured.get(layer_of(node))
+        if choice is not None and (form := Form(*choice.form)) in (DIRECT, *forms):
+            return form, {"MeasuredRatio": choice.ratio}
         if profile is None or not forms:
             return DIRECT, {}
-        batch = max(shape_of(node.output)[0], 1)
-        times = {form: predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
+        times = predictions(node, convolution, forms, profile)
         best = min(forms, key=times.__getitem__)
         figures: dict[str, Figure] = {
             "DirectMicroseconds": round(times[DIRECT]),
@@ -179,6 +201,21 @@ class Room:
         keeps_image = self.last[self.steps[index].reads[0]] > index
         direct, composed = (needed(convolution, each, batch, node.is_bounded, keeps_image) for each in (DIRECT, form))
         return composed <= direct or self.alive[index] + composed - direct <= self.limit
+
+
+def predictions(
+    node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profile: CostProfile
+) -> dict[Form, float]:
+    """The microseconds of the direct form and of others; those of one image where their number is open."""
+    batch = max(shape_of(node.output)[0], 1)
+    return {form: predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
+
+
+def layer_of(node: xnnpack.Conv2dOp) -> Layer:
+    """What a convolution is called in files of choices; an open number of images is 0."""
+    batch, *image = shape_of(node.input)
+    shape = (0 if batch == DYNAMIC_INDEX else batch, *image)
+    return Layer(shape, shape_of(node.filter), tuple(ints(node.padding)), node.is_bounded)
 
 
 def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:

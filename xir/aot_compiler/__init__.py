@@ -16,6 +16,7 @@ from xir.aot_compiler.next_step import bisect_command_of
 from xir.aot_compiler.quantization import quantize_program
 from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
 from xir.aot_compiler.source import load
+from xir.aot_compiler.tuning import tuned
 from xir.files import size_text
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
@@ -81,6 +82,9 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             program, quality = quantize_program(options, program)
         if options.verify_numerics is not None:
             _verify_import(program)
+        measured = None
+        if options.tune is not None:
+            partitioners, measured = tuned(options, program, partitioners)
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
@@ -101,7 +105,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
         if options.verify_numerics is not None:
-            _tell_next_step(error, options)
+            _tell_next_step(error, options, partitioners)
         if exploration is not None:
             exploration.write_unfinished(error.diagnostic)
         return 1
@@ -110,13 +114,15 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     size = size_text(path.stat().st_size)
     found = _test(path, exact) if options.test_after_export else None
     facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
-    print_results(options, edge, executorch, [f"{path}: {fact}" for fact in facts if fact], quality, remarks)
+    lines = [] if measured is None else [measured]
+    lines += [f"{path}: {fact}" for fact in facts if fact]
+    print_results(options, edge, executorch, lines, quality, remarks)
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
         return 0
     raise UsageError(
         f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass "
-        f"(--test-sqnr): to find out why, run {bisect_command_of(options)}"
+        f"(--test-sqnr): to find out why, run {bisect_command_of(options, partitioners)}"
     )
 
 
@@ -147,12 +153,15 @@ def _verify_import(program: ExportedProgram) -> None:
         check_import(program)
 
 
-def _tell_next_step(error: DiagnosticError, options: argparse.Namespace) -> None:
+def _tell_next_step(error: DiagnosticError, options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> None:
     """Say how to find the rewrite of a pass that is wrong."""
     from xir.evaluate import MiscompileError
 
     if isinstance(error, MiscompileError):
-        print(f"xir-aot: note: run {bisect_command_of(options)} to find the rewrite, and a test of it", file=sys.stderr)
+        print(
+            f"xir-aot: note: run {bisect_command_of(options, partitioners)} to find the rewrite, and a test of it",
+            file=sys.stderr,
+        )
 
 
 def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:

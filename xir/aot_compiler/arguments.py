@@ -139,6 +139,19 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="the most memory that a delegate may need for tensors at once: chains of convolutions are computed in "
         "bands of rows until it is enough (default: no limit)",
     )
+    delegation.add_argument(
+        "--tune",
+        metavar="FILE.toml",
+        type=Path,
+        help="measure on this machine which form of each convolution is the fastest in the program, where the cost "
+        "profile of --cpu cannot tell; the file keeps what was found, and what it has is not measured again",
+    )
+    delegation.add_argument(
+        "--tune-seconds",
+        metavar="S",
+        type=float,
+        help="begin no more measurements after so many seconds; 0 to take what the file has (default: 60)",
+    )
     return parser
 
 
@@ -238,8 +251,25 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if options.cost_report and options.cpu in (None, *WITHOUT_PROFILE):
         known = ", ".join(shipped())
         raise UsageError(f"--cost-report predicts by a cost profile: --cpu {known}, or a .toml file of xir-tune")
+    _check_tuning(options)
     _check_quantization(options)
     return options
+
+
+def _check_tuning(options: argparse.Namespace) -> None:
+    if options.tune is None:
+        if options.tune_seconds is not None:
+            raise UsageError("--tune-seconds says how long --tune may measure: give that as well")
+        return
+    if not options.delegate:
+        raise UsageError("--tune measures what --delegate takes: give that as well")
+    if options.cpu in (None, *WITHOUT_PROFILE):
+        known = ", ".join(shipped())
+        raise UsageError(f"--tune measures what a cost profile leaves open: --cpu {known}, or a .toml file of xir-tune")
+    if options.tune.suffix != ".toml" or not options.tune.parent.is_dir():
+        raise UsageError(f"--tune takes a .toml file in a folder that exists, got '{options.tune}'")
+    if options.tune_seconds is not None and not options.tune_seconds >= 0:
+        raise UsageError(f"--tune-seconds takes a number from 0 on, got {options.tune_seconds}")
 
 
 def _check_quantization(options: argparse.Namespace) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import partitioners_of, quantization_flags, source_flags
+from xir.aot_compiler.arguments import quantization_flags, source_flags
 from xir.tools.next_step import bisect_command
 
+if TYPE_CHECKING:
+    from xir.api import Partitioner
 
-def bisect_command_of(options: argparse.Namespace) -> str:
-    """The command line of `xir-bisect` for the model, its export, its quantisation and the passes of these options."""
+
+def bisect_command_of(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> str:
+    """The command line of `xir-bisect` for the model, its export and its quantisation, and for the passes that ran."""
     flags = [*source_flags(options), *quantization_flags(options)]
-    return bisect_command(options.model_name or options.pt2 or options.model, _pipeline(options), flags)
+    return bisect_command(options.model_name or options.pt2 or options.model, _pipeline(partitioners), flags)
 
 
-def _pipeline(options: argparse.Namespace) -> str:
+def _pipeline(partitioners: Sequence[Partitioner]) -> str:
     """The passes that ran, as text; "" for those that `xir-bisect` runs by itself."""
     from xir.api import XnnpackPartitioner
 
-    partitioners = partitioners_of(options)
-    if partitioners == [XnnpackPartitioner()]:
+    if list(partitioners) == [XnnpackPartitioner()]:
         return ""
     return ",".join([*(str(each) for part in partitioners for each in part.passes()), "emit"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from xir.cost.profile import COSTS, CostProfile, Family
 from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tuning.machine import cache_sizes, processor_name, xnnpack_name
 
 if TYPE_CHECKING:
     from xir.cost.work import Kernel
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 """What a system calls its machines -> the processors that passes distinguish."""
-
-USUAL_CACHES = (1 << 20, 16 << 20)
-"""What a profile says where the system does not tell."""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -68,35 +65,12 @@ def _tune(options: argparse.Namespace) -> int:
     caches = cache_sizes()
     fits = fit_all(measure(samples(options.samples or 1), caches[1]), caches)
     family = FAMILIES.get(platform.machine().lower(), "any")
-    library = f"executorch {importlib.metadata.version('executorch')}"
-    profile = CostProfile(processor, family, library, caches, {kernel: fit.cost for kernel, fit in fits.items()})
+    profile = CostProfile(processor, family, xnnpack_name(), caches, {kernel: fit.cost for kernel, fit in fits.items()})
     with atomic_file(options.output) as file:
         file.write(profile.text().encode("utf-8"))
     print(table(fits))
     print(f"wrote {options.output}")
     return 0
-
-
-def processor_name() -> str:
-    """What the system calls its processor."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def cache_sizes(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tuple[int, int]:
-    """The bytes of the second cache, which is a core's own, and of the last one, as Linux lists them; else usual ones.
-
-    Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of Linux.
-    """
-    sizes: dict[int, int] = {}
-    for index in sorted(folder.glob("index*")):
-        level, kind, size = ((index / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size"))
-        if kind != "Instruction" and size.endswith("K"):
-            sizes[int(level)] = int(size.removesuffix("K")) << 10
-    own = sizes.get(2, USUAL_CACHES[0])
-    return own, max(own, sizes[max(sizes)] if sizes else USUAL_CACHES[1])
 
 
 def table(fits: Mapping[Kernel, Fit]) -> str:

@@ -1,0 +1,132 @@
+"""Choices that were measured: their file, and the search that makes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+
+import xir
+from xir.aot_compiler import main as xir_aot
+from xir.cost.choices import Choice, Choices, Layer, load_choices, parse_choices
+from xir.dialects.xnnpack import Conv2dOp
+from xir.transforms.xnnpack._winograd import DIRECT, Form
+from xir.tuning.search import Undecided, search, tune, undecided
+
+LAYER = Layer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), True)
+OTHER = replace(LAYER, bounded=False)
+CHOICES = Choices("A processor", "executorch 1.5.1", {LAYER: Choice((4, 4), 0.9), OTHER: Choice((1, 1), 1.0)})
+
+
+def test_a_file_says_what_was_written() -> None:
+    assert parse_choices(CHOICES.text(), "c.toml") == CHOICES
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("version = 1", "version = 2", "c.toml has version 2, this is version 1: tune anew"),
+        ("version = 1", "version", "c.toml is no file of choices: "),
+        ("version = 1", "version = 1\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ('"A processor"', "7", "c.toml: processor must be a text, it is 7"),
+        ("form = [4, 4]", "form = [4]", "c.toml: convolution 0: form must be 2 sizes"),
+        ("[1, 56, 56, 64]", "[1, -56, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
+        ("[1, 56, 56, 64]", "[1, true, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
+        ("bounded = true", "bounded = 1", "c.toml: convolution 0 needs image, filter, padding, bounded and form"),
+        ("ratio = 0.9", "ratio = -1", "c.toml: convolution 0: ratio must be a number above 0"),
+        ("ratio = 0.9", "ratio = 0.9\nmore = 1", "c.toml: convolution 0: ratio must be a number above 0"),
+    ],
+)
+def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
+    assert before in CHOICES.text()
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        parse_choices(CHOICES.text().replace(before, after, 1), "c.toml")
+
+
+def test_the_search_takes_what_is_fastest_beside_what_was_found() -> None:
+    one, two = Form(2, 2), Form(4, 4)
+    times = {DIRECT: 100.0, one: 70.0, two: 80.0}
+
+    def ratio_of(before: Mapping[Layer, Choice], after: Mapping[Layer, Choice]) -> float:
+        totals = [
+            sum(times[Form(*layers[layer].form)] if layer in layers else 100.0 for layer in (LAYER, OTHER))
+            for layers in (before, after)
+        ]
+        return totals[1] / totals[0]
+
+    open_ones = [Undecided(LAYER, DIRECT, (two, one), 2.0), Undecided(OTHER, one, (two,), 1.0)]
+    found = search(open_ones, {}, ratio_of, 60.0)
+    assert found == {LAYER: Choice((2, 2), 0.85), OTHER: Choice((2, 2), 1.0)}
+    # Nothing is begun after the time, and what was begun is finished.
+    ticks = count()
+    assert search(open_ones, {}, ratio_of, 1.5, clock=lambda: float(next(ticks))) == {LAYER: found[LAYER]}
+    assert search(open_ones, {}, ratio_of, 0.0) == {}
+
+
+class Net(torch.nn.Module):
+    """Two convolutions of one size, of which a clamp follows one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(48, 48, 3, padding=1)
+        self.second = torch.nn.Conv2d(48, 48, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Both."""
+        return self.second(torch.relu(self.first(x)))
+
+
+def test_a_program_follows_the_file(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(1, 48, 30, 30),)
+    edge = xir.to_edge(torch.export.export(Net().eval(), inputs))
+    partitioner = xir.XnnpackPartitioner(cpu="zen4")
+    layers = [each.layer for each in undecided(edge, partitioner)]
+    assert [each.image for each in layers] == [(1, 30, 30, 48)] * 2
+    path = tmp_path / "choices.toml"
+    tuned = tune(edge, partitioner, inputs, path, 0.0)
+    assert (tuned.measured, tuned.left) == (0, 2)
+    tuned = tune(edge, partitioner, inputs, path)
+    assert (tuned.measured, tuned.left) == (2, 0)
+    known = load_choices(path)
+    assert set(known.layers) == set(layers)
+    first = edge.to_backend(tuned.partitioner).to_executorch().buffer
+    again = tune(edge, partitioner, inputs, path, 0.0)
+    assert (again.measured, again.left) == (0, 0)
+    assert edge.to_backend(again.partitioner).to_executorch().buffer == first
+    # What the file says counts, whatever the profile predicts.
+    path.write_text(replace(known, layers=dict.fromkeys(layers, Choice((1, 1), 1.0))).text(), encoding="utf-8")
+    direct = edge.to_backend(tuned.partitioner)
+    assert sum(isinstance(op, Conv2dOp) for op in direct.module.walk()) == 2
+    path.write_text(replace(known, processor="another").text(), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"was measured on another with executorch .*: write another file"):
+        tune(edge, partitioner, inputs, path)
+    with pytest.raises(ValueError, match="cpu 'any' names none"):
+        tune(edge, xir.XnnpackPartitioner(), inputs, path)
+
+
+def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(
+        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
+        "    return torch.nn.Conv2d(48, 48, 3, padding=1), (torch.randn(1, 48, 30, 30),)\n"
+    )
+    arguments = ["--model", "net.py:net", "-d", "--tune", "c.toml"]
+    files: list[bytes] = []
+    for said in ("1 convolutions measured, ", "0 convolutions measured, 0 in another form than predicted"):
+        assert xir_aot([*arguments, "--cpu", "zen4", "-t"]) == 0
+        assert capsys.readouterr().out.startswith(f"c.toml: {said}")
+        files.append(Path("net_xnnpack_fp32.pte").read_bytes())
+    assert files[0] == files[1]
+    assert xir_aot(arguments) == 1
+    assert "--tune measures what a cost profile leaves open: --cpu zen4, or" in capsys.readouterr().err
+    assert xir_aot([*arguments[:2], "-d", "--tune-seconds", "3"]) == 1
+    assert "--tune-seconds says how long --tune may measure" in capsys.readouterr().err
+    Path("c.toml").write_text("version = 0\n")
+    assert xir_aot([*arguments, "--cpu", "zen4"]) == 1
+    assert capsys.readouterr().err == "xir-aot: error: --tune: c.toml has version 0, this is version 1: tune anew\n"

@@ -1,0 +1,129 @@
+"""Choices that were measured in programs: which form of a convolution was the fastest, where a profile could not tell.
+
+They are a text file, in TOML, of one processor and one build of XNNPACK:
+
+    version = 1
+    processor = "AMD EPYC"
+    xnnpack = "executorch 1.5.1"
+
+    [[convolution]]
+    image = [1, 56, 56, 64]
+    filter = [64, 3, 3, 64]
+    padding = [1, 1, 1, 1]
+    bounded = true
+    form = [4, 4]
+    ratio = 0.91
+
+`ratio` is what the program took with this form, of what it took with the form that the profile predicts.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+"""Of the format: raised when a key changes its meaning, goes away or is added."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution of stride 1: what its forms' times depend on."""
+
+    image: tuple[int, ...]
+    """[N, H, W, C]."""
+    filter: tuple[int, ...]
+    """[outputs, H, W, C]."""
+    padding: tuple[int, ...]
+    """Top, right, bottom, left."""
+    bounded: bool
+    """Whether its result is clamped."""
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.image))} by {'x'.join(map(str, self.filter))}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was measured to be the fastest."""
+
+    form: tuple[int, int]
+    """Outputs computed together, along the height and the width; 1, 1 is the direct form."""
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was measured on one machine."""
+
+    processor: str
+    xnnpack: str
+    layers: Mapping[Layer, Choice] = field(default_factory=dict[Layer, Choice])
+
+    def text(self) -> str:
+        """The file."""
+        lines = [
+            "# Forms of convolutions that were measured in programs; `xir-aot --tune` wrote it.",
+            f"version = {VERSION}",
+            f'processor = "{self.processor}"',
+            f'xnnpack = "{self.xnnpack}"',
+        ]
+        for layer, choice in self.layers.items():
+            lines += ["", "[[convolution]]"]
+            lines += [f"{name} = {list(getattr(layer, name))}" for name in ("image", "filter", "padding")]
+            lines += [f"bounded = {str(layer.bounded).lower()}", f"form = {list(choice.form)}"]
+            lines += [f"ratio = {choice.ratio:.4g}"]
+        return "\n".join(lines) + "\n"
+
+
+def load_choices(path: Path) -> Choices:
+    """The file of that name. ValueError for what is none, OSError for what cannot be read."""
+    try:
+        return parse_choices(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text") from error
+
+
+def parse_choices(text: str, name: str) -> Choices:
+    """The choices that a text says. ValueError says what is wrong in the file `name`."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name} is no file of choices: {error}") from error
+    if document.get("version") != VERSION:
+        raise ValueError(f"{name} has version {document.get('version')!r}, this is version {VERSION}: tune anew")
+    if unknown := sorted(document.keys() - {"version", "processor", "xnnpack", "convolution"}):
+        raise ValueError(f"{name}: there is no key '{unknown[0]}'")
+    processor, library = (_text(document.get(key), f"{name}: {key}") for key in ("processor", "xnnpack"))
+    rows = document.get("convolution", [])
+    if not isinstance(rows, list):
+        raise ValueError(f"{name}: convolution must be a list of tables")
+    layers = dict(_row(row, f"{name}: convolution {index}") for index, row in enumerate(rows))
+    return Choices(processor, library, layers)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value.isprintable() or '"' in value or "\\" in value:
+        raise ValueError(f"{where} must be a text, it is {value!r}")
+    return value
+
+
+def _row(row: Any, where: str) -> tuple[Layer, Choice]:
+    match row:
+        case {"image": list(), "filter": list(), "padding": list(), "bounded": bool(), "form": list(), **rest}:
+            image, filter, padding = (_sizes(row[key], 4, f"{where}: {key}") for key in ("image", "filter", "padding"))
+            height, width = _sizes(row["form"], 2, f"{where}: form")
+            if rest.keys() != {"ratio"} or not isinstance(ratio := rest["ratio"], int | float) or not 0 < ratio < 10:
+                raise ValueError(f"{where}: ratio must be a number above 0, and the last key")
+            return Layer(image, filter, padding, row["bounded"]), Choice((height, width), float(ratio))
+        case _:
+            raise ValueError(f"{where} needs image, filter, padding, bounded and form")
+
+
+def _sizes(value: list[Any], count: int, where: str) -> tuple[int, ...]:
+    if len(value) != count or not all(type(each) is int and each >= 0 for each in value):
+        raise ValueError(f"{where} must be {count} sizes, it is {value!r}")
+    return tuple(value)

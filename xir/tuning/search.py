@@ -1,0 +1,195 @@
+"""Which form of a convolution is the fastest in a program, where a cost profile cannot tell.
+
+A profile's predictions are some percent off, and know neither what else is in the caches nor how nodes of a form suit
+their neighbours. Forms that are predicted to take nearly the same are tried in the program itself: it is compiled with
+each, and both files run in turn. What was found is a file (`xir.cost.choices`), by which the same program is compiled
+again to the same bytes, without measuring anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from xir.api import EdgeProgram, XnnpackPartitioner
+from xir.cost.choices import Choice, Choices, Layer, load_choices
+from xir.dialects import xnnpack
+from xir.files import atomic_file
+from xir.ir.walking import ops_in
+from xir.progress import counted
+from xir.runtime import Method, Runtime
+from xir.transforms.xnnpack._node_costs import weight_bytes
+from xir.transforms.xnnpack._winograd import Form
+from xir.transforms.xnnpack.winograd_conv2d import convolution_of, layer_of, predictions
+from xir.tuning.machine import processor_name, xnnpack_name
+
+CLOSE = 0.3
+"""Forms that are predicted to take at most so much more than the best one are tried: its choices were 0 to 10 % off."""
+
+LEAST_GAIN = 0.01
+"""The share of the program's time that another form than the predicted one has to save."""
+
+FEWEST_RUNS, SECONDS = 5, 1.0
+"""Of a pair of files: as many runs of both as fit into the seconds, and at least so many."""
+
+RatioOf = Callable[[Mapping[Layer, Choice], Mapping[Layer, Choice]], float]
+"""What a program takes with some choices, of what it takes with others, which come first."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A convolution with several forms that are predicted to take nearly the same."""
+
+    layer: Layer
+    predicted: Form
+    """The one that is chosen without measuring."""
+    rivals: tuple[Form, ...]
+    microseconds: float
+    """What all such convolutions of the program are predicted to take: where there is most to gain."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning came to."""
+
+    partitioner: XnnpackPartitioner
+    """The one that was given, with the choices."""
+    measured: int
+    """Convolutions that were measured now."""
+    changed: int
+    """Those of them that another form than the predicted one is faster for."""
+    left: int
+    """Those that there was no time for."""
+
+    def __str__(self) -> str:
+        said = f"{self.measured} convolutions measured, {self.changed} in another form than predicted"
+        return f"{said}, {self.left} left for lack of time" if self.left else said
+
+
+def tune(
+    program: EdgeProgram, partitioner: XnnpackPartitioner, inputs: Sequence[Any], path: Path, seconds: float = 60.0
+) -> Tuned:
+    """Measure the forms of a program's convolutions that a partitioner's profile cannot tell apart, on one thread, and
+    add what is the fastest to the file `path`, which may not exist yet.
+
+    Convolutions that the file knows are not measured again; with 0 seconds none is. One that was begun is finished.
+    `inputs` are those of the method `forward`. ValueError for a partitioner without a profile, and for a file that is
+    none or of another machine; OSError for one that cannot be read or written; XirRuntimeError if the program does not
+    run on the inputs.
+    """
+    profile = partitioner.winograd_pass().profile()
+    if profile is None:
+        raise ValueError(f"tuning measures what a cost profile leaves open, and cpu '{partitioner.cpu}' names none")
+    here = Choices(processor_name(), xnnpack_name())
+    known = load_choices(path) if path.exists() else here
+    if (known.processor, known.xnnpack) != (here.processor, here.xnnpack) and seconds > 0:
+        raise ValueError(
+            f"{path} was measured on {known.processor} with {known.xnnpack}, and this is {here.processor} with "
+            f"{here.xnnpack}: write another file, or measure nothing by 0 seconds"
+        )
+    open_ones = [each for each in undecided(program, partitioner) if each.layer not in known.layers]
+    with TemporaryDirectory() as folder:
+        trials = Trials(program, partitioner, inputs, Path(folder) / "choices.toml", here)
+        found = search(open_ones, known.layers, trials.ratio, seconds)
+    chosen = replace(known, layers={**known.layers, **found})
+    with atomic_file(path) as file:
+        file.write(chosen.text().encode("utf-8"))
+    forms = {each.layer: (each.predicted.height, each.predicted.width) for each in open_ones}
+    changed = sum(choice.form != forms[layer] for layer, choice in found.items())
+    return Tuned(replace(partitioner, choices=str(path)), len(found), changed, len(open_ones) - len(found))
+
+
+def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Undecided]:
+    """The convolutions of a program with several promising forms, those first that take the most."""
+    chooser = replace(partitioner, choices="").winograd_pass()
+    direct = program.to_backend(replace(partitioner, max_error=0.0, choices=""))
+    profile = chooser.profile()
+    assert profile is not None
+    profile = profile.of_program(weight_bytes(direct.module))
+    found: dict[Layer, Undecided] = {}
+    for node in ops_in(direct.module, xnnpack.Conv2dOp):
+        convolution = convolution_of(node)
+        if convolution is None or not (forms := convolution.forms(partitioner.max_error)):
+            continue
+        times = predictions(node, convolution, forms, profile)
+        predicted, _ = chooser.chosen(node, convolution, forms, profile, {})
+        close = [
+            form for form in sorted(times, key=times.__getitem__) if times[form] <= (1 + CLOSE) * min(times.values())
+        ]
+        rivals = tuple(form for form in close if form != predicted)
+        if rivals:
+            layer = layer_of(node)
+            before = found[layer].microseconds if layer in found else 0.0
+            found[layer] = Undecided(layer, predicted, rivals, before + times[predicted])
+    return sorted(found.values(), key=lambda each: -each.microseconds)
+
+
+def search(
+    open_ones: Sequence[Undecided],
+    known: Mapping[Layer, Choice],
+    ratio_of: RatioOf,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[Layer, Choice]:
+    """The fastest form of each convolution, tried one after the other in the program with what was found so far."""
+    end = clock() + seconds
+    found: dict[Layer, Choice] = {}
+    for each in counted("Measuring forms of convolutions", open_ones):
+        if clock() >= end:
+            break
+        best = Choice((each.predicted.height, each.predicted.width), 1.0)
+        before = {**known, **found, each.layer: best}
+        for form in each.rivals:
+            rival = Choice((form.height, form.width), 1.0)
+            ratio = ratio_of(before, {**before, each.layer: rival})
+            if ratio < min(best.ratio, 1 - LEAST_GAIN):
+                best = replace(rival, ratio=ratio)
+        found[each.layer] = best
+    return found
+
+
+@dataclass
+class Trials:
+    """Compiles a program by choices, and runs it."""
+
+    program: EdgeProgram
+    partitioner: XnnpackPartitioner
+    inputs: Sequence[Any]
+    path: Path
+    """Where the choices of a trial are written."""
+    here: Choices
+    _last: tuple[Mapping[Layer, Choice], Method] | None = None
+    """The choices that others are compared with, and the program that they make."""
+
+    def ratio(self, before: Mapping[Layer, Choice], after: Mapping[Layer, Choice]) -> float:
+        """The shortest time with `after`, of that with `before`, in turns."""
+        if self._last is None or self._last[0] != before:
+            self._last = before, self.compiled(before)
+        return paired(self._last[1], self.compiled(after), self.inputs)
+
+    def compiled(self, layers: Mapping[Layer, Choice]) -> Method:
+        """The program by some choices, which has run twice."""
+        self.path.write_text(replace(self.here, layers=layers).text(), encoding="utf-8")
+        lowered = self.program.to_backend(replace(self.partitioner, choices=str(self.path)))
+        file = lowered.to_executorch(debug_info=False).buffer
+        method = Runtime.get().load_program(file, threads=1).load_method("forward")
+        for _ in range(2):
+            method.execute(self.inputs)
+        return method
+
+
+def paired(before: Method, after: Method, inputs: Sequence[Any]) -> float:
+    """The processor time of the shortest run of one program, of that of another, in turns on one thread."""
+    shortest = [float("inf")] * 2
+    end, runs = time.monotonic() + SECONDS, 0
+    while runs < FEWEST_RUNS or time.monotonic() < end:
+        for index, method in enumerate((before, after)):
+            begin = time.process_time_ns()
+            method.execute(inputs)
+            shortest[index] = min(shortest[index], float(time.process_time_ns() - begin))
+        runs += 1
+    return shortest[1] / shortest[0]
