@@ -20,7 +20,7 @@ SECONDS = 20
 def run_all(runtime: str, files: list[Path], fill: str) -> list[Result]:
     """The result of each file; a worker that dies gets a successor, which goes on behind the file."""
     results: list[Result] = []
-    environment = {**os.environ, "MALLOC_PERTURB_": fill}
+    environment = {**os.environ, "MALLOC_PERTURB_": fill, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "differential.worker", runtime]
     while len(results) < len(files):
         with tempfile.TemporaryFile() as output:
