@@ -188,6 +188,24 @@ test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm proce
 	$(ARM_PY) test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
 	$(ARM_PY) $(ARM_NUMBERS) $(if $(ALL),,-k 'halves or integer') $(ARGS)
 
+FP16_BUILD = build/fp16/backend_cpp/tests
+FP16_PRELOAD = LD_PRELOAD=$(CURDIR)/$(FP16_BUILD)/libxir_avx512_fp16.so
+FP16_CPUINFO = AVX512_FP16_CPUINFO="$$($(BIN)/python -c 'from importlib.util import find_spec; \
+    print(*find_spec("executorch").submodule_search_locations)')/lib/libexecutorch_threadpool.so"
+# Tests of numbers in halves; ALL=1 takes every test in Python, whose halves then take hours.
+FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/ops test/python/quantizer \
+    test/python/transforms/test_quantised.py test/python/properties test/python/runtime test/python/interop)
+
+.PHONY: test-fp16
+test-fp16: build ## Tests of numbers with XNNPACK's kernels for AVX512-FP16, computed by a processor that has AVX-512 without it; not part of test
+	cmake --log-level=WARNING -S . -B build/fp16 -G Ninja -DXIR_BUILD_TESTS=ON
+	cmake --build build/fp16 --target xir_avx512_fp16 xir_avx512_fp16_check
+	$(FP16_PRELOAD) $(FP16_BUILD)/xir_avx512_fp16_check
+	rm -f build/fp16/count
+	$(FP16_CPUINFO) $(FP16_PRELOAD) AVX512_FP16_COUNT=$(CURDIR)/build/fp16/count \
+	    $(BIN)/python -m pytest -p no:faulthandler $(FP16_TESTS) $(ARGS)
+	@awk '{ n += $$1 } END { print n " instructions computed"; exit n == 0 }' build/fp16/count
+
 .PHONY: test-cpp
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
