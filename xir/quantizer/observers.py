@@ -142,7 +142,7 @@ CANDIDATES = tuple(1.0 - 0.025 * step for step in range(17))
 """4-bit scales that are tried, relative to the one that covers the largest weight."""
 
 
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Weights that scales are tried on at a time: as many as stay in a processor's cache from one step to the next."""
 
 
@@ -151,21 +151,18 @@ def best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dty
 
     They are numbers that `dtype` has, given as fp32; 1 for a group of zeros.
     """
-    count, size = groups.shape
-    scales = torch.empty(count)
-    rows = max(BLOCK // max(size, 1), 1)
-    scratch = torch.empty(rows, size)
-    for begin in range(0, count, rows):
+    scales = torch.empty(len(groups))
+    rows = max(BLOCK // max(groups.shape[1], 1), 1)
+    for begin in range(0, len(groups), rows):
         block = groups[begin : begin + rows].float()
         largest = block.abs().amax(dim=1)
         covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
-        tried = torch.stack([(covering * factor).to(dtype).float() for factor in CANDIDATES], dim=1)
-        errors = torch.empty_like(tried)
-        rounded = scratch[: len(block)]
-        for index, scale in enumerate(tried.split(1, dim=1)):
+        tried = torch.stack([(covering * factor).to(dtype).float() for factor in CANDIDATES])
+        errors, rounded = torch.empty_like(tried), torch.empty_like(block)
+        for scale, error in zip(tried[:, :, None], errors, strict=True):
             torch.div(block, scale, out=rounded).round_().clamp_(quant_min, quant_max).mul_(scale)
-            torch.sum(rounded.sub_(block).square_(), dim=1, out=errors[:, index])
-        scales[begin : begin + rows] = tried.gather(1, errors.argmin(dim=1, keepdim=True))[:, 0]
+            torch.sum(rounded.sub_(block).square_(), dim=1, out=error)
+        scales[begin : begin + rows] = tried.gather(0, errors.argmin(dim=0, keepdim=True))[0]
     return scales
 
 

@@ -17,7 +17,7 @@ import xir
 from xir.dialects import xnnpack
 from xir.ir.diagnostics import DiagnosticError
 from xir.quantizer import QuantConfig, XnnpackQuantizer, quantize_and_measure
-from xir.quantizer.observers import HistogramRange, PerChannelRange, best_scales
+from xir.quantizer.observers import BLOCK, CANDIDATES, HistogramRange, PerChannelRange, best_scales
 from xir.runtime import Runtime
 
 GENERATOR = torch.Generator().manual_seed(5)
@@ -300,6 +300,32 @@ def test_the_best_scale_is_no_worse_than_the_covering_one() -> None:
     assert bool((error(scales) <= error(covering)).all())
     assert float(error(scales).sum()) < 0.9 * float(error(covering).sum())
     assert best_scales(torch.zeros(2, 32), -8, 7).tolist() == [pytest.approx(1, rel=0.5)] * 2
+
+
+def plain_scales(groups: Tensor, dtype: torch.dtype) -> Tensor:
+    """The scales that are to be found, written as they are defined."""
+    groups = groups.float()
+    largest = groups.abs().amax(dim=1, keepdim=True)
+    covering = torch.where(largest > 0, largest / 7.5, 1.0)
+    tried = [(covering * factor).to(dtype).float() for factor in CANDIDATES]
+    errors = [((groups / scale).round().clamp(-8, 7) * scale - groups).square().sum(1) for scale in tried]
+    best = torch.stack(errors, 1).argmin(1, keepdim=True)
+    return torch.cat(tried, 1).gather(1, best)[:, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(0, 32), (1, 1), (3, 7), (4099, 32), (70, 1000), (2, BLOCK + 1)])
+def test_the_scales_are_to_the_bit_those_of_the_definition(shape: tuple[int, int], dtype: torch.dtype) -> None:
+    """Also of constant groups, zeros, numbers without a normal form, infinities, and what is not a number."""
+    groups = r(*shape)
+    odd = (0.0, 1.0, -3.0, 1e-44, 3e38, torch.inf, torch.nan)
+    for row, value in zip(groups, odd, strict=False):
+        row[:] = value
+    for row, value in zip(groups[len(odd) :], odd, strict=False):
+        row[-1] = value
+    for weights in (groups, groups.bfloat16()):
+        found, wanted = best_scales(weights, -8, 7, dtype), plain_scales(weights, dtype)
+        assert torch.equal(found.view(torch.int32), wanted.view(torch.int32))
 
 
 def test_scales_of_groups_are_those_that_the_file_holds() -> None:
