@@ -193,8 +193,8 @@ FP16_PRELOAD = LD_PRELOAD=$(CURDIR)/$(FP16_BUILD)/libxir_avx512_fp16.so
 FP16_CPUINFO = AVX512_FP16_CPUINFO="$$($(BIN)/python -c 'from importlib.util import find_spec; \
     print(*find_spec("executorch").submodule_search_locations)')/lib/libexecutorch_threadpool.so"
 # Tests of numbers in halves; ALL=1 takes every test in Python, whose halves then take hours.
-FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/ops test/python/quantizer \
-    test/python/transforms/test_quantised.py test/python/properties test/python/runtime test/python/interop)
+FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/transforms/test_quantised.py \
+    $(addprefix test/python/,ops properties interop llm evaluate faults api models/test_half_precision.py))
 
 .PHONY: test-fp16
 test-fp16: build ## Tests of numbers with XNNPACK's kernels for AVX512-FP16, computed by a processor that has AVX-512 without it; not part of test
