@@ -41,8 +41,10 @@ class ExportOptions:
     """The embeddings: fp32, 8 bits with a scale a row, or 4 bits with a scale a group; if None, 8 bits where linear
     layers are quantised."""
 
-    cache_type: Literal["fp32", "fp16", "int8"] = "fp32"
-    """The elements of the caches; in 8 bits each token has a scale for each head."""
+    cache_type: Literal["fp32", "fp16", "bf16", "int8"] | None = None
+    """The elements of the caches; in 8 bits each token has a scale for each head. If None, those of activations."""
+    dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
+    """The elements of activations, and of weights that are not quantised."""
 
     def __post_init__(self) -> None:
         for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
@@ -95,6 +97,8 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
 
 def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
     """The methods of a model's folder, and what the file says of it. Errors are those of `export`."""
+    import torch
+
     from xir.api import to_edge
     from xir.evaluate.evaluator import one_thread
     from xir.llm.huggingface.cached_decoder import CachedDecoder
@@ -108,11 +112,11 @@ def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ed
     chunk = options.chunk(window)
     fix_frequencies(checkpoint.model, window)
     with step("Quantising"), one_thread():
-        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding)
+        dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[options.dtype]
+        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding, dtype)
     with step("Exporting"):
-        programs = exported(
-            CachedDecoder(checkpoint.model, checkpoint.config, window, chunk, options.cache_type), chunk
-        )
+        cache_type = options.cache_type or options.dtype
+        programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window, chunk, cache_type), chunk)
     metadata = Metadata(
         max_context_len=window,
         max_seq_len=chunk,

@@ -89,8 +89,12 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="tokens of a prompt that are computed at once; longer prompts are split (default: 512)",
     )  # fmt: skip
     parser.add_argument(
-        "--cache-type", choices=("fp32", "fp16", "int8"), default="fp32",
-        help="the elements of the caches of keys and values; in 8 bits each token has a scale a head (default: fp32)",
+        "--dtype", choices=("fp32", "fp16", "bf16"), default="fp32",
+        help="the elements of activations, and of weights that are not quantised (default: fp32)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cache-type", choices=("fp32", "fp16", "bf16", "int8"),
+        help="the elements of caches of keys and values; in 8 bits each token has a scale a head (default: --dtype)",
     )  # fmt: skip
     parser.add_argument(
         "--target", choices=("executorch", "xir"), default="executorch",
@@ -110,6 +114,7 @@ def _export(options: argparse.Namespace) -> int:
         options.target,
         options.quantize_embedding,
         options.cache_type,
+        options.dtype,
     )
     metadata = export(options.folder, output, chosen)
     size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""

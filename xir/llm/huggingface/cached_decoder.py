@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import DTypeLike
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -50,14 +49,15 @@ class CachedDecoder(nn.Module):
             for kind, (heads, size) in zip(("key", "value"), written, strict=True):
                 self._register(f"{kind}_cache_{index}", (1, heads, slots, size), DTYPES[cache_type])
                 if cache_type == "int8":
-                    self._register(f"{kind}_scales_{index}", (1, heads, slots, 1), np.float32)
+                    self._register(f"{kind}_scales_{index}", (1, heads, slots, 1), torch.float32)
         self._has_scales = cache_type == "int8"
         if any(self._rings) and self.model.config.get_text_config(decoder=True)._attn_implementation == "sdpa":
             self.model.set_attn_implementation(RING_ATTENTION)
 
-    def _register(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+    def _register(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         # NumPy's zeros take no memory until they are written, which export never does.
-        self.register_buffer(name, torch.from_numpy(np.zeros(shape, dtype)), persistent=False)
+        zeros = torch.from_numpy(np.zeros((*shape, dtype.itemsize), np.uint8))
+        self.register_buffer(name, zeros.view(dtype).squeeze(-1), persistent=False)
 
     def _stored(self, kind: str, index: int) -> list[Tensor]:
         parts = ("cache", "scales") if self._has_scales else ("cache",)
@@ -76,10 +76,15 @@ class CachedDecoder(nn.Module):
             use_cache=True,
             logits_to_keep=1,
         )
-        return outputs.logits
+        return outputs.logits.float()
 
 
-DTYPES: dict[CacheType, DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "int8": np.int8}
+DTYPES: dict[CacheType, torch.dtype] = {
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "int8": torch.int8,
+}
 
 
 def written_shapes(model: Any) -> list[list[tuple[int, int]]]:

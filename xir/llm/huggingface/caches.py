@@ -16,7 +16,7 @@ from transformers.cache_utils import StaticLayer  # noqa: E402
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask  # noqa: E402
 from transformers.modeling_utils import AttentionInterface  # noqa: E402
 
-CacheType = Literal["fp32", "fp16", "int8"]
+CacheType = Literal["fp32", "fp16", "bf16", "int8"]
 """The elements of caches; those in 8 bits have a scale for each token and head."""
 
 RING_ATTENTION = "xir_ring"
@@ -53,12 +53,12 @@ class CacheLayer(StaticLayer):
         if len(stored) == 1:
             cache.index_copy_(2, self._slots, states.to(cache.dtype))
             return cache.to(states.dtype)
-        scales = states.abs().amax(-1, keepdim=True) / 127
+        scales = states.abs().amax(-1, keepdim=True).float() / 127
         # A token of zeros has the scale 0, by which it is not divided.
         integers = (states / scales.clamp(min=torch.finfo(scales.dtype).tiny)).round()
         cache.index_copy_(2, self._slots, integers.to(torch.int8))
         stored[1].index_copy_(2, self._slots, scales)
-        return cache.to(states.dtype) * stored[1]
+        return (cache.to(scales.dtype) * stored[1]).to(states.dtype)
 
     def get_seq_length(self) -> Any:
         """How many tokens there are before those that are written, by which the model makes its masks."""

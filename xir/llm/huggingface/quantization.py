@@ -23,14 +23,17 @@ _quantized = torch.ops.quantized_decomposed
 Mode = Literal["none", "int8", "int4"]
 
 
-def quantize(model: nn.Module, mode: Mode, group_size: int, embedding: Mode | None = None) -> None:
+def quantize(
+    model: nn.Module, mode: Mode, group_size: int, embedding: Mode | None = None, dtype: torch.dtype = torch.float32
+) -> None:
     """Replace linear layers and embeddings of a model by quantised ones.
 
     `int8`: linear layers in int8 from −127 to 127, a scale for each output channel; embeddings have a scale for each
     row. `int4`: in 4 bits, a scale for each `group_size` inputs of a channel, or elements of a row. `embedding` is for
     embeddings alone; if None, they are int8 where linear layers are quantised. An output layer that has an embedding's
     weights shares them in int8.
-    Weights may be of any float type, and what is not replaced becomes fp32.
+    Weights may be of any float type. Parameters that are not replaced get `dtype`, and with them activations; buffers
+    become fp32, as transformers computes them: it converts frequencies of positions where it uses them.
     LlmError for a layer whose inputs are no multiple of the group size.
     """
     embedding = embedding or ("none" if mode == "none" else "int8")
@@ -47,14 +50,15 @@ def quantize(model: nn.Module, mode: Mode, group_size: int, embedding: Mode | No
         weight = _quantized_weight(child.weight, path, embedding, group_size)
         if isinstance(weight, Int8Weight):
             shared[child.weight] = weight
-        setattr(parent, name, QuantizedEmbedding(child, weight))
+        setattr(parent, name, QuantizedEmbedding(child, weight, dtype))
     for parent, name, path, child in layers:
         if isinstance(child, nn.Linear) and mode != "none":
             weight = shared.get(child.weight) or _quantized_weight(child.weight, path, mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.is_floating_point():
-            tensor.data = tensor.data.float()
+    for tensors, element in ((model.parameters(), dtype), (model.buffers(), torch.float32)):
+        for tensor in tensors:
+            if tensor.is_floating_point():
+                tensor.data = tensor.data.to(element)
 
 
 def _quantized_weight(weight: Tensor, path: str, mode: Mode, group_size: int) -> Int8Weight | Int4Weight:
@@ -138,22 +142,25 @@ class QuantizedLinear(nn.Module):
         self.bias = bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., inputs] to [..., channels], fp32."""
+        """[..., inputs] to [..., channels], of the type of `x`."""
+        original, x = x.dtype, x.float()
         scale, zero_point = _quantized.choose_qparams_per_token_asymmetric(x, torch.int8)
         span = (scale, zero_point, -128, 127, torch.int8)
         rounded = _quantized.dequantize_per_token(_quantized.quantize_per_token(x, *span), *span, torch.float32)
-        return functional.linear(rounded, self.quantized(), self.bias)
+        bias = None if self.bias is None else self.bias.float()
+        return functional.linear(rounded, self.quantized(), bias).to(original)
 
 
 class QuantizedEmbedding(nn.Module):
     """An embedding with a quantised table, of which the compiler dequantises the rows that are looked up."""
 
-    def __init__(self, original: nn.Embedding, weight: Int8Weight | Int4Weight):
+    def __init__(self, original: nn.Embedding, weight: Int8Weight | Int4Weight, dtype: torch.dtype = torch.float32):
         super().__init__()
         self.quantized = weight
+        self._dtype = dtype
         self._factor = float(getattr(original, "embed_scale", 1.0))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens [...] to [..., features], fp32."""
-        rows = functional.embedding(tokens, self.quantized())
+        """Tokens [...] to [..., features]."""
+        rows = functional.embedding(tokens, self.quantized()).to(self._dtype)
         return rows if self._factor == 1 else rows * self._factor

@@ -1,0 +1,107 @@
+"""Activations of 16 bits: logits as near to those of fp32 as PyTorch's own in the same type."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from llm.tiny_models import write_family
+from torch import Tensor
+
+from xir.llm import ExportOptions, LanguageModel, Sampling, export
+from xir.llm.huggingface.cached_decoder import CachedDecoder
+from xir.llm.huggingface.quantization import Mode, quantize
+from xir.runtime import Runtime
+
+TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
+PROMPT, WINDOW = 7, 32
+
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+FORMS: list[tuple[str, Literal["fp16", "bf16"], Mode, Literal["executorch", "xir"]]] = [
+    ("Llama", "fp16", "none", "executorch"),
+    ("Llama", "bf16", "none", "xir"),
+    ("Gemma3Text", "fp16", "none", "xir"),
+    ("Qwen2", "bf16", "none", "executorch"),
+    ("Llama", "fp16", "int4", "executorch"),
+    ("Gemma3Text", "bf16", "int4", "executorch"),
+    ("Qwen2", "fp16", "int8", "xir"),
+    ("Llama", "bf16", "int8", "executorch"),
+]
+"""The family, the type of activations, the weights, and the runtime."""
+
+
+@dataclass
+class Case:
+    path: Path
+    wide: Tensor
+    """Logits of the model with the same weights, quantised if they are, in fp32."""
+    bound: float
+    """Twice as far as PyTorch's own logits are from them, with the model in the type of the file."""
+
+
+@pytest.fixture(scope="module", params=FORMS, ids="-".join)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    family, dtype, mode, target = request.param
+    folder = tmp_path_factory.mktemp("model")
+    model = write_family(family, folder)
+    export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW, target=target, dtype=dtype))
+    wide, short = graph_logits(model, mode, torch.float32), graph_logits(model, mode, DTYPES[dtype])
+    return Case(folder / "model.pte", wide, 2 * float((short - wide).norm()))
+
+
+def graph_logits(model: Any, mode: Mode, dtype: torch.dtype) -> Tensor:
+    """PyTorch's logits behind the prompt and behind each token after it."""
+    model = deepcopy(model)
+    quantize(model, mode, 32, dtype=dtype)
+    graph = CachedDecoder(model, model.config, WINDOW).eval()
+    with torch.no_grad():
+        rows = [graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(PROMPT, len(TOKENS) + 1)]
+    return torch.cat(rows)
+
+
+def test_logits_are_as_near_as_those_of_pytorch(case: Case) -> None:
+    program = Runtime.get().load_program(case.path, threads=1)
+    state = program.new_state()
+    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
+    found = prefill.execute([torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT)])
+    for position in range(PROMPT, len(TOKENS)):
+        found += decode.execute([torch.tensor([[TOKENS[position]]]), torch.tensor([position])])
+    assert all(each.dtype == torch.float32 for each in found)
+    assert float((torch.cat(found)[:, 0] - case.wide).norm()) <= case.bound
+
+
+def test_stock_computes_the_same(case: Case) -> None:
+    if b"xir::attend_prefix" in case.path.read_bytes():
+        return  # by the target, not by the type
+    stock: Any = _load_for_executorch(str(case.path))
+    found: list[Tensor] = []
+    for position, token in enumerate(TOKENS):
+        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
+        found.append(row[:, 0].clone())
+    assert float((torch.cat(found[PROMPT - 1 :]) - case.wide).norm()) <= case.bound
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+@pytest.mark.parametrize("cache_type", [None, "fp32", "int8"])
+def test_programs_are_those_of_fp32(
+    dtype: Literal["fp16", "bf16"], cache_type: Literal["fp32", "int8"] | None, tmp_path: Path
+) -> None:
+    """Not one kernel more, half of the weights, and caches of the same type unless told otherwise."""
+    write_family("Llama", tmp_path, tie_word_embeddings=False)
+    for each in ("fp32", dtype):
+        options = ExportOptions(max_seq_len=WINDOW, dtype=each, cache_type=cache_type)
+        export(tmp_path, tmp_path / f"{each}.pte", options)
+    wide, short = (Runtime.get().load_program(tmp_path / f"{each}.pte") for each in ("fp32", dtype))
+    for name in ("prefill", "decode"):
+        assert short.metadata(name).kernel_names == wide.metadata(name).kernel_names
+    caches = {each.dtype for name, each in short.new_state().state_dict().items() if "_cache_" in name}
+    assert caches == {{None: DTYPES[dtype], "fp32": torch.float32, "int8": torch.int8}[cache_type]}
+    assert (tmp_path / f"{dtype}.pte").stat().st_size < 0.7 * (tmp_path / "fp32.pte").stat().st_size
+    answer = LanguageModel(tmp_path / f"{dtype}.pte", None, 1).generate([1, 5, 9], Sampling(), max_new_tokens=4)
+    assert len(answer.tokens) == 4 or answer.reason == "stop"
