@@ -378,5 +378,5 @@ def _transform(
             recorder.attach(manager)
         manager.run(module, original=original)
     with paused_collection():
-        verify(module)
+        verify(module, ctx.verified)
     return module, ctx, remarks

@@ -78,11 +78,13 @@ class SubgraphOp(GraphOp):
             raise VerifyException("the block's arguments must have the types of the operands")
         if list(map(outside_type, self.yield_op.values.types)) != list(self.outputs.types):
             raise VerifyException("the yielded values must have the types of the results")
+        is_for_stock = self.target.data == "executorch"
         for op in self.body.block.ops:
-            if not isinstance(op, NodeOp | ConstantOp | YieldOp):
+            if isinstance(op, NodeOp):
+                if is_for_stock and op.member().is_xir_only:
+                    raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
+            elif not isinstance(op, ConstantOp | YieldOp):
                 raise VerifyException(f"'{op.name}' is not an XNNPACK node")
-            if isinstance(op, NodeOp) and self.target.data == "executorch" and op.member().is_xir_only:
-                raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
 
 
 def outside_type(type: Attribute) -> Attribute:

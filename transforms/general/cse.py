@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import ConstantLike, IsolatedFromAbove, is_side_effect_free
 
+from xir.dialects.delegate import GraphOp
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.annotations import ORIGINS
 from xir.ir.attribute_numbers import AttributeNumbers
@@ -46,38 +47,47 @@ class CsePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)
 
+    delegates: bool = True
+    """Whether to look into delegates, which hold most ops of a program: what has made them may have cleaned them."""
+
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""
-        numbers = AttributeNumbers()
+        walk = _Walk(self.delegates, ctx.attribute_numbers)
         for region in op.regions:
-            _simplify_region(region, _Known(), numbers)
+            walk.simplify_region(region, _Known())
 
 
-def _simplify_region(region: Region, known: _Known, numbers: AttributeNumbers) -> None:
-    known_at: dict[Block, _Known] = {}
-    for block, dominator in immediate_dominators(region).items():
-        known_at[block] = (known if dominator is None else known_at[dominator]).new_child()
-        _simplify_block(block, known_at[block], numbers)
+@dataclass(frozen=True)
+class _Walk:
+    delegates: bool
+    numbers: AttributeNumbers
 
+    def simplify_region(self, region: Region, known: _Known) -> None:
+        known_at: dict[Block, _Known] = {}
+        for block, dominator in immediate_dominators(region).items():
+            known_at[block] = (known if dominator is None else known_at[dominator]).new_child()
+            self.simplify_block(block, known_at[block])
 
-def _simplify_block(block: Block, known: _Known, numbers: AttributeNumbers) -> None:
-    for op in list(block.ops):
-        if op.regions:
-            isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-            for region in op.regions:
-                _simplify_region(region, _Known() if isolated else known, numbers)
-            continue
-        if not op.results or not (never_has_effects(type(op)) or is_side_effect_free(op)):
-            continue
-        first = known.setdefault(_key(op, numbers), op)
-        if first is op or _met_by_distinct(first, op) or not may_rewrite(op, "merge"):
-            continue
-        if not op.has_trait(ConstantLike):
-            inherit(first, first, op)
-        for result, replacement in zip(op.results, first.results, strict=True):
-            result.replace_all_uses_with(replacement)
-        op.detach()
-        op.erase()
+    def simplify_block(self, block: Block, known: _Known) -> None:
+        for op in list(block.ops):
+            if op.regions:
+                if isinstance(op, GraphOp) and not self.delegates:
+                    continue
+                isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+                for region in op.regions:
+                    self.simplify_region(region, _Known() if isolated else known)
+                continue
+            if not op.results or not (never_has_effects(type(op)) or is_side_effect_free(op)):
+                continue
+            first = known.setdefault(_key(op, self.numbers), op)
+            if first is op or _met_by_distinct(first, op) or not may_rewrite(op, "merge"):
+                continue
+            if not op.has_trait(ConstantLike):
+                inherit(first, first, op)
+            for result, replacement in zip(op.results, first.results, strict=True):
+                result.replace_all_uses_with(replacement)
+            op.detach()
+            op.erase()
 
 
 def _met_by_distinct(first: Operation, op: Operation) -> bool:

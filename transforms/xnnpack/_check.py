@@ -8,7 +8,6 @@ from xdsl.ir import Operation
 
 from xir.dialects import xnnpack
 from xir.dialects.delegate import GraphOp
-from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.context import XirContext
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
@@ -32,7 +31,7 @@ def refused_nodes(ctx: XirContext, graphs: Sequence[GraphOp]) -> dict[Operation,
 
 def refused_alone(subgraph: xnnpack.SubgraphOp, checker: XnnpackChecker) -> dict[Operation, RefusalError]:
     """The nodes of a subgraph that XNNPACK refuses on their own. Equal nodes are checked once."""
-    numbers, verdicts = AttributeNumbers(), dict[Hashable, str | None]()
+    numbers, verdicts = checker.ctx.attribute_numbers, dict[Hashable, str | None]()
     refused: dict[Operation, RefusalError] = {}
     for node in subgraph.body.block.ops:
         if isinstance(node, xnnpack.NodeOp):

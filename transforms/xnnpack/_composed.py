@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -51,4 +52,10 @@ def report_composed(node: Operation, by: str, form: str, figures: Mapping[str, F
 def mark_composed(node: Operation, origin: Operation, form: str) -> None:
     """Let a node say that it is a part of what stands for another op, in some form, and where that one came from."""
     inherit(node, origin)
-    node.attributes[COMPOSED] = StringAttr(form)
+    node.attributes[COMPOSED] = _form(form)
+
+
+@lru_cache(maxsize=256)
+def _form(text: str) -> StringAttr:
+    """Dozens of nodes have the same one."""
+    return StringAttr(text)

@@ -14,7 +14,6 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.annotations import ORIGINS
-from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import call, tensor
@@ -56,7 +55,7 @@ class XnnpackTrial(Trial):
         self.target = request.target
         self.checker = XnnpackChecker(ctx) if request.check else None
         self.verdicts: dict[Hashable, str | None] = {}
-        self.numbers = AttributeNumbers()
+        self.numbers = ctx.attribute_numbers
         self.donors: Donors | None = None
 
     def begin(self, block: Block) -> None:

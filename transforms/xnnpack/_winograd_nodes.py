@@ -30,8 +30,9 @@ from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Fact
 Constants = dict[tuple[Shape, bytes], SSAValue]
 """What transforms multiply by: shape and the numbers of one channel -> the constant."""
 
-CACHED_WEIGHTS = 1 << 16
-"""Transformed numbers that are computed together: as many as a core's cache holds in fp64."""
+SMALL_PRODUCT = 1 << 18
+"""The multiply-adds up to which OpenBLAS, which numpy comes with, keeps a product on one thread; threads that share a
+little more wait longer than they compute. Source: `interface/gemm.c` of OpenBLAS."""
 
 
 @lru_cache(maxsize=4096)
@@ -183,9 +184,9 @@ class Builder(Nodes[SSAValue]):
         matrices: list[np.ndarray] = []
         shares: list[np.ndarray] = []
         for axis, outputs in ((self.convolution.height, self.form.height), (self.convolution.width, self.form.width)):
-            found = transforms(outputs, axis.taps) if outputs > 1 else None
-            matrices.append(np.eye(axis.taps) if found is None else found.filter_matrix())
-            shares.append(np.ones(1) if found is None else found.bias())
+            matrix, share = filter_transform(outputs, axis.taps)
+            matrices.append(matrix)
+            shares.append(share)
         channels, height, width, inner = weights.shape
         both = np.kron(*reversed(matrices))
         # By column, tap of a row, row, tap of a column: of the points and taps along a dimension one has the size 1.
@@ -196,7 +197,7 @@ class Builder(Nodes[SSAValue]):
             len(matrices[0]) // len(shares[0]),
         ]
         filters = np.empty((points[0], points[2], channels, points[3], points[1], inner), np.float32)
-        step = max(CACHED_WEIGHTS // (len(both) * inner), 1)
+        step = max(SMALL_PRODUCT // (both.size * inner), 1)
         for first in range(0, channels, step):
             part = weights[first : first + step].astype(np.float64)
             product = both @ part.transpose(2, 1, 0, 3).reshape(width * height, -1)
@@ -310,6 +311,13 @@ class Builder(Nodes[SSAValue]):
         batch, channels = shape_of(value)[0], self.convolution.output_channels
         value = self.reshaped(value, (batch, *computed, channels))
         return value if kept == computed else self.sliced(value, (batch, *kept, channels))
+
+
+@cache
+def filter_transform(outputs: int, taps: int) -> tuple[np.ndarray, np.ndarray]:
+    """G along one dimension, [points, taps], and the share of the bias at each point; those of a direct one."""
+    found = transforms(outputs, taps) if outputs > 1 else None
+    return (np.eye(taps), np.ones(1)) if found is None else (found.filter_matrix(), found.bias())
 
 
 @cache

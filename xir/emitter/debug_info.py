@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from xir.emitter.codec import Tree, encode
 from xir.emitter.fbs import load_schema
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.location import Origin, origins_of
 
 DEBUG_INFO_KEY = "xir.debug"
@@ -34,14 +35,16 @@ class DebugInfoWriter:
         self._strings = {"": 0}
         self._origins: dict[Origin, int] = {}
         self._handles: dict[tuple[int, ...], int] = {}
-        self._by_location: dict[LocationAttr, int] = {}
+        self._locations = AttributeNumbers()
+        self._by_location: dict[int, int] = {}
         self._plans: list[Tree] = []
 
     def handle(self, location: LocationAttr) -> int:
         """The handle of what has this location; NO_HANDLE if that says nothing."""
-        known = self._by_location.get(location)
+        number = self._locations[location]
+        known = self._by_location.get(number)
         if known is None:
-            known = self._by_location[location] = self._handle(origins_of(location))
+            known = self._by_location[number] = self._handle(origins_of(location))
         return known
 
     def frames(self, location: LocationAttr) -> list[Tree]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 
 from xir.ir.analyses import AnalysisManager
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.blobs import BlobStore
 from xir.ir.diagnostics import DiagnosticEngine
 from xir.ir.remarks import RemarkFilter
+from xir.ir.verifier import VerifiedKinds
 
 
 @dataclass
@@ -31,8 +33,16 @@ class XirContext(Context):
     external_resources: dict[str, dict[str, str | bool]] = field(default_factory=dict[str, dict[str, "str | bool"]])
     """What `{-# external_resources #-}` of a text said, such as the pipeline of a crash reproducer."""
 
+    verified: VerifiedKinds = field(default_factory=VerifiedKinds)
+    """The kinds of ops that were verified in its modules, and in those of contexts that it is a clone of."""
+
     tracks_origins: bool = False
     """Whether a pass of the current pipeline needs to know which ops of the program a node was made of."""
+
+    @property
+    def attribute_numbers(self) -> AttributeNumbers:
+        """Numbers for the attributes of its modules, which passes and the verifier share."""
+        return self.verified.numbers
 
     def __post_init__(self) -> None:
         from xir.dialects.registry import DIALECTS
@@ -46,7 +56,9 @@ class XirContext(Context):
 
     def clone(self) -> XirContext:
         """A context with the same dialects available and the same blobs; each may then change its own set."""
-        clone = XirContext(self.allow_unregistered, blobs=self.blobs.clone(), diagnostics=self.diagnostics)
+        clone = XirContext(
+            self.allow_unregistered, blobs=self.blobs.clone(), diagnostics=self.diagnostics, verified=self.verified
+        )
         for name in self._registered_dialects.keys() - clone._registered_dialects.keys():
             clone.register_dialect(name, self._registered_dialects[name])
         return clone

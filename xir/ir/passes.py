@@ -364,7 +364,7 @@ class PassManager:
             raise DiagnosticError(found.location, found.message, notes) from error
 
     def _verify(self, module: ModuleOp) -> None:
-        self._timed("verifier", "the verifier", module, lambda: verify(module))
+        self._timed("verifier", "the verifier", module, lambda: verify(module, self.ctx.verified))
 
     def _timed(self, name: str, step: str, module: ModuleOp, work: Callable[[], None]) -> None:
         """Do a step's work on the module."""

@@ -22,12 +22,13 @@ from xir.ir.traits import VerifiedByTypes
 from xir.ir.walking import ops_in
 
 
-def verify(root: Operation) -> None:
+def verify(root: Operation, known: VerifiedKinds | None = None) -> None:
     """Verify `root` and everything in it: structure, attributes `xir.*`, each op's own rules, dominance.
 
+    `known` are kinds of ops that were verified before, to which those of this module are added.
     DiagnosticError if one fails.
     """
-    verified = _VerifiedByTypes()
+    verified = _VerifiedByTypes(VerifiedKinds() if known is None else known)
     for op in (root, *ops_in(root, Operation)):
         if op.regions:
             _verify_terminators(op)
@@ -35,8 +36,7 @@ def verify(root: Operation) -> None:
             _verify_symbols(op)
         if op.successors:
             _verify_successors(op)
-        if not verified.has_equal(op):
-            _verify_alone(op)
+        verified.verify(op)
         if (op.attributes or isinstance(op, FuncOp)) and (problem := next(problems(op), None)) is not None:
             raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
     verify_dominance(root)
@@ -51,39 +51,56 @@ def _verify_alone(op: Operation) -> None:
         raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
 
 
-class _VerifiedByTypes:
-    """The ops with the trait `VerifiedByTypes` that were looked at, of which a program has many equal ones."""
+class VerifiedKinds:
+    """Kinds of ops with the trait `VerifiedByTypes` that verify, whichever module they are in."""
 
     def __init__(self) -> None:
-        self._has_trait: dict[type[Operation], bool] = {}
-        self._numbers = AttributeNumbers()
-        self._seen: set[Hashable] = set()
+        self.numbers = AttributeNumbers()
+        """What stands for types and properties in `kinds`."""
+        self.kinds: set[Hashable] = set()
 
-    def has_equal(self, op: Operation) -> bool:
-        """Whether an op equals one of before; if not, it is one of those for the next."""
+
+class _VerifiedByTypes:
+    """Looks at one of several equal ops with the trait `VerifiedByTypes`, of which a program has many."""
+
+    def __init__(self, known: VerifiedKinds) -> None:
+        self._has_trait: dict[type[Operation], bool] = {}
+        self._numbers = known.numbers
+        self._known = known.kinds
+
+    def verify(self, op: Operation) -> None:
+        """Verify an op by itself, unless an equal one was."""
+        kind = self._kind(op)
+        if kind is not None and kind in self._known:
+            return
+        _verify_alone(op)
+        if kind is not None:
+            self._known.add(kind)
+
+    def _kind(self, op: Operation) -> Hashable:
+        """What an op is verified by; None if that is more than its types and properties."""
         kind = type(op)
         has_trait = self._has_trait.get(kind)
         if has_trait is None:
             has_trait = self._has_trait[kind] = op.has_trait(VerifiedByTypes, value_if_unregistered=False)
         if not has_trait:
-            return False
+            return None
         numbers = self._numbers
-        key = (
+        return (
             kind,
             tuple([numbers[value.type] for value in op.operands]),
             tuple([numbers[value.type] for value in op.results]),
             *[(name, _kind_of(value, numbers)) for name, value in op.properties.items()],
             *op.attributes,
         )
-        if key in self._seen:
-            return True
-        self._seen.add(key)
-        return False
+
+
+_ELEMENTS = (DenseResourceAttr, DenseIntOrFPElementsAttr)
 
 
 def _kind_of(property: Attribute, numbers: AttributeNumbers) -> Hashable:
     """What of a property an op is verified by: of elements, which each constant has others of, their type."""
-    if isinstance(property, DenseResourceAttr | DenseIntOrFPElementsAttr):
+    if isinstance(property, _ELEMENTS):
         return type(property), numbers[property.type]
     return numbers[property]
 

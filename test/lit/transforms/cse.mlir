@@ -1,4 +1,5 @@
 // RUN: xir-opt %s --cse --allow-unregistered-dialect | filecheck %s
+// RUN: xir-opt %s --pass-pipeline='cse{delegates=false}' --allow-unregistered-dialect | filecheck %s --check-prefix=OUTSIDE
 
 // CHECK-LABEL: func.func @equal
 func.func @equal(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -72,4 +73,28 @@ func.func @branches(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: edge.exp(%[[BEFORE]])
   %4 = edge.exp(%0) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %4 : tensor<4xf32>
+}
+
+// A delegate's graph is left alone if that is asked for, what stands beside it is not.
+// CHECK-LABEL: func.func @delegate
+// OUTSIDE-LABEL: func.func @delegate
+func.func @delegate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK:     edge.relu
+  // CHECK-NOT: edge.relu
+  // OUTSIDE:     edge.relu
+  // OUTSIDE-NOT: edge.relu
+  %0 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = xnnpack.subgraph(%0) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    // CHECK:     xnnpack.unary abs
+    // CHECK-NOT: xnnpack.unary abs
+    // OUTSIDE:      xnnpack.unary abs
+    // OUTSIDE-NEXT: xnnpack.unary abs
+    %b = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf32>
+    %c = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf32>
+    %d = xnnpack.binary add %b, %c : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %d : tensor<4xf32>
+  }
+  func.return %1, %2 : tensor<4xf32>, tensor<4xf32>
 }

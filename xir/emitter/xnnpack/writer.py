@@ -7,10 +7,10 @@ Constants become named data of the program, keyed by the sha256 of their bytes, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -183,9 +183,7 @@ class _GraphWriter:
         return len(self.constants) - 1
 
     def node(self, op: NodeOp) -> Tree:
-        fields: Tree = {}
-        for slot in op.WIRE.slots:
-            fields[slot.name] = self.slot(op, slot)
+        fields: Tree = {name: read(op, self.ids) for name, read in _readers(type(op))}
         tree: Tree = {
             "xnode_union": Tagged(op.member().name, fields),
             "debug_handle": self.debug_handle(op),
@@ -201,28 +199,6 @@ class _GraphWriter:
             return op.debug_handle.value.data
         return NO_HANDLE if self.debug_info is None else self.debug_info.handle(op.location)
 
-    def slot(self, op: NodeOp, slot: Slot) -> Any:
-        match slot:
-            case ValueSlot(_, name, index):
-                is_result, place = _places(type(op))[name]
-                values = op.results if is_result else op.operands
-                place += index or 0
-                return self.ids[values[place]] if place < len(values) else ABSENT_VALUE
-            case UIntSlot(_, name, index):
-                return cast(IntegerAttr, op.properties[name]).value.data if index is None else _ints(op, name)[index]
-            case FloatSlot(_, name):
-                return cast(FloatAttr, op.properties[name]).value.data
-            case UIntsSlot(_, name):
-                return _ints(op, name)
-            case CountSlot(_, name):
-                return len(_ints(op, name))
-            case DerivedSlot(_, name):
-                return getattr(op, name)
-            case ConstSlot(_, value):
-                return value
-            case FlagsSlot(bits):
-                return sum(bit for name, bit in bits.items() if name in op.properties)
-
 
 class _UnweightedWriter(_GraphWriter):
     largest = 0
@@ -232,6 +208,54 @@ class _UnweightedWriter(_GraphWriter):
         self.largest = max(self.largest, size)
         self.constants.append({"offset": 0, "size": size})
         return len(self.constants) - 1
+
+
+_Reader: TypeAlias = Callable[[NodeOp, Mapping[SSAValue, int]], Any]
+"""A slot's content, from a node and the ids of all values."""
+
+
+@cache
+def _readers(kind: type[NodeOp]) -> Sequence[tuple[str, _Reader]]:
+    """The name and the content of each slot of a kind of node: what a slot is need not be asked again for each node."""
+    places = _places(kind)
+    return [(slot.name, _reader(slot, places)) for slot in kind.WIRE.slots]
+
+
+def _reader(slot: Slot, places: Mapping[str, tuple[bool, int]]) -> _Reader:
+    match slot:
+        case ValueSlot(_, name, index):
+            is_result, first = places[name]
+            return _result_id(first + (index or 0)) if is_result else _operand_id(first + (index or 0))
+        case UIntSlot(_, name, index):
+            if index is not None:
+                return lambda op, _: _ints(op, name)[index]
+            return lambda op, _: cast(IntegerAttr, op.properties[name]).value.data
+        case FloatSlot(_, name):
+            return lambda op, _: cast(FloatAttr, op.properties[name]).value.data
+        case UIntsSlot(_, name):
+            return lambda op, _: _ints(op, name)
+        case CountSlot(_, name):
+            return lambda op, _: len(_ints(op, name))
+        case DerivedSlot(_, name):
+            return lambda op, _: getattr(op, name)
+        case ConstSlot(_, value):
+            return lambda op, _: value
+        case FlagsSlot(bits):
+            return lambda op, _: sum(bit for name, bit in bits.items() if name in op.properties)
+
+
+def _result_id(place: int) -> _Reader:
+    return lambda op, ids: ids[op.results[place]]
+
+
+def _operand_id(place: int) -> _Reader:
+    """Absent operands, and those of shorter lists, are behind the last one."""
+
+    def read(op: NodeOp, ids: Mapping[SSAValue, int]) -> int:
+        operands = op.operands
+        return ids[operands[place]] if place < len(operands) else ABSENT_VALUE
+
+    return read
 
 
 @cache
