@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 
 from bench import latency, lowering, quantization, report
+from bench.models import named_model
 from bench.progress import step
 from bench.stock import Quantisation, run_eager, stock_program
-from xir.models import load_model
 
 
 def processor() -> str:
@@ -29,7 +29,7 @@ def processor() -> str:
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--model_name", default="mv2", help="a model of the zoo (default: mv2)")
+    parser.add_argument("--model_name", default="mv2", help="a model of the zoo, or FILE.py:FACTORY (default: mv2)")
     parser.add_argument(
         "--quantize",
         nargs="?",
@@ -61,9 +61,9 @@ class Results:
     accuracy_text: str
 
 
-def bench_float(name: str, cpu: str | None, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_float(reference: str, cpu: str | None, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the float programs."""
-    model, inputs = load_model(name)
+    name, model, inputs = named_model(reference)
     ours = folder / "xir.pte"
     with step("Lowering with xir"):
         lowered = lowering.lower_xir(torch.export.export(model, inputs), ours, cpu)
@@ -74,9 +74,9 @@ def bench_float(name: str, cpu: str | None, threads: Sequence[int], folder: Path
     return Results(measured, [lowered, stock.lowering], {}, text)
 
 
-def bench_quantised(name: str, mode: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_quantised(reference: str, mode: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the programs that each compiler's recipe gives, with our float one beside them."""
-    model, inputs = load_model(name)
+    name, model, inputs = named_model(reference)
     ours, float_ = folder / "xir.pte", folder / "xir_fp32.pte"
     images = quantization.calibration_inputs(inputs)
     with step("Running the float model"):

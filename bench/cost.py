@@ -21,23 +21,24 @@ from xdsl.rewriter import Rewriter
 
 import xir
 from bench.__main__ import processor
+from bench.models import named_model
 from bench.progress import step
+from xir.cost.choices import Layer
 from xir.cost.profile import CostProfile, load_profile
 from xir.cost_report import CostReport, cost_report
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import ints, shape_of
 from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.walking import ops_in
-from xir.models import MODELS, load_model
+from xir.models import MODELS
 from xir.runtime import Runtime
 from xir.transforms.pipelines import passes_of
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._winograd import DIRECT, Form
 from xir.transforms.xnnpack._winograd_nodes import predicted
-from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of
+from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
 from xir.tuning.samples import random_constant
 
 NEAR = 0.1
@@ -51,22 +52,17 @@ ROUNDS, FEWEST_ROUNDS, ROUND_SECONDS = 5, 3, 0.03
 
 MAX_ERROR = 4.0
 
-Shape = tuple[int, ...]
-
 
 @dataclass(frozen=True)
-class Layer:
-    """A convolution that several forms can compute."""
+class Placed:
+    """A convolution that several forms can compute, in a model."""
 
-    image: Shape
-    filter: Shape
-    padding: Shape
-    is_bounded: bool
+    layer: Layer
     weights: int
-    """The bytes of all weights of its model."""
+    """The bytes of all weights of the model."""
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.image))} by {'x'.join(map(str, self.filter))}"
+        return str(self.layer)
 
 
 def shortest(run: Callable[[], object], runs: int, seconds: float, before: Callable[[], object] | None = None) -> float:
@@ -106,9 +102,9 @@ class Prediction:
         return abs(self.ratio - 1) <= NEAR
 
 
-def predict(name: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Counter[Layer]]:
+def predict(reference: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Counter[Placed]]:
     """Predict and measure a model, and count its convolutions that have several forms."""
-    model, inputs = load_model(name)
+    name, model, inputs = named_model(reference)
     with step(f"Lowering {name}"):
         edge = xir.to_edge(torch.export.export(model, inputs))
         lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
@@ -119,16 +115,14 @@ def predict(name: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Coun
     return Prediction(name, report, measured), layers_of(direct)
 
 
-def layers_of(program: xir.EdgeProgram) -> Counter[Layer]:
+def layers_of(program: xir.EdgeProgram) -> Counter[Placed]:
     """The convolutions of a program that forms may compute."""
-    found: Counter[Layer] = Counter()
+    found: Counter[Placed] = Counter()
     weights = weight_bytes(program.module)
     for node in ops_in(program.module, xnnpack.Conv2dOp):
         convolution = convolution_of(node)
         if convolution is not None and convolution.forms(MAX_ERROR):
-            is_bounded = node.bounds != (float("-inf"), float("inf"))
-            shapes = shape_of(node.input), shape_of(node.filter)
-            found[Layer(*shapes, tuple(ints(node.padding)), is_bounded, weights)] += 1
+            found[Placed(layer_of(node), weights)] += 1
     return found
 
 
@@ -139,7 +133,7 @@ def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
     outputs, kernel_height, kernel_width, _ = layer.filter
     result = (batch, height + top + bottom - kernel_height + 1, width + left + right - kernel_width + 1, outputs)
     image, filter, output = (f"tensor<{'x'.join(map(str, each))}xf32>" for each in (layer.image, layer.filter, result))
-    bounds = ", output_min = 0.0 : f32" if layer.is_bounded else ""
+    bounds = ", output_min = 0.0 : f32" if layer.bounded else ""
     module = parse_module(
         ctx,
         f"""
@@ -184,27 +178,28 @@ class Choice:
         return min(self.measured, key=self.measured.__getitem__)
 
 
-def choose(layer: Layer, cpu: str, profile: CostProfile) -> Choice:
+def choose(placed: Placed, cpu: str, profile: CostProfile) -> Choice:
     """Measure the forms of a convolution in turn, and ask the pass which one it would choose."""
+    layer = placed.layer
     (node,) = ops_in(module_of(layer, XirContext()), xnnpack.Conv2dOp)
     convolution = convolution_of(node)
     assert convolution is not None
     forms = (DIRECT, *convolution.forms(MAX_ERROR))
     image = np.random.default_rng(0).standard_normal(layer.image, dtype=np.float32)
     runs = {form: loaded(program(layer, form), [image]) for form in forms}
-    profile = profile.of_program(layer.weights)
+    profile = profile.of_program(placed.weights)
     others = np.zeros(2 * profile.caches[1] // 8)
 
     def forget() -> None:
         others.sum()
         image.sum()
 
-    before = forget if layer.weights > profile.caches[1] else None
+    before = forget if placed.weights > profile.caches[1] else None
     measured = dict.fromkeys(forms, float("inf"))
     for _ in range(ROUNDS):
         for form, run in runs.items():
             measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
-    costs = {form: predicted(convolution, form, layer.image[0], layer.is_bounded, profile) / 1e3 for form in forms}
+    costs = {form: predicted(convolution, form, layer.image[0], layer.bounded, profile) / 1e3 for form in forms}
     chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, forms[1:], profile, {})
     return Choice(measured, costs, chosen)
 
@@ -221,7 +216,7 @@ def report(predictions: Sequence[Prediction]) -> str:
     return "\n".join(rows)
 
 
-def regret(counts: Mapping[Layer, int], choices: Mapping[Layer, Choice]) -> float:
+def regret(counts: Mapping[Placed, int], choices: Mapping[Placed, Choice]) -> float:
     """How much longer these convolutions take in the chosen forms than in the best ones."""
     chosen, best = (
         sum(counts[layer] * choices[layer].measured[which(choices[layer])] for layer in counts)
@@ -233,22 +228,27 @@ def regret(counts: Mapping[Layer, int], choices: Mapping[Layer, Choice]) -> floa
 def main() -> None:
     """Read the command line, measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.cost", description=__doc__)
-    parser.add_argument("models", nargs="*", default=[], help="models of the zoo (default: all but the small ones)")
+    parser.add_argument(
+        "models",
+        nargs="*",
+        default=[],
+        help="models of the zoo, or FILE.py:FACTORY (default: the zoo but the small ones)",
+    )
     parser.add_argument("--cpu", default="zen4", help="the cost profile (default: zen4)")
     parser.add_argument("--no-choices", action="store_true", help="measure no forms of convolutions")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     profile = load_profile(arguments.cpu)
     predictions: list[Prediction] = []
-    layers: dict[str, Counter[Layer]] = {}
-    for name in arguments.models or [name for name, model in MODELS.items() if model.module != "small"]:
-        prediction, layers[name] = predict(name, arguments.cpu, profile)
+    layers: dict[str, Counter[Placed]] = {}
+    for reference in arguments.models or [name for name, model in MODELS.items() if model.module != "small"]:
+        prediction, layers[reference] = predict(reference, arguments.cpu, profile)
         predictions.append(prediction)
     print(f"{profile.processor}, on {processor()}, fp32, one thread, the shortest of several runs\n")
     print(report(predictions), flush=True)
     if arguments.no_choices:
         return
-    choices: dict[Layer, Choice] = {}
+    choices: dict[Placed, Choice] = {}
     for layer in dict.fromkeys(layer for counts in layers.values() for layer in counts):
         with step(f"Measuring {layer}"):
             choices[layer] = choose(layer, arguments.cpu, profile)

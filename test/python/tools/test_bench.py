@@ -11,6 +11,8 @@ from torch.export import ExportedProgram
 
 from bench import by_hand, lowering, quantization, stock
 from bench.lowering import Lowering
+from bench.models import named_model
+from xir.models import ModelError
 
 INPUTS = (torch.ones(1, 4),)
 
@@ -74,3 +76,25 @@ def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantised: boo
     before = logits.copy()
     run()
     assert (logits[: by_hand.CLASSES] != before[: by_hand.CLASSES]).any()
+
+
+FACTORIES = """
+from torch import nn, ones
+
+def net():
+    return nn.Linear(4, 2), (ones(1, 4),)
+
+def open_sizes():
+    return nn.Linear(4, 2), (ones(2, 4),), ({0: "batch"},)
+"""
+
+
+def test_models_of_the_zoo_and_of_files_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(FACTORIES, encoding="utf-8")
+    name, model, inputs = named_model(f"{tmp_path}/own.py:net")
+    assert (name, model.training, model(*inputs).shape) == ("own_net", False, (1, 2))
+    assert named_model("linear")[0] == "linear"
+    with pytest.raises(ModelError, match="open sizes, which are not measured"):
+        named_model(f"{tmp_path}/own.py:open_sizes")
+    with pytest.raises(ModelError, match="there is no model 'lnear'"):
+        named_model("lnear")
