@@ -88,8 +88,12 @@ def apply(copy: Path, *options: str) -> None:
 
 
 def compiler(copy: Path) -> tuple[str, ...]:
-    """A C++ compiler with the options that matter, and the headers of the copy's schemas."""
-    found, flatc = shutil.which("c++"), shutil.which("flatc")
+    """A C++ compiler with the options that matter, and the headers of the copy's schemas.
+
+    As in CMake flatc comes from where the headers of flatbuffers do, not from an active virtual environment.
+    """
+    outside = [path for path in os.environ["PATH"].split(os.pathsep) if not Path(path).is_relative_to(sys.prefix)]
+    found, flatc = shutil.which("c++"), shutil.which("flatc", path=os.pathsep.join(outside))
     assert found, "a C++ compiler is needed"
     assert flatc, "flatc is needed"
     schemas = [str(copy / f"xir/schema/{name}.fbs") for name in ("program", "xnnpack", "debug", "data")]
