@@ -7,7 +7,6 @@ Hypothesis shows the example that failed as it drew it, without looking for a sm
 from __future__ import annotations
 
 import importlib.util
-import os
 import shlex
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
 
-from xir.evaluate import bounds
 from xir.runtime import Runtime
 
 ROOT = Path(__file__).parents[2]
@@ -33,8 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "AVX512_FP16_CPUINFO" in os.environ:  # `make test-fp16`; /proc/cpuinfo does not know
-        bounds.adds_in_half = lambda: True
     command = config.getoption("--on")
     settings.register_profile("xir", phases=[Phase.generate] if command else [Phase.generate, Phase.shrink])
     settings.load_profile("xir")

@@ -13,10 +13,7 @@ What is no consequence of the computation, but a promise that nobody gives, is a
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,6 +25,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import BoundedOp, WeightedOp, element_type, ints
 from xir.dialects.xnnpack.interfaces import movement_of
 from xir.evaluate.nodes import evaluate
+from xir.evaluate.processor import adds_in_half
 from xir.evaluate.quantised import Rows, parameters
 from xir.evaluate.unrounded import through_unrounded
 
@@ -90,17 +88,6 @@ EXACT = frozenset({"abs", "bankers_rounding", "bitwise_not", "ceiling", "floor",
 
 ARITHMETIC = frozenset({"add", "multiply", "prelu", "square", "squared_difference", "subtract"})
 """Kinds whose result is rounded, and no function."""
-
-
-@cache
-def adds_in_half() -> bool:
-    """Whether XNNPACK adds up products of fp16 in fp16 on this machine, not in fp32 (`src/configs/gemm-config.c`)."""
-    if platform.machine().lower() in ("aarch64", "arm64"):
-        return True
-    try:
-        return "avx512_fp16" in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
-    except OSError:
-        return False
 
 
 def bound_of(op: Operation, operands: Sequence[Any], expected: Tensor, rows: Sequence[Rows | None]) -> Tensor:

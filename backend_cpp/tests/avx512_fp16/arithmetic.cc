@@ -14,26 +14,20 @@ uint16_t Round(float value) {
   return static_cast<uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
-template <typename Bits, typename Float>
-bool IsOdd(Float value) {
-  Bits bits;
+bool IsOdd(float value) {
+  uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return (bits & 1) != 0;
 }
 
-// a * b + c, rounded once. Product and sum of doubles leave a remainder, which makes the last bit
-// odd: then rounding again, to fewer bits, is as if from the exact sum ("rounding to odd", S. Boldo
-// and G. Melquiond, 2008).
+// a * b + c, rounded once. The sum is exact in a double wherever a half could tell the difference:
+// its terms have 22 and 11 bits, so a term that a double cuts is far below half of the other's last
+// bit. On its way through a float the last bit becomes odd where the sum was cut: then rounding
+// again, to fewer bits, is as if from the sum ("rounding to odd", S. Boldo and G. Melquiond, 2008).
 uint16_t MultiplyAdd(float a, float b, float c) {
-  const double product = double{a} * double{b};  // exact: 22 bits
-  double sum = product + double{c};
-  if (!std::isfinite(sum)) return Round(static_cast<float>(sum));
-  const double part = sum - product;
-  const double remainder = (product - (sum - part)) + (double{c} - part);
-  if (remainder != 0 && !IsOdd<uint64_t>(sum))
-    sum = std::nextafter(sum, remainder > 0 ? INFINITY : -INFINITY);
+  const double sum = double{a} * double{b} + double{c};
   auto narrowed = static_cast<float>(sum);
-  if (std::isfinite(narrowed) && double{narrowed} != sum && !IsOdd<uint32_t>(narrowed)) {
+  if (std::isfinite(narrowed) && double{narrowed} != sum && !IsOdd(narrowed)) {
     narrowed = std::nextafter(narrowed, sum > double{narrowed} ? INFINITY : -INFINITY);
   }
   return Round(narrowed);

@@ -1,10 +1,11 @@
 // A library to preload (LD_PRELOAD), with which XNNPACK takes the processor for one with
 // AVX512-FP16: it sets what cpuinfo found, and computes the instructions that the processor refuses
 // when they are reached. For Linux on a processor with AVX-512. Environment:
-//   AVX512_FP16_CPUINFO      the library that holds cpuinfo, libexecutorch_threadpool.so of the
-//   wheel AVX512_FP16_RECIPROCALS  lowest or highest: what VRCPPH may give at most away from the
-//   nearest half AVX512_FP16_COUNT        a file that a line with the number of computed
-//   instructions is added to at exit
+//
+// - AVX512_FP16_CPUINFO: the library that holds cpuinfo, libexecutorch_threadpool.so of the wheel;
+// - AVX512_FP16_RECIPROCALS: `lowest` or `highest`, what VRCPPH may give at most away from the
+//   nearest half;
+// - AVX512_FP16_COUNT: a file that a line is added to at exit, the number of computed instructions.
 #include <cpuid.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.evaluate import bounds
 from xir.evaluate.kernels import compare
 from xir.evaluate.nodes import evaluate
+from xir.evaluate.processor import adds_in_half
 from xir.evaluate.quantised import by_row, roundings_of_rows
 
 COARSE, FINE = UniformType.per_tensor(i8, f32, 0.5, 3), UniformType.per_tensor(i8, f32, 0.25, -7)
@@ -79,6 +83,14 @@ def test_sums_of_halves_are_as_xnnpack_adds_up_here(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(bounds, "adds_in_half", lambda in_half=in_half: in_half)
         assert is_right(op, exact.half(), exact, x, weight)
         assert is_right(op, rounded, exact, x, weight) == in_half
+
+
+@pytest.mark.here
+def test_how_halves_are_added_is_asked_of_xnnpack() -> None:
+    """It answers as its choice of kernels says (`src/configs/gemm-config.c`), which `make test-fp16` changes."""
+    known = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
+    is_arm = platform.machine() in ("aarch64", "arm64")
+    assert adds_in_half() == (is_arm or "avx512_fp16" in known or "AVX512_FP16_CPUINFO" in os.environ)
 
 
 @pytest.mark.parametrize("is_input", [False, True])
