@@ -75,10 +75,11 @@ def _product(inner: int, rows: int, columns: int, traffic: int, weights: int) ->
     return Work("gemv" if rows == 1 else "gemm", inner, rows, columns, traffic=traffic, weights=weights)
 
 
-def depthwise(taps: int, image: Shape, result: Shape) -> Work:
-    """A depthwise convolution."""
+def depthwise(taps: int, image: Shape, result: Shape, is_strided: bool) -> Work:
+    """A depthwise convolution; a strided one has a stride along the width, so that neighbouring pixels share less."""
     tile = next((tile for tile in DEPTHWISE_TILES if tile >= taps), taps)
-    return Work("dwconv", prod(result) * tile, traffic=_bytes(image, result))
+    kernel: Kernel = "dwconv_strided" if is_strided else "dwconv"
+    return Work(kernel, tile, prod(result[:-1]), result[-1], traffic=_bytes(image, result))
 
 
 def elementwise(operands: int, result: Shape) -> Work:
@@ -116,7 +117,8 @@ def _convolution(node: xnnpack.Conv2dOp) -> Work:
 
 
 def _depthwise(node: xnnpack.DepthwiseConv2dOp) -> Work:
-    return depthwise(node.kernel_height * node.kernel_width, shape_of(node.input), shape_of(node.output))
+    taps, (_, stride) = node.kernel_height * node.kernel_width, ints(node.stride)
+    return depthwise(taps, shape_of(node.input), shape_of(node.output), stride > 1)
 
 
 def _deconvolution(node: xnnpack.Deconv2dOp) -> Work:

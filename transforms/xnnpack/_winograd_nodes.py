@@ -25,7 +25,7 @@ from xir.transforms.xnnpack._composed import mark_composed
 from xir.transforms.xnnpack._liveness import Step, alive_bytes
 from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, Convolution, Factor, Form, Nodes, Window, compose
+from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, WIDTH, Convolution, Factor, Form, Nodes, Window, compose
 
 Constants = dict[tuple[Shape, bytes], SSAValue]
 """What transforms multiply by: shape and the numbers of one channel -> the constant."""
@@ -106,7 +106,8 @@ class Counter(Nodes[Tensor]):
 
     def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
         result = with_size(value.shape, axis, window.output)
-        return self.add(_node_costs.depthwise(len(taps), value.shape, result), [value], result)
+        is_strided = axis == WIDTH and window.stride > 1
+        return self.add(_node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
 
     def product(self, value: Tensor, factor: Factor, size: tuple[int, int]) -> Tensor:
         taps = filter_size(self.convolution, factor)

@@ -1,11 +1,11 @@
 """Profiles: for each kernel of XNNPACK's, how long a node takes by what it multiplies and moves.
 
-A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + call` nanoseconds, of one kernel and
-on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`. Weights cost
-`streamed` where a program has more of them than the last cache holds. The figures are fitted to measurements of one
-processor (`xir-tune`). They are a text file, in TOML:
+A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + row * rows + call` nanoseconds, of
+one kernel and on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`.
+Weights cost `streamed` where a program has more of them than the last cache holds. The figures are fitted to
+measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 4
+    version = 5
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
@@ -19,6 +19,7 @@ processor (`xir-tune`). They are a text file, in TOML:
     weights = 0.02
     streamed = 0.05
     call = 500.0
+    row = 1.0
     rows = 7
     columns = 32
     narrow = 16
@@ -36,13 +37,13 @@ from typing import Literal, cast, get_args
 
 from xir.cost.work import KERNELS, Kernel, Work
 
-VERSION = 4
+VERSION = 5
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
 Family = Literal["any", "x86", "arm"]
 """Processors with the same choice of kernels, as far as passes distinguish them."""
 
-COSTS = ("work", "traffic", "far", "memory", "weights", "streamed", "call")
+COSTS = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has, besides tiles."""
 
 READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm")
@@ -72,10 +73,12 @@ class KernelCost:
     """A byte of weights in a program that has more of them than the last cache holds."""
     call: float
     """A node, whatever its size."""
+    row: float
+    """A row of a product's result, or a pixel of a depthwise convolution's, whatever its length."""
     rows: int = 1
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
-    """Columns of the right matrix, likewise."""
+    """Columns of the right matrix, likewise; channels of a depthwise convolution."""
     narrow: int = 0
     """The same of the kernel for products of fewer columns; 0 if there is no other."""
 
@@ -89,7 +92,8 @@ class KernelCost:
         """What a node takes."""
         near, far, memory = by_level(work.traffic, work.since, caches)
         moved = self.traffic * near + self.far * far + self.memory * memory
-        return self.work * self.multiplied(work) + moved + self.weights * work.weights + self.call
+        fixed = self.row * work.batches * work.rows + self.call
+        return self.work * self.multiplied(work) + moved + self.weights * work.weights + fixed
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class CostProfile:
     xnnpack: str
     """The package with the library that was measured, and its version."""
     caches: tuple[int, int]
-    """The bytes of a core's own cache, and of the last one before the memory."""
+    """The bytes of a core's own cache, and of the last one before the memory: what one program gets of that."""
     kernels: Mapping[Kernel, KernelCost]
 
     def __hash__(self) -> int:
@@ -124,7 +128,7 @@ class CostProfile:
         """The file."""
         lines = [
             "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
-            "# weights and streamed in ns for each byte, call in ns for each node; `xir-tune` measured it.",
+            "# weights and streamed for each byte, call for each node, row for each row or pixel; from `xir-tune`.",
             f"version = {VERSION}",
             *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
             f"caches = {list(self.caches)}",

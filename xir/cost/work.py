@@ -9,7 +9,6 @@ Kernel = Literal[
     "gemm",
     "gemv",
     "igemm",
-    "dwconv",
     "bmm",
     "elementwise",
     "sigmoid",
@@ -18,6 +17,8 @@ Kernel = Literal[
     "exp",
     "log",
     "copy",
+    "dwconv",
+    "dwconv_strided",
     "transpose",
     "softmax",
     "reduce",
@@ -32,7 +33,10 @@ KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 
 @dataclass(frozen=True)
 class Work:
-    """What one node has to do. Products are `batches` of `rows` by `columns`, with sums of `inner` terms each."""
+    """What one node has to do. Products are `batches` of `rows` by `columns`, with sums of `inner` terms each.
+
+    Depthwise convolutions have as many rows as pixels, and as many columns as channels.
+    """
 
     kernel: Kernel
     inner: int = 0

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 """What a system calls its machines -> the processors that passes distinguish."""
 
+HEADINGS = ("ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row")
+"""Of the table, in the order of `COSTS`."""
+
 
 def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
@@ -50,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
-    from xir.tuning.fit import fit_all
+    from xir.tuning.fit import fit_share
     from xir.tuning.measure import measure, samples
 
     if options.output.suffix != ".toml":
@@ -62,8 +65,8 @@ def _tune(options: argparse.Namespace) -> int:
         raise UsageError(f"--processor takes a printable name without quotes and backslashes, not {processor!r}")
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder '{options.output.parent}'")
-    caches = cache_sizes()
-    fits = fit_all(measure(samples(options.samples or 1), caches[1]), caches)
+    sizes = cache_sizes()
+    caches, fits = fit_share(measure(samples(options.samples or 1), sizes[1]), sizes)
     family = FAMILIES.get(platform.machine().lower(), "any")
     profile = CostProfile(processor, family, xnnpack_name(), caches, {kernel: fit.cost for kernel, fit in fits.items()})
     with atomic_file(options.output) as file:
@@ -75,9 +78,7 @@ def _tune(options: argparse.Namespace) -> int:
 
 def table(fits: Mapping[Kernel, Fit]) -> str:
     """How well each kernel's costs explain what was measured."""
-    rows: list[tuple[str, ...]] = [
-        ("kernel", "samples", "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "off by")
-    ]
+    rows: list[tuple[str, ...]] = [("kernel", "samples", *HEADINGS, "off by")]
     for kernel, fit in fits.items():
         cost = fit.cost
         figures = (f"{getattr(cost, name):.3g}" for name in COSTS)

@@ -20,11 +20,14 @@ WIDTHS = (8, 16, 32, 64)
 TILES = [(rows, columns, 0) for columns in WIDTHS for rows in range(1, 17)]
 """The sizes of XNNPACK's products of matrices that come into question: `src/configs/gemm-config.c`."""
 
+BY_ROW = [(1, columns, 0) for columns in WIDTHS]
+"""Those of kernels that compute one row, or one pixel, at a time."""
+
 TILED: dict[Kernel, list[Tile]] = {
     **dict.fromkeys(("gemm", "bmm"), TILES),
     # Convolutions of fewer channels than the tile has columns take another kernel: `src/operators/convolution-nhwc.c`.
     "igemm": TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES],
-    "gemv": [(1, columns, 0) for columns in WIDTHS],
+    **dict.fromkeys(("gemv", "dwconv", "dwconv_strided"), BY_ROW),
 }
 
 
@@ -53,6 +56,18 @@ class Problem:
     caches: tuple[int, int]
 
 
+SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)
+"""Of the last cache, which all cores share: what a program may get of it."""
+
+
+def fit_share(measured: Sequence[Measured], caches: tuple[int, int]) -> tuple[tuple[int, int], dict[Kernel, Fit]]:
+    """The caches, of the last one the share that explains the times best, and the costs of each kernel with these."""
+    own, last = caches
+    shares = [(own, max(own, int(share * last))) for share in SHARES]
+    found = [(each, fit_all(measured, each)) for each in shares]
+    return min(found, key=lambda each: sum(fit.samples * fit.error**2 for fit in each[1].values()))
+
+
 def fit_all(measured: Sequence[Measured], caches: tuple[int, int]) -> dict[Kernel, Fit]:
     """The costs of each kernel; kernels whose samples have nodes of others come behind those."""
     fits: dict[Kernel, Fit] = {}
@@ -77,13 +92,15 @@ def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit
 
 def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
-    tile = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, rows, columns, narrow)
+    tile = KernelCost(**dict.fromkeys(COSTS, 0.0), rows=rows, columns=columns, narrow=narrow)
     samples = zip(problem.works, problem.streamed, strict=True)
     features = np.array(
         [np.sum([row(work, tile, problem.caches, streamed) for work in each], 0) for each, streamed in samples]
     )
     scaled, wanted = features / problem.times[:, None], 1 - problem.rest / problem.times
-    used = [column for column in range(features.shape[1]) if features[:, column].any()]
+    # A column like another one tells nothing: nodes that are no products have one row each.
+    used = sorted(np.unique(features, axis=1, return_index=True)[1])
+    used = [column for column in used if features[:, column].any()]
     subsets = [list(kept) for count in range(1, len(used) + 1) for kept in combinations(used, count)]
     found = [solution for kept in subsets if (solution := solved(scaled, wanted, kept)) is not None]
     if not found:
@@ -95,7 +112,7 @@ def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
 def row(work: Work, tile: KernelCost, caches: tuple[int, int], streamed: bool) -> list[float]:
     """What a node has of everything that costs."""
     weights = (0, work.weights) if streamed else (work.weights, 0)
-    return [tile.multiplied(work), *by_level(work.traffic, work.since, caches), *weights, 1]
+    return [tile.multiplied(work), *by_level(work.traffic, work.since, caches), *weights, 1, work.batches * work.rows]
 
 
 def solved(features: np.ndarray, wanted: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from xir.cost.profile import READ_WEIGHTS
 from xir.progress import counted
 from xir.runtime import Runtime
+from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.tuning.samples import (
     Addition,
     Attention,
@@ -20,6 +22,7 @@ from xir.tuning.samples import (
     Enlargement,
     Function,
     Mean,
+    Phases,
     Pooling,
     Sample,
     Softmax,
@@ -33,6 +36,9 @@ FEWEST_REPEATED, MOST_REPEATED = 9, 256
 KEPT, STREAMED = 0.25, 2.0
 """The weights that the longer chain has at least, within those limits, for each byte of the last cache: like those of a
 network that it holds, and of one that it does not."""
+MOVED = 1 << 20
+"""The bytes of the results of the longer chain, within those limits: a node of few elements alone would be lost in what
+calls of the runtime take more or less."""
 ROUND_SECONDS = 0.02
 ROUNDS = 5
 
@@ -48,6 +54,9 @@ OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (
 
 LARGE = ((224, 64), (448, 32), (448, 64))
 """The same for kernels that multiply, whose images leave the last cache."""
+
+PHASES = (((4, 1), (4, 1)), ((1, 4), (1, 4)), ((1, 3), (1, 4), (1, 2)), ((1, 2), (1, 2), (1, 2)), ((3, 3), (2, 2)))
+"""Taps, strides and dilations: of the transforms of F(4x4) and F(2x2), and of networks that halve an image."""
 
 ATTENTION = ((40, 64, 8), (197, 64, 12), (16, 32, 2), (128, 48, 6), (128, 32, 4), (512, 64, 1))
 """Tokens, channels and heads."""
@@ -78,11 +87,13 @@ def samples(every: int = 1) -> list[Sample]:
     for size, channels in SHAPES[::every]:
         chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
         chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5))]
+        chosen += [Phases(size, channels, *each) for each in PHASES if size % max(each[1]) == 0]
     for size, channels in NARROW[::every]:
         chosen += [Convolution(size, channels, (3, 1)), Convolution(size, channels, (3, 3))]
     for size, channels in LARGE[::every]:
         chosen += [Convolution(size, channels, (1, 1)), Convolution(size, channels, (3, 1))]
         chosen += [Depthwise(size, channels, (4, 1)), Depthwise(size, channels, (3, 3))]
+        chosen += [Phases(size, channels, *each) for each in PHASES]
     chosen += [Convolution(1, size, (1, 1)) for size in VECTORS[::every]]
     for size, channels in OTHERS[::every]:
         chosen += [Addition(size, channels), ByRow(size, channels), Swap(size, channels)]
@@ -124,7 +135,8 @@ def weights_of(sample: Sample) -> int:
 def repetitions(sample: Sample, weights: int) -> int:
     """How many of such samples a chain has, so that there are so many bytes of weights, within the limits."""
     each = weights_of(sample)
-    return min(max(-(-weights // each) if each else 0, FEWEST_REPEATED), MOST_REPEATED)
+    wanted = max(-(-weights // each) if each else 0, MOVED // (FLOAT_BYTES * prod(sample.shape)))
+    return min(max(wanted, FEWEST_REPEATED), MOST_REPEATED)
 
 
 def nanoseconds(sample: Sample, count: int) -> float:

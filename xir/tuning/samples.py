@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -83,6 +84,53 @@ class Depthwise(Sample):
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield (filter := random_constant((1, *self.taps, self.channels), ctx))
         yield convolution(xnnpack.DepthwiseConv2dOp, value, filter, self.taps, self.channels)
+
+
+@dataclass(frozen=True)
+class Phases(Sample):
+    """Depthwise convolutions with strides, as many as there are phases, and their results joined.
+
+    So the result is as large as the image, whose height and width are multiples of the strides.
+    """
+
+    taps: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int] = (1, 1)
+
+    @property
+    def kernel(self) -> Kernel:
+        return "dwconv_strided" if self.stride[1] > 1 else "dwconv"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        height, width = (self.size // stride for stride in self.stride)
+        bottom, right = (
+            max((taps - 1) * dilation + 1 - stride, 0)
+            for taps, stride, dilation in zip(self.taps, self.stride, self.dilation, strict=True)
+        )
+        properties = {
+            "padding": u32s((0, right, bottom, 0)),
+            "stride": u32s(self.stride),
+            "dilation": u32s(self.dilation),
+            "groups": IntegerAttr(self.channels, i32),
+        }
+        phases: list[SSAValue] = []
+        for _ in range(prod(self.stride)):
+            yield (filter := random_constant((1, *self.taps, self.channels), ctx))
+            made = xnnpack.DepthwiseConv2dOp.create(
+                operands=[value, filter.output],
+                result_types=[tensor_type(f32, (1, height, width, self.channels))],
+                properties=properties,
+            )
+            yield made
+            phases.append(made.output)
+        joined = tensor_type(f32, (1, len(phases) * height, width, self.channels))
+        yield (
+            made := xnnpack.ConcatenateOp.create(
+                operands=phases, result_types=[joined], properties={"axis": IntegerAttr(1, i32)}
+            )
+        )
+        properties = {"new_shape": u32s(self.shape)}
+        yield xnnpack.StaticReshapeOp.create(operands=[made.output], result_types=[value.type], properties=properties)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._node_costs import work_of
 
-BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0)
+BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0)
 PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, BYTE))
 
 
@@ -54,7 +54,12 @@ def test_what_nodes_do() -> None:
     (_, found, _) = works(nn.Conv2d(4, 6, 3, groups=2), torch.ones(2, 4, 5, 6))
     assert found == Work("igemm", 18, 12, 3, 4, traffic=4 * (2 * 4 * 30 + 2 * 6 * 12), weights=4 * 6 * 18)
     (_, found, _) = works(nn.Conv2d(4, 4, 3, groups=4), torch.ones(1, 4, 5, 6))
-    assert found == Work("dwconv", 9 * 4 * 12, traffic=4 * 4 * (30 + 12))
+    assert found == Work("dwconv", 9, 12, 4, traffic=4 * 4 * (30 + 12))
+    # Along the height a stride skips rows, which are read one behind the other all the same.
+    (_, found, _) = works(nn.Conv2d(4, 4, (2, 1), (2, 1), groups=4), torch.ones(1, 4, 6, 6))
+    assert found == Work("dwconv", 3, 18, 4, traffic=4 * 4 * (36 + 18))
+    (_, found, _) = works(nn.Conv2d(4, 4, 3, 2, groups=4), torch.ones(1, 4, 5, 7))
+    assert found == Work("dwconv_strided", 9, 6, 4, traffic=4 * 4 * (35 + 6))
     scores, softmax, mixed = works(Attention(), torch.ones(2, 3, 8), torch.ones(2, 5, 8))
     assert scores == Work("bmm", 8, 3, 5, 2, traffic=4 * 2 * (24 + 15), weights=4 * 80)
     assert softmax == Work("softmax", 6, traffic=8 * 30)

@@ -20,35 +20,35 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_a_product_is_padded_to_the_tile() -> None:
-    cost = KernelCost(2.0, 0.5, 0.0, 0.0, 3.0, 4.0, 10.0, rows=7, columns=16)
+    cost = KernelCost(2.0, 0.5, 0.0, 0.0, 3.0, 4.0, 10.0, 0.25, rows=7, columns=16)
     work = Work("gemm", 3, rows=8, columns=17, batches=2, traffic=4, weights=5)
     assert cost.multiplied(work) == 2 * 14 * 32 * 3
     profile = CostProfile("", "any", "", (1 << 20, 1 << 24), {"gemm": cost})
-    assert profile.nanoseconds(work) == 2.0 * 2 * 14 * 32 * 3 + 0.5 * 4 + 3.0 * 5 + 10.0
+    assert profile.nanoseconds(work) == 2.0 * 2 * 14 * 32 * 3 + 0.5 * 4 + 3.0 * 5 + 0.25 * 2 * 8 + 10.0
 
 
 @pytest.mark.parametrize(("columns", "computed"), [(3, 16), (16, 16), (17, 32), (31, 32), (32, 32), (33, 64)])
 def test_a_product_of_few_columns_is_padded_to_the_narrow_tile(columns: int, computed: int) -> None:
-    cost = KernelCost(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, columns=32, narrow=16)
+    cost = KernelCost(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, columns=32, narrow=16)
     assert cost.multiplied(Work("igemm", 9, rows=5, columns=columns)) == 5 * computed * 9
 
 
 def test_bytes_cost_by_the_cache_that_they_fit_into() -> None:
-    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0)
+    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0, 0.0)
     profile = CostProfile("", "any", "", (1000, 5000), {"copy": cost})
     took = [profile.nanoseconds(Work("copy", traffic=traffic)) for traffic in (1000, 1001, 5000, 5001)]
     assert took == pytest.approx([1000, 1010, 41000, 41100])
 
 
 def test_what_was_touched_long_ago_is_further_away() -> None:
-    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0)
+    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0, 0.0)
     profile = CostProfile("", "any", "", (1000, 5000), {"copy": cost})
     took = [profile.nanoseconds(Work("copy", traffic=100, since=since)) for since in (900, 1900, 9900)]
     assert took == pytest.approx([100, 50 + 10 * 50, 10 + 10 * 40 + 100 * 50])
 
 
 def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
-    kernels = dict.fromkeys(KERNELS, KernelCost(0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0))
+    kernels = dict.fromkeys(KERNELS, KernelCost(0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0, 0.0))
     profile = CostProfile("", "any", "", (1000, 5000), kernels)
     assert profile.of_program(5000) is profile
     streaming = profile.of_program(5001)
@@ -60,15 +60,15 @@ def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 4", "version = 3", "it has version 3, this is version 4: run xir-tune anew"),
-        ("version = 4\n", "", "it has version None"),
+        ("version = 5", "version = 4", "it has version 4, this is version 5: run xir-tune anew"),
+        ("version = 5\n", "", "it has version None"),
         ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
         ('family = "x86"', "family = 1", "family must be a text, it is 1"),
-        ("[copy]", "[copies]", "'copies' is none of the kernels gemm, gemv, igemm, dwconv, "),
+        ("[copy]", "[copies]", "'copies' is none of the kernels gemm, gemv, igemm, bmm, "),
         (TEXT[TEXT.index("[resize]") :], "", r"\[resize\] is missing"),
         (
             TEXT[TEXT.index("[gemm]") : TEXT.index("[gemv]")],
-            "[gemm]\nwork = 1.0\nfar = 1\nmemory = 1\nweights = 1\nstreamed = 1\ncall = 1\n",
+            "[gemm]\nwork = 1.0\nfar = 1\nmemory = 1\nweights = 1\nstreamed = 1\ncall = 1\nrow = 1\n",
             "lacks 'traffic'",
         ),
         ("[gemm]\n", "[gemm]\nspeed = 1\n", r"\[gemm\] has no 'speed'"),
@@ -77,7 +77,7 @@ def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
         ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
         ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
         ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
-        ("version = 4", "version = ", "it is no profile: "),
+        ("version = 5", "version = ", "it is no profile: "),
         ("caches = [", "caches = [true, ", "caches must be two numbers of bytes, the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [99999999, ", "the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [true, ", "the smaller one first, they are "),

@@ -13,7 +13,7 @@ from xir.runtime import Runtime
 from xir.tools import xir_tune
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 from xir.tuning import measure
-from xir.tuning.fit import fit, fit_all
+from xir.tuning.fit import fit, fit_all, fit_share
 from xir.tuning.measure import Measured, kept_and_streamed, samples
 from xir.tuning.samples import (
     Addition,
@@ -24,6 +24,7 @@ from xir.tuning.samples import (
     Enlargement,
     Function,
     Mean,
+    Phases,
     Pooling,
     Sample,
     Softmax,
@@ -40,13 +41,14 @@ TRUTH = CostProfile(
     "none",
     CACHES,
     {
-        **dict.fromkeys(KERNELS, KernelCost(0.0, 0.01, 0.02, 0.05, 0.0, 0.0, 150.0)),
-        "gemm": KernelCost(0.02, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, rows=6, columns=16),
-        "igemm": KernelCost(0.03, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, rows=7, columns=32, narrow=16),
-        "gemv": KernelCost(0.03, 0.0, 0.0, 0.0, 0.02, 0.1, 200.0, columns=16),
-        "bmm": KernelCost(0.02, 0.0, 0.0, 0.0, 0.07, 0.0, 800.0, rows=4, columns=16),
-        "dwconv": KernelCost(0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0),
-        "softmax": KernelCost(40.0, 0.02, 0.03, 0.0, 0.0, 0.0, 250.0),
+        **dict.fromkeys(KERNELS, KernelCost(0.0, 0.01, 0.02, 0.05, 0.0, 0.0, 150.0, 0.0)),
+        "gemm": KernelCost(0.02, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, rows=6, columns=16),
+        "igemm": KernelCost(0.03, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, rows=7, columns=32, narrow=16),
+        "gemv": KernelCost(0.03, 0.0, 0.0, 0.0, 0.02, 0.1, 200.0, 0.0, columns=16),
+        "bmm": KernelCost(0.02, 0.0, 0.0, 0.0, 0.07, 0.0, 800.0, 0.5, rows=4, columns=16),
+        "dwconv": KernelCost(0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, columns=16),
+        "dwconv_strided": KernelCost(0.06, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=32),
+        "softmax": KernelCost(40.0, 0.02, 0.03, 0.0, 0.0, 0.0, 250.0, 0.0),
     },
 )
 
@@ -70,12 +72,22 @@ def test_known_costs_are_found() -> None:
             assert found.cost.weights == pytest.approx(wanted.weights, rel=1e-2)
             assert found.cost.streamed == pytest.approx(wanted.streamed, rel=1e-2)
             assert found.cost.call == pytest.approx(wanted.call, rel=1e-3)
+        if kernel.startswith("dwconv"):
+            assert found.cost.columns == wanted.columns
+            assert (found.cost.work, found.cost.row) == pytest.approx((wanted.work, wanted.row), rel=1e-3)
         if kernel == "gemv":
             # Of one row, every multiply-add reads a weight, so what these cost together is all that can be known.
             assert found.cost.streamed - found.cost.weights == pytest.approx(0.08, rel=1e-3)
         if kernel == "elementwise":
             costs = (found.cost.traffic, found.cost.far, found.cost.memory)
             assert costs == pytest.approx((wanted.traffic, wanted.far, wanted.memory), rel=1e-3)
+
+
+def test_the_share_of_the_last_cache_is_found() -> None:
+    """Where others use the last cache too, times are those of a smaller one."""
+    measured = [made_up(*each) for each in kept_and_streamed(samples(2))]
+    caches, _ = fit_share(measured, (CACHES[0], 2 * CACHES[1]))
+    assert caches == CACHES
 
 
 def test_every_sample_is_of_its_kernel() -> None:
@@ -97,6 +109,7 @@ def test_no_cost_is_below_zero() -> None:
 @pytest.mark.parametrize(
     "sample",
     [Convolution(5, 8, (1, 1)), Convolution(5, 8, (3, 1)), Convolution(5, 8, (3, 3)), Depthwise(5, 8, (4, 1)),
+     Phases(8, 8, (1, 3), (1, 4), (1, 2)), Phases(4, 8, (3, 3), (2, 2)),
      Addition(5, 8), ByRow(5, 8), Swap(5, 8), Function(5, 8, "gelu"), Transposition(5, 8), Softmax(5, 8), Mean(5, 8),
      Pooling(5, 8, "max_pool"), Pooling(5, 8, "average_pool"), Enlargement(5, 8), Attention(5, 8, 2)],
 )  # fmt: skip
@@ -116,7 +129,7 @@ def test_a_chain_runs(sample: Sample) -> None:
     }
     if type(sample) in wanted:
         np.testing.assert_allclose(result, wanted[type(sample)], rtol=1e-5)
-    elif isinstance(sample, Convolution | Depthwise | ByRow):
+    elif isinstance(sample, Convolution | Depthwise | Phases | ByRow):
         assert np.ptp(result) > 0
     else:
         assert np.isfinite(result).all()
