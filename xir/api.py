@@ -11,12 +11,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from xir.dialects.edge import EdgeOp
+from xir.files import atomic_file, weights_path
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
@@ -319,11 +321,26 @@ class ExecutorchProgram:
         self.write_to_file(stream)
         return stream.getvalue()
 
-    def write_to_file(self, file: BinaryIO) -> None:
-        """Write the file's bytes, weights straight from where they are."""
+    def write_to_file(self, file: BinaryIO, weights: BinaryIO | None = None) -> None:
+        """Write the file's bytes, weights straight from where they are; with `weights` these go there, as a `.ptd`."""
         from xir.emitter import emit
 
-        emit(self.module, self.ctx, file, debug_info=self.debug_info)
+        emit(self.module, self.ctx, file, debug_info=self.debug_info, weights=weights)
+
+    def save(self, path: str | os.PathLike[str], *, weights_apart: bool = False) -> None:
+        """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name beside it.
+
+        Each appears complete or not at all, the program last, so that it is never there before its weights. OSError
+        where a file cannot be written, ValueError for a program that is to be named `.ptd` itself.
+        """
+        if weights_apart and weights_path(path) == Path(path):
+            raise ValueError(f"'{os.fspath(path)}' is where the weights go: name the program .pte")
+        with atomic_file(os.fspath(path)) as file:
+            if not weights_apart:
+                self.write_to_file(file)
+                return
+            with atomic_file(weights_path(path)) as weights:
+                self.write_to_file(file, weights)
 
 
 def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int | float | str]]) -> None:

@@ -35,6 +35,11 @@ def atomic_file(path: str | Path) -> Generator[BinaryIO]:
         raise
 
 
+def weights_path(path: str | os.PathLike[str]) -> Path:
+    """Where the weights of a program are that are apart from it: the `.ptd` beside `path`, under the same name."""
+    return Path(path).with_suffix(".ptd")
+
+
 def size_text(nbytes: int) -> str:
     """A file's size for people: `13.96 MB`, or `4.5 kB` of a small one."""
     return f"{nbytes / 1e6:.2f} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:.1f} kB"

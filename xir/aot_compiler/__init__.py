@@ -14,10 +14,10 @@ from xir.aot_compiler.arguments import DTYPES, parse_arguments, partitioners_of
 from xir.aot_compiler.exploration import Exploration
 from xir.aot_compiler.next_step import bisect_command_of
 from xir.aot_compiler.quantization import quantize_program
-from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it, write
+from xir.aot_compiler.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it
 from xir.aot_compiler.source import load
 from xir.aot_compiler.tuning import tuned
-from xir.files import size_text
+from xir.files import size_text, weights_path
 from xir.models.zoo import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
@@ -99,7 +99,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
         with step(f"Writing {path}"):
-            write(path, executorch.write_to_file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            executorch.save(path, weights_apart=options.weights_apart)
         if exploration is not None:
             exploration.write(name, [*edge.remarks, *executorch.remarks], quality)
     except DiagnosticError as error:
@@ -112,7 +113,10 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     except AlreadyReportedError:
         return 1
     size = size_text(path.stat().st_size)
-    found = _test(path, exact) if options.test_after_export else None
+    if options.weights_apart:
+        weights = weights_path(path)
+        size += f" with {size_text(weights.stat().st_size)} of weights in {weights}"
+    found = _test(path, exact, options.weights_apart) if options.test_after_export else None
     facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
     lines += [f"{path}: {fact}" for fact in facts if fact]
@@ -194,14 +198,14 @@ def _lower(
     return edge
 
 
-def _test(path: Path, program: ExportedProgram) -> Agreement:
+def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreement:
     """Run the file, and compare its outputs with those of the program as it was before quantisation."""
     from xir.runtime import XirRuntimeError
     from xir.runtime.agreement import agreement
 
     try:
         with step(f"Running {path}"):
-            return agreement(path, program)
+            return agreement(path, program, data=[weights_path(path)] if weights_apart else [])
     except (XirRuntimeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error
 

@@ -99,6 +99,11 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
     )
     parser.add_argument(
+        "--weights-apart",
+        action="store_true",
+        help="write the weights to a .ptd file beside the .pte file, of the same name; runtimes need both",
+    )
+    parser.add_argument(
         "--passes",
         metavar="PIPELINE",
         help="passes and pipelines to run on the imported program, before -d delegates what is left, as xir-opt names "

@@ -84,15 +84,7 @@ def write_container(
     `segment_alignment` is a power of two, in bytes.
     Raises FormatError when a segment yields another number of bytes than its size says.
     """
-    offsets: list[int] = []
-    end = 0
-    for segment in segments:
-        if segment.inside is not None:
-            outer, start = segment.inside
-            offsets.append(offsets[outer] + start)
-            continue
-        offsets.append(align(end, math.lcm(segment_alignment, segment.alignment)))
-        end = offsets[-1] + segment.size
+    offsets, end = place_segments(segments, segment_alignment)
     table = [{"offset": offset, "size": segment.size} for offset, segment in zip(offsets, segments, strict=True)]
     flatbuffer = encode(load_schema("program"), {**program, "segments": table})
     if not any(segment.size for segment in segments):
@@ -104,7 +96,28 @@ def write_container(
     sink.write(_HEAD.pack(root + _HEADER.size, identifier))
     sink.write(_HEADER.pack(MAGIC, _HEADER.size, program_size, base, end))
     sink.write(memoryview(flatbuffer)[_HEAD.size :])
-    position = program_size
+    write_segments(sink, segments, offsets, base, program_size)
+
+
+def place_segments(segments: Sequence[Segment], segment_alignment: int) -> tuple[list[int], int]:
+    """Where each segment begins, counted from the first one's base, and where the last one ends."""
+    offsets: list[int] = []
+    end = 0
+    for segment in segments:
+        if segment.inside is not None:
+            outer, start = segment.inside
+            offsets.append(offsets[outer] + start)
+            continue
+        offsets.append(align(end, math.lcm(segment_alignment, segment.alignment)))
+        end = offsets[-1] + segment.size
+    return offsets, end
+
+
+def write_segments(sink: Sink, segments: Sequence[Segment], offsets: Sequence[int], base: int, position: int) -> None:
+    """Write the segments at their offsets from `base` to a file of which `position` bytes are written.
+
+    Raises FormatError when a segment yields another number of bytes than its size says.
+    """
     for index, (offset, segment) in enumerate(zip(offsets, segments, strict=True)):
         if segment.size == 0 or segment.inside is not None:
             continue

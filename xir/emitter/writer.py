@@ -29,6 +29,7 @@ from xir.dialects.pte import (
 from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
 from xir.emitter.data import Data, constant_data
+from xir.emitter.data_file import DataFile
 from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
@@ -39,13 +40,18 @@ from xir.ir.diagnostics import DiagnosticError
 
 CONSTANTS = 0
 """The index of the segment of constants."""
+EXTERNAL = 1
+"""`TensorDataLocation.External`: a tensor's elements are in a `.ptd` file."""
 
 
-def emit(module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = False) -> None:
+def emit(
+    module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = False, weights: Sink | None = None
+) -> None:
     """Write the one `pte.program` of a verified module to `stream` as a `.pte` file.
 
     With `debug_info` the file tells what its instructions and nodes come from, as their locations have it; debug
-    information that the program was read with stays as it is. Constants go from the context's blob store to the stream
+    information that the program was read with stays as it is. With `weights` the constants of kernels and delegates go
+    there, as a `.ptd` file, and the program names them. Constants go from the context's blob store to the stream
     piece by piece. The same module gives the same bytes.
     DiagnosticError, before anything is written, if there is no program, memory is not planned, a resource has no data,
     or something does not fit the format.
@@ -56,7 +62,9 @@ def emit(module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = 
         raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
     try:
         with paused_collection():
-            _Emitter(programs[0], ctx, debug_info).emit(stream)
+            _Emitter(programs[0], ctx, debug_info, apart := None if weights is None else DataFile()).emit(stream)
+            if apart is not None and weights is not None:
+                apart.write(weights)
     except FormatError as error:
         raise DiagnosticError(programs[0], f"the program does not fit its format: {error}") from None
 
@@ -91,8 +99,9 @@ class _Pool:
 
 
 class _Emitter:
-    def __init__(self, program: ProgramOp, ctx: XirContext, debug_info: bool):
+    def __init__(self, program: ProgramOp, ctx: XirContext, debug_info: bool, apart: DataFile | None):
         self.program = program
+        self.apart = apart
         self.ctx = ctx
         self.schema = load_schema("program")
         has_own = any(op.key.data == DEBUG_INFO_KEY for op in program.named_data)
@@ -179,7 +188,11 @@ class _Emitter:
         data = {op.key.data: self.opaque_data(op.data, op) for op in listed}
         if self.debug_info is not None and (content := self.debug_info.encode()):
             data[DEBUG_INFO_KEY] = Data.of(content)
-        data |= self.named_data
+        if self.apart is None:
+            data |= self.named_data
+        else:
+            for key, entry in self.named_data.items():
+                self.apart.add(key, entry)
         places: dict[bytes, int] = {}
         for entry in data.values():
             if entry.digest in places:
@@ -280,7 +293,8 @@ class _PlanWriter:
                 "memory_offset_low": offset & 0xFFFFFFFF,
                 "memory_offset_high": offset >> 32,
             }
-        if op.elements is not None:
+        apart = self.emitter.apart if op.allocation_info is None and op.nbytes else None
+        if op.elements is not None and apart is None:
             place = self.emitter.constant if op.allocation_info is None else self.emitter.initial_contents
             tree["data_buffer_idx"] = place(op, op.elements)
         if (info := op.extra_tensor_info) is not None:
@@ -293,6 +307,13 @@ class _PlanWriter:
             if info.fully_qualified_name.data:
                 extra["fully_qualified_name"] = info.fully_qualified_name.data
             tree["extra_tensor_info"] = extra
+        if op.elements is not None and apart is not None:
+            content = constant_data(op.elements, op.nbytes, self.emitter.ctx, op)
+            tree["extra_tensor_info"] = {
+                **tree.get("extra_tensor_info", {}),
+                "fully_qualified_name": apart.add_tensor(content, tree["scalar_type"], tree["sizes"], bytes(op.order)),
+                "location": EXTERNAL,
+            }
         return tree
 
     def delegate(self, op: DelegateOp) -> Tree:

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from xir.files import atomic_file
 from xir.llm.errors import LlmError, first_line
 from xir.llm.metadata import DECODE, PREFILL, Metadata
 from xir.progress import step
@@ -71,17 +70,22 @@ class ExportOptions:
 
 
 def export(
-    folder: str | os.PathLike[str], output: str | os.PathLike[str], options: ExportOptions | None = None
+    folder: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: ExportOptions | None = None,
+    *,
+    weights_apart: bool = False,
 ) -> Metadata:
     """Compile the model of a folder (`config.json`, `.safetensors`) to the file `output`; return its metadata.
 
     The file has the methods `prefill` and `decode`, which share weights and caches, and the metadata that ExecuTorch's
-    runners ask for. LlmError for a folder that has no such model; DiagnosticError, with the line of its Python, for a
-    model that cannot be compiled; OSError where the file cannot be written.
+    runners ask for. With `weights_apart` its weights are in a `.ptd` file of the same name. LlmError for a folder that
+    has no such model; DiagnosticError, with the line of its Python, for a model that cannot be compiled; OSError where
+    a file cannot be written.
     """
     program, metadata = compiled(folder, options or ExportOptions())
-    with step(f"Writing {os.fspath(output)}"), atomic_file(os.fspath(output)) as file:
-        program.write_to_file(file)
+    with step(f"Writing {os.fspath(output)}"):
+        program.save(output, weights_apart=weights_apart)
     return metadata
 
 

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from xir.files import weights_path
 from xir.llm.errors import LlmError
 from xir.llm.metadata import DECODE, PREFILL, Metadata, read_metadata
 from xir.llm.sampling import Logits, Sampler, Sampling
 from xir.llm.tokenizer import Message, TextStream, Tokenizer
-from xir.runtime import Runtime, XirRuntimeError
+from xir.runtime import Program, Runtime, XirRuntimeError
 
 Prompt = str | Sequence[int] | Sequence[Message]
 """A text, tokens, or a conversation that the model's chat template makes a text of."""
@@ -60,7 +61,7 @@ class LanguageModel:
         """LlmError for a file that is no language model's, or a tokenizer of another model."""
         name = os.fspath(path)
         try:
-            self._program = Runtime.get().load_program(path, threads=threads)
+            self._program = _load_program(path, threads)
             self.metadata: Metadata = read_metadata(self._program, name)
             """What the file says of the model."""
             self._decoders = [_Decoder(self._program, self.metadata)]
@@ -255,13 +256,29 @@ class _Text:
         return piece
 
 
+def _load_program(path: str | os.PathLike[str], threads: int | None) -> Program:
+    """The program, with the `.ptd` beside it where its weights are apart; LlmError if that is missing.
+
+    A `.ptd` is not looked at before the program asks for one: what is left of an earlier export has the same keys.
+    """
+    try:
+        return Runtime.get().load_program(path, threads=threads)
+    except XirRuntimeError as error:
+        if ".ptd file that was given" not in str(error):
+            raise
+        weights = weights_path(path)
+        if not weights.is_file():
+            raise LlmError(f"{os.fspath(path)}: its weights are apart, and there is no '{weights}'") from error
+        return Runtime.get().load_program(path, threads=threads, data=[weights])
+
+
 def load(
     path: str | os.PathLike[str],
     *,
     tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     threads: int | None = None,
 ) -> LanguageModel:
-    """Load a file of `xir-llm export`.
+    """Load a file of `xir-llm export`, with the `.ptd` file beside it where its weights are apart.
 
     `tokenizer` is the model's folder or its `tokenizer.json`; without it, the one beside the file, if there is one.
     Without a tokenizer, prompts and answers are tokens. `threads` is what XNNPACK uses, one a core by default. LlmError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,10 @@ class Agreement:
         return f"{self.where} within {self.difference:.1e} of PyTorch's largest magnitude, SQNR {self.sqnr:.1f} dB"
 
 
-def agreement(path: Path, program: ExportedProgram) -> Agreement:
+def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -> Agreement:
     """Run a file in xir's runtime on a program's example inputs, and the program in PyTorch.
 
+    `data` are the `.ptd` files with weights that the file lacks.
     ValueError if the program was saved without example inputs. XirRuntimeError if the file does not run.
     """
     import torch
@@ -46,7 +48,7 @@ def agreement(path: Path, program: ExportedProgram) -> Agreement:
     args, kwargs = program.example_inputs
     with torch.no_grad():
         expected = tree_leaves(program.module()(*args, **kwargs))
-    method = Runtime.get().load_program(path).load_method()
+    method = Runtime.get().load_program(path, data=data).load_method()
     actual = method.execute(values)
     return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir import __version__
-from xir.files import size_text
+from xir.files import size_text, weights_path
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
@@ -100,12 +100,17 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--target", choices=("executorch", "xir"), default="executorch",
         help="the runtime that the file is for; a file for executorch runs in both (default)",
     )  # fmt: skip
+    parser.add_argument(
+        "--weights-apart", action="store_true", help="write the weights to a .ptd file beside FILE, of the same name"
+    )
 
 
 def _export(options: argparse.Namespace) -> int:
     from xir.llm.export import ExportOptions, export
 
     output = options.output or f"{Path(options.folder).resolve().name}.pte"
+    if options.weights_apart and weights_path(output) == Path(output):
+        raise UsageError(f"'{output}' is where --weights-apart puts the weights: name the program .pte")
     chosen = ExportOptions(
         options.quantize,
         options.group_size,
@@ -116,8 +121,11 @@ def _export(options: argparse.Namespace) -> int:
         options.cache_type,
         options.dtype,
     )
-    metadata = export(options.folder, output, chosen)
+    metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart)
     size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""
+    if options.weights_apart:
+        weights = weights_path(output)
+        size += f"with {size_text(weights.stat().st_size)} of weights in {weights}, "
     print(f"{output}: {size}prompt and answer up to {metadata.max_context_len} tokens")
     return 0
 

@@ -250,6 +250,27 @@ def test_bad_input_is_one_line(
     assert not [path for path in Path().glob("*.pte") if path.name not in ("model.pte", "add.pte")]
 
 
+def test_weights_apart(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, weights = tmp_path / "apart.pte", tmp_path / "apart.ptd"
+    options = ["--max-seq-len", "16", "--prefill-len", "8", "-o", str(file)]
+    assert main(["export", str(folder), *options, "--weights-apart"]) == 0
+    assert f"of weights in {weights}" in capsys.readouterr().out
+    assert file.stat().st_size < weights.stat().st_size
+    prompt = [1, 2, 3]
+    expected = load(folder / "model.pte").generate(prompt).tokens
+    assert load(file).generate(prompt).tokens == expected
+    # Weights that an earlier export has left do not disturb.
+    assert main(["export", str(folder), *options]) == 0
+    assert load(file).generate(prompt).tokens == expected
+    assert main(["export", str(folder), *options, "--weights-apart"]) == 0
+    weights.unlink()
+    with pytest.raises(LlmError, match=re.escape(f"its weights are apart, and there is no '{weights}'")):
+        load(file)
+    assert main(["export", str(folder), "--weights-apart", "-o", str(weights)]) == 1
+    assert "name the program .pte" in capsys.readouterr().err
+    assert not weights.exists()
+
+
 def test_running_needs_no_torch(folder: Path) -> None:
     program = (
         "import sys\nfrom xir.tools.xir_llm import main\n"

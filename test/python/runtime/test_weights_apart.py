@@ -1,0 +1,91 @@
+"""Programs whose weights xir writes to a `.ptd` file: as good as whole ones, in both runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from executorch.extension.pybindings import portable_lib  # pyright: ignore[reportMissingTypeStubs]
+
+import xir
+from xir.aot_compiler import main
+from xir.runtime import Runtime, XirRuntimeError
+
+
+class Tied(torch.nn.Module):
+    """An embedding, which a kernel reads, whose rows are the weights of the last layer too, and a table that is both a
+    `[2, 8]` and a `[16]`."""
+
+    flat: torch.Tensor
+    table: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = torch.nn.Embedding(40, 16)
+        self.hidden = torch.nn.Linear(16, 16)
+        self.register_buffer("flat", torch.arange(16.0))
+        self.register_buffer("table", torch.arange(16.0).reshape(2, 8))
+
+    def forward(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = self.hidden(self.embedding(tokens)).relu() + self.flat
+        return hidden @ self.embedding.weight.T, torch.nn.functional.embedding(tokens % 2, self.table)
+
+
+TOKENS = torch.tensor([3, 0, 39, 7])
+
+
+@pytest.fixture(params=[True, False], ids=["delegate", "portable"])
+def program(request: pytest.FixtureRequest) -> xir.ExecutorchProgram:
+    edge = xir.to_edge(torch.export.export(Tied().eval(), (TOKENS,)))
+    return (edge.to_backend(xir.XnnpackPartitioner()) if request.param else edge).to_executorch()
+
+
+def test_both_runtimes(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
+    file, weights = tmp_path / "tied.pte", tmp_path / "tied.ptd"
+    program.save(file, weights_apart=True)
+    assert sorted(tmp_path.iterdir()) == [weights, file]
+    whole = Runtime.get().load_program(program.buffer).load_method().execute([TOKENS])
+    ours = Runtime.get().load_program(file, data=[weights]).load_method().execute([TOKENS])
+    stock = portable_lib._load_for_executorch(str(file), str(weights)).forward([TOKENS])
+    for expected, one, other, found in zip(Tied().eval()(TOKENS), whole, ours, stock, strict=True):
+        assert torch.equal(other, one)
+        torch.testing.assert_close(other, expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_no_weights_stay_behind(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
+    file, weights = tmp_path / "tied.pte", tmp_path / "tied.ptd"
+    program.save(file, weights_apart=True)
+    module = Tied()
+    for tensor in (module.embedding.weight, module.hidden.weight):
+        content = tensor.detach().numpy().tobytes()
+        assert content not in file.read_bytes()
+    first = weights.read_bytes()
+    assert first.count(module.embedding.weight.detach().numpy().tobytes()) == 1
+    program.save(file, weights_apart=True)
+    assert weights.read_bytes() == first
+
+
+def test_weights_of_another_program_are_refused(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
+    file = tmp_path / "tied.pte"
+    program.save(file, weights_apart=True)
+    other = xir.to_edge(torch.export.export(torch.nn.Linear(16, 16).eval(), (torch.ones(1, 16),))).to_executorch()
+    other.save(tmp_path / "other.pte", weights_apart=True)
+    for data in ([], [tmp_path / "other.ptd"]):
+        with pytest.raises(XirRuntimeError, match=r"\.ptd file that was given"):
+            Runtime.get().load_program(file, data=data)
+    with pytest.raises(ValueError, match=r"name the program \.pte"):
+        program.save(tmp_path / "tied.ptd", weights_apart=True)
+
+
+def test_xir_aot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "net.py"
+    source.write_text("import torch\n\n\ndef net():\n    return torch.nn.Linear(64, 64), (torch.ones(1, 64),)\n")
+    folder = tmp_path / "new"
+    assert main(["--model", f"{source}:net", "-d", "-t", "--weights-apart", "-o", str(folder)]) == 0
+    (file,), (weights,) = folder.glob("*.pte"), folder.glob("*.ptd")
+    assert weights == file.with_suffix(".ptd")
+    assert weights.stat().st_size > 64 * 64 * 4
+    assert f"of weights in {weights}" in capsys.readouterr().out
