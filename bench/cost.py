@@ -39,6 +39,7 @@ from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._winograd import DIRECT, Form
 from xir.transforms.xnnpack._winograd_nodes import predicted
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
+from xir.tuning.machine import cache_sizes
 from xir.tuning.samples import random_constant
 
 NEAR = 0.1
@@ -188,7 +189,8 @@ def choose(placed: Placed, cpu: str, profile: CostProfile) -> Choice:
     image = np.random.default_rng(0).standard_normal(layer.image, dtype=np.float32)
     runs = {form: loaded(program(layer, form), [image]) for form in forms}
     profile = profile.of_program(placed.weights)
-    others = np.zeros(2 * profile.caches[1] // 8)
+    # Written to: pages that are only read are one and the same in memory.
+    others = np.ones(2 * cache_sizes()[1] // 8)
 
     def forget() -> None:
         others.sum()
