@@ -46,7 +46,8 @@ class Gated(nn.Module):
 def test_logits_are_those_of_stocks_lowering(embedding: str, kernel: str, tmp_path: Path) -> None:
     import_module("executorch.kernels.quantized")
     model = with_quantised_embedding(Gated().eval(), embedding)
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    bits = torch.int4  # pyright: ignore[reportAttributeAccessIssue]
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=bits, weight_granularity=PerGroup(32))
     quantize_(model, config)
     unwrap_tensor_subclass(model)
     tokens = torch.randint(0, VOCABULARY, (1, 7))

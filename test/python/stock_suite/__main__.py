@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 from stock_suite.programs import FOLDERS, FORMS, Program, modules, programs
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects.delegate import GraphOp
+from xir.dialects.edge import OpaqueOp
 from xir.ir.diagnostics import DiagnosticError
 from xir.runtime import Runtime
 
@@ -44,7 +45,7 @@ def outcome(program: Program) -> dict[str, object]:
     try:
         lowered = to_edge(exports).to_backend(XnnpackPartitioner())
         kernels = Counter(
-            op.name.removeprefix("edge.") + (f" {op.properties['schema']}" if op.name == "edge.opaque" else "")
+            op.name.removeprefix("edge.") + (f" {op.schema.qualified_name}" if isinstance(op, OpaqueOp) else "")
             for op in lowered.module.walk()
             if op.name.startswith("edge.") and op.name != "edge.constant"
         )
