@@ -21,14 +21,14 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import ConstantLike, HasParent, IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import ConstantLike, HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.delegate import GraphOp
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.constants import parse_dense
-from xir.ir.traits import DistinctOperands, VerifiedByTypes
+from xir.ir.traits import DistinctOperands, Isolated, VerifiedByTypes
 
 TARGETS = ("executorch", "xir")
 """`executorch`: only nodes that stock ExecuTorch 1.5 runs. `xir`: all that xir's own runtime runs."""
@@ -58,7 +58,7 @@ class SubgraphOp(GraphOp):
     body = region_def("single_block")
     target = prop_def(StringAttr, default_value=StringAttr("executorch"))
 
-    traits = traits_def(IsolatedFromAbove(), Pure())
+    traits = traits_def(Isolated(), Pure())
 
     irdl_options = (ParsePropInAttrDict(),)
 

@@ -27,7 +27,7 @@ from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
 from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, WIDTH, Convolution, Factor, Form, Nodes, Window, compose
 
-Constants = dict[tuple[Shape, bytes], SSAValue]
+Constants = dict[tuple[Shape, tuple[Fraction, ...]], SSAValue]
 """What transforms multiply by: shape and the numbers of one channel -> the constant."""
 
 SMALL_PRODUCT = 1 << 18
@@ -171,10 +171,6 @@ class Builder(Nodes[SSAValue]):
         self.bounds = {name: self.node.properties[name] for name in ("output_min", "output_max")
                        if name in self.node.properties}  # fmt: skip
 
-    def values(self, constant: xnnpack.ConstantOp) -> np.ndarray:
-        """A constant's numbers, in fp64."""
-        return storage_array(constant.elements, self.ctx, constant).astype(np.float64)
-
     def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
         """The filters by column and row of the two G, [j, i, O, kH, kW, I], and the shares of the bias, [i, j].
 
@@ -223,32 +219,33 @@ class Builder(Nodes[SSAValue]):
         self.ops.append(made)
         return made.results[0]
 
-    def constant(self, values: np.ndarray, name: str) -> SSAValue:
-        """A constant that several nodes may share."""
-        key = (values.shape, values[..., 0].tobytes())
+    def constant(self, shape: Shape, values: Sequence[Fraction], name: str) -> SSAValue:
+        """A constant that several nodes may share: the same values for each of the last dimension."""
+        key = (shape, tuple(values))
         if key not in self.constants:
-            made = xnnpack.ConstantOp(make_dense(values.astype(np.float32), self.ctx, name))
-            made.location = self.node.location
-            self.ops.append(made)
-            self.constants[key] = made.output
+            numbers = np.array(values, np.float32).reshape(*shape[:-1], 1)
+            self.constants[key] = self.stored(np.repeat(numbers, shape[-1], axis=-1), name, self.node)
         return self.constants[key]
+
+    def stored(self, values: np.ndarray, name: str, origin: Operation) -> SSAValue:
+        """A constant of its own."""
+        elements = make_dense(values, self.ctx, name)
+        made = xnnpack.ConstantOp.create(properties={"value": elements}, result_types=[elements.get_type()])
+        made.location = origin.location
+        self.ops.append(made)
+        return made.output
 
     def weights_like(self, constant: xnnpack.ConstantOp, values: np.ndarray, factor: Factor) -> SSAValue:
         """A constant in place of one of the convolution's, with a name of its own: the store compares what has one."""
         elements = constant.elements
         name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-        row = f"_row{factor.rows[0]}" if len(factor.rows) == 1 else ""
+        row = f"_row{factor.rows[0]}" if factor.rows else ""
         column = "" if factor.column is None else f"_column{factor.column}"
-        array = np.ascontiguousarray(values, np.float32)
-        made = xnnpack.ConstantOp(make_dense(array, self.ctx, f"{name}{row}{column}"))
-        made.location = constant.location
-        self.ops.append(made)
-        return made.output
+        return self.stored(np.ascontiguousarray(values, np.float32), f"{name}{row}{column}", constant)
 
     def depthwise(self, value: SSAValue, taps: Sequence[Fraction], axis: int, window: Window) -> SSAValue:
         channels = shape_of(value)[CHANNELS]
         size = (len(taps), 1) if axis == HEIGHT else (1, len(taps))
-        column = np.array([float(tap) for tap in taps]).reshape(1, *size, 1)
         before, after = window.before, window.after
         properties = {
             "padding": u32s((before, 0, after, 0) if axis == HEIGHT else (0, after, 0, before)),
@@ -256,7 +253,7 @@ class Builder(Nodes[SSAValue]):
             "dilation": u32s((window.dilation, 1) if axis == HEIGHT else (1, window.dilation)),
             "groups": _i32(channels),
         }
-        filter = self.constant(np.repeat(column, channels, axis=3), "winograd_taps")
+        filter = self.constant((1, *size, channels), taps, "winograd_taps")
         shape = with_size(shape_of(value), axis, window.output)
         return self.add(xnnpack.DepthwiseConv2dOp, [value, filter], shape, properties)
 
@@ -270,7 +267,8 @@ class Builder(Nodes[SSAValue]):
         operands = [value, self.weights_like(self.filter, filter, factor)]
         shares = self.shares[factor.rows or (0,), factor.column or 0]
         if self.bias is not None and shares.any():
-            operands.append(self.weights_like(self.bias, np.outer(shares, self.values(self.bias)).reshape(-1), factor))
+            values = storage_array(self.bias.elements, self.ctx, self.bias).astype(np.float64)
+            operands.append(self.weights_like(self.bias, np.outer(shares, values).reshape(-1), factor))
         properties: dict[str, Attribute] = {"padding": u32s((top, right, bottom, left))}
         if factor.groups > 1:
             properties["groups"] = _i32(factor.groups)
@@ -282,7 +280,7 @@ class Builder(Nodes[SSAValue]):
     def scaled(self, value: SSAValue, factor: Fraction) -> SSAValue:
         if factor == 1:
             return value
-        return self.binary("multiply", value, self.constant(np.array([float(factor)]), "winograd_factor"))
+        return self.binary("multiply", value, self.constant((1,), [factor], "winograd_factor"))
 
     def bounded(self, value: SSAValue) -> SSAValue:
         return self.add(xnnpack.ClampOp, [value], shape_of(value), self.bounds) if self.bounds else value

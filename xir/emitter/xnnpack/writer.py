@@ -7,7 +7,7 @@ Constants become named data of the program, keyed by the sha256 of their bytes, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, cast
@@ -101,6 +101,7 @@ class _GraphWriter:
         self.subgraph = subgraph
         self.ctx = ctx
         self.debug_info = debug_info
+        self.schema = load_schema("xnnpack")
         block = subgraph.body.block
         self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
         count = len(self.values)
@@ -108,6 +109,10 @@ class _GraphWriter:
         self.ids = dict(zip(self.values, value_ids if usable and value_ids is not None else range(count), strict=True))
         externals = (*block.args, *subgraph.yield_op.values)
         self.external_ids = {value: index for index, value in enumerate(externals)}
+        self.of_types: dict[int, Tree] = {}
+        """What `of_type` answered, by the id of a type: the subgraph keeps each of them."""
+        self.of_kinds: dict[Hashable, Tree] = {}
+        """What nodes hold beside the ids of values, by what it is read from, as ids too."""
         # Entry 0 means "no data". ExecuTorch writes it with an empty key.
         self.constants: list[Tree] = [{"offset": 0, "size": 0, "named_key": ""}]
         self.named_data: dict[str, Data] = {}
@@ -116,20 +121,39 @@ class _GraphWriter:
         block = self.subgraph.body.block
         nodes = [self.node(op) for op in block.ops if isinstance(op, NodeOp)]
         ordered = sorted(self.values, key=self.ids.__getitem__)
-        schema = load_schema("xnnpack")
-        members: Mapping[str, int] = schema.enums["XNNDatatype"].members
         graph = {
             "version": "0",
             "xnodes": nodes,
-            "xvalues": [{"xvalue_union": self.value(value, members)} for value in ordered],
+            "xvalues": [{"xvalue_union": self.value(value)} for value in ordered],
             "num_externs": len(self.external_ids),
             "input_ids": sorted(self.ids[value] for value in block.args),
             "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
             "constant_data": self.constants,
         }
-        return encode(schema, graph)
+        return encode(self.schema, graph)
 
-    def value(self, value: SSAValue, datatypes: Mapping[str, int]) -> Tagged:
+    def value(self, value: SSAValue) -> Tagged:
+        type = value.type
+        if (of_type := self.of_types.get(id(type))) is None:
+            of_type = self.of_types[id(type)] = self.of_type(value)
+        owner = value.owner
+        flags = 0
+        if (external := self.external_ids.get(value, ABSENT_VALUE)) != ABSENT_VALUE:
+            flags = EXTERNAL_OUTPUT if isinstance(owner, NodeOp) else EXTERNAL_INPUT
+        tensor = of_type | {
+            "constant_buffer_idx": self.constant(owner) if isinstance(owner, ConstantOp) else 0,
+            "external_id": external,
+            "flags": flags,
+            "id_out": self.ids[value],
+        }
+        element = cast(TensorType, type).element_type
+        if not isinstance(element, UniformType | DynamicType):
+            return Tagged("XNNTensorValue", tensor)
+        params = quant_params(element, lambda scales: self.data(Data.of(scales), "scale_"))
+        return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
+
+    def of_type(self, value: SSAValue) -> Tree:
+        """What is written of all values of the type of one."""
         type = value.type
         assert isinstance(type, TensorType)
         name = datatype_of(type.element_type)
@@ -139,22 +163,7 @@ class _GraphWriter:
         dims = list(type.get_shape())
         if DYNAMIC_INDEX in dims:
             raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
-        flags = 0
-        if value in self.external_ids:
-            flags = EXTERNAL_OUTPUT if isinstance(value.owner, NodeOp) else EXTERNAL_INPUT
-        tensor = {
-            "datatype": datatypes[name],
-            "num_dims": len(dims),
-            "dims": dims,
-            "constant_buffer_idx": self.constant(value.owner) if isinstance(value.owner, ConstantOp) else 0,
-            "external_id": self.external_ids.get(value, ABSENT_VALUE),
-            "flags": flags,
-            "id_out": self.ids[value],
-        }
-        if not isinstance(type.element_type, UniformType | DynamicType):
-            return Tagged("XNNTensorValue", tensor)
-        params = quant_params(type.element_type, lambda scales: self.data(Data.of(scales), "scale_"))
-        return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
+        return {"datatype": self.schema.enums["XNNDatatype"].members[name], "num_dims": len(dims), "dims": dims}
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
@@ -183,9 +192,13 @@ class _GraphWriter:
         return len(self.constants) - 1
 
     def node(self, op: NodeOp) -> Tree:
-        fields: Tree = {name: read(op, self.ids) for name, read in _readers(type(op))}
+        readers = _readers(type(op))
+        types = [id(value.type) for value in op.operands]
+        kind = (type(op), *types, *op.properties, *map(id, op.properties.values()))
+        if (fields := self.of_kinds.get(kind)) is None:
+            fields = self.of_kinds[kind] = {name: read(op) for name, read in readers.of_kind}
         tree: Tree = {
-            "xnode_union": Tagged(op.member().name, fields),
+            "xnode_union": Tagged(op.member().name, fields | {name: read(op, self.ids) for name, read in readers.ids}),
             "debug_handle": self.debug_handle(op),
         }
         low, high = op.properties.get("output_min"), op.properties.get("output_max")
@@ -210,45 +223,61 @@ class _UnweightedWriter(_GraphWriter):
         return len(self.constants) - 1
 
 
-_Reader: TypeAlias = Callable[[NodeOp, Mapping[SSAValue, int]], Any]
-"""A slot's content, from a node and the ids of all values."""
+_IdReader: TypeAlias = Callable[[NodeOp, Mapping[SSAValue, int]], int]
+"""The id of one of a node's values, from the node and the ids of all values."""
+
+
+@dataclass(frozen=True)
+class _Readers:
+    """What the slots of a kind of node are read by, with their names: what a slot is need not be asked again for each
+    node."""
+
+    ids: Sequence[tuple[str, _IdReader]]
+    of_kind: Sequence[tuple[str, Callable[[NodeOp], Any]]]
+    """All else, from a node's properties and the types of its operands."""
 
 
 @cache
-def _readers(kind: type[NodeOp]) -> Sequence[tuple[str, _Reader]]:
-    """The name and the content of each slot of a kind of node: what a slot is need not be asked again for each node."""
+def _readers(kind: type[NodeOp]) -> _Readers:
     places = _places(kind)
-    return [(slot.name, _reader(slot, places)) for slot in kind.WIRE.slots]
+    ids = [(slot.name, _id_reader(slot, places)) for slot in kind.WIRE.slots if isinstance(slot, ValueSlot)]
+    others = [(slot.name, _reader(slot)) for slot in kind.WIRE.slots if not isinstance(slot, ValueSlot)]
+    return _Readers(ids, others)
 
 
-def _reader(slot: Slot, places: Mapping[str, tuple[bool, int]]) -> _Reader:
+def _id_reader(slot: ValueSlot, places: Mapping[str, tuple[bool, int]]) -> _IdReader:
+    is_result, first = places[slot.field]
+    index = slot.index
+    return _result_id(first + (index or 0)) if is_result else _operand_id(first + (index or 0))
+
+
+def _reader(slot: Slot) -> Callable[[NodeOp], Any]:
     match slot:
-        case ValueSlot(_, name, index):
-            is_result, first = places[name]
-            return _result_id(first + (index or 0)) if is_result else _operand_id(first + (index or 0))
         case UIntSlot(_, name, index):
             if index is not None:
-                return lambda op, _: _ints(op, name)[index]
-            return lambda op, _: cast(IntegerAttr, op.properties[name]).value.data
+                return lambda op: _ints(op, name)[index]
+            return lambda op: cast(IntegerAttr, op.properties[name]).value.data
         case FloatSlot(_, name):
-            return lambda op, _: cast(FloatAttr, op.properties[name]).value.data
+            return lambda op: cast(FloatAttr, op.properties[name]).value.data
         case UIntsSlot(_, name):
-            return lambda op, _: _ints(op, name)
+            return lambda op: _ints(op, name)
         case CountSlot(_, name):
-            return lambda op, _: len(_ints(op, name))
+            return lambda op: len(_ints(op, name))
         case DerivedSlot(_, name):
-            return lambda op, _: getattr(op, name)
+            return lambda op: getattr(op, name)
         case ConstSlot(_, value):
-            return lambda op, _: value
+            return lambda op: value
         case FlagsSlot(bits):
-            return lambda op, _: sum(bit for name, bit in bits.items() if name in op.properties)
+            return lambda op: sum(bit for name, bit in bits.items() if name in op.properties)
+        case _:
+            raise AssertionError(f"{slot} is no slot")
 
 
-def _result_id(place: int) -> _Reader:
+def _result_id(place: int) -> _IdReader:
     return lambda op, ids: ids[op.results[place]]
 
 
-def _operand_id(place: int) -> _Reader:
+def _operand_id(place: int) -> _IdReader:
     """Absent operands, and those of shorter lists, are behind the last one."""
 
     def read(op: NodeOp, ids: Mapping[SSAValue, int]) -> int:
