@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -126,7 +126,19 @@ def _prefix_attention(op: ops.XirAttendPrefixOp) -> Sequence[Attribute]:
     fits = rows and all(size == 1 for size in mask[:-2]) and (rows[0] == 1 or same_dim(rows[0], q[2]))
     if not fits or mask[len(mask) - 1] > k[2] >= 0:
         raise VerifyException(f"mask {shape_text(mask)} does not fit query {shape_text(q)} and key {shape_text(k)}")
+    _check_scales(key=(op.key, op.key_scales), value=(op.value, op.value_scales))
     return (tensor_type(element_of(op.query), (*q[:3], v[3])),)
+
+
+def _check_scales(**caches: tuple[SSAValue, SSAValue | None]) -> None:
+    """VerifyException unless a cache is of i8 with an f32 scale for each position and head, or of floats without."""
+    for name, (cache, scales) in caches.items():
+        if (element_of(cache) == i8) != (scales is not None):
+            has = "no scales" if scales is None else "scales"
+            raise VerifyException(f"{name} is of {element_of(cache)} and has {has}: i8 has scales, floats have none")
+        expected = (*shape_of(cache)[:3], 1)
+        if scales is not None and (element_of(scales) != f32 or not same_shape(shape_of(scales), expected)):
+            raise VerifyException(f"{name}_scales is {scales.type}, expected f32 of shape {shape_text(expected)}")
 
 
 ROWS = [
@@ -147,7 +159,8 @@ ROWS = [
     row("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
         "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
         "softmax(query @ key.T * scale + mask) @ value; [..., length, features].", infer=_attention),
-    row("xir::attend_prefix(Tensor query, Tensor key, Tensor value, Tensor attn_mask, *, float? scale=None) -> Tensor",
-        "Attention [batch, heads, length, features] to as many keys as the mask has columns.",
+    row("xir::attend_prefix(Tensor query, Tensor key, Tensor value, Tensor attn_mask, Tensor? key_scales=None, "
+        "Tensor? value_scales=None, *, float? scale=None) -> Tensor",
+        "Attention [batch, heads, length, features] to as many keys as the mask has columns; i8 is times its scales.",
         out="xir::attend_prefix.out", infer=_prefix_attention),
 ]  # fmt: skip

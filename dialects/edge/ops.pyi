@@ -681,12 +681,14 @@ class ScaledDotProductAttentionOp(EdgeOp):
     enable_gqa: bool = False
 
 class XirAttendPrefixOp(EdgeOp):
-    """Attention [batch, heads, length, features] to as many keys as the mask has columns."""
+    """Attention [batch, heads, length, features] to as many keys as the mask has columns; i8 is times its scales."""
 
     query: SSAValue
     key: SSAValue
     value: SSAValue
     attn_mask: SSAValue
+    key_scales: SSAValue | None = None
+    value_scales: SSAValue | None = None
     scale: float | None = None
 
 class MeanOp(EdgeOp):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i1
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i1, i8
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
@@ -29,7 +29,8 @@ class FusePrefixAttentionPass(XirPass):
 
     XNNPACK takes contiguous operands, and packs the right one of a product each time. To it, attention of a few queries
     is two copies of the cache's live prefix, packing keys and values, and little arithmetic. The kernel
-    `xir::attend_prefix` reads each key and value once, where it is.
+    `xir::attend_prefix` reads each key and value once, where it is: floats of any type, or 8 bits with a scale for each
+    position and head.
 
     It is xir's own: for another target than `xir` the pass does nothing. With many queries XNNPACK's products are
     faster, so `rows` bounds how many share a head of keys, and an open number of queries is left alone.
@@ -43,7 +44,7 @@ class FusePrefixAttentionPass(XirPass):
     ```
     After:
     ```mlir
-    %3 = edge.xir.attend_prefix(%q, %k, %v, %mask)
+    %3 = edge.xir.attend_prefix(%q, %k, %v, %mask, none, none)
          : (tensor<1x8x1x64xf32>, tensor<1x2x4096x64xf32>, ..., tensor<1x?xi1>) -> tensor<1x8x1x64xf32>
     ```
     """
@@ -76,15 +77,15 @@ class FusePrefixAttentionPass(XirPass):
 
     def fused(self, op: edge.ScaledDotProductAttentionOp) -> Operation | None:
         """Attention to what the prefixes are of; None if it is not such attention, or has too many queries."""
-        key, value, mask = sliced(op.key), sliced(op.value), op.attn_mask
+        key, value, mask = prefix_of(op.key), prefix_of(op.value), op.attn_mask
         if key is None or value is None or mask is None or op.is_causal or op.dropout_p:
             return None
-        if key.symbols[-1:] != value.symbols[-1:] or element_of(key.self) != element_of(value.self):
+        if key.length != value.length or element_of(key.cache) != element_of(value.cache):
             return None
-        query, keys, columns = shape_of(op.query), shape_of(key.self), shape_of(mask)
-        if len(query) != 4 or len(keys) != 4 or any(size < 1 for size in (*query, *keys, *shape_of(value.self))):
+        query, keys, columns = shape_of(op.query), shape_of(key.cache), shape_of(mask)
+        if len(query) != 4 or len(keys) != 4 or any(size < 1 for size in (*query, *keys, *shape_of(value.cache))):
             return None
-        if keys[:3] != shape_of(value.self)[:3] or query[0] != keys[0] or query[1] % keys[1]:
+        if keys[:3] != shape_of(value.cache)[:3] or query[0] != keys[0] or query[1] % keys[1]:
             return None
         if not op.enable_gqa and query[1] != keys[1]:
             return None
@@ -93,19 +94,59 @@ class FusePrefixAttentionPass(XirPass):
             return None
         if query[1] // keys[1] * query[2] > self.rows:
             return None
-        return edge.XirAttendPrefixOp(query=op.query, key=key.self, value=value.self, attn_mask=mask, scale=op.scale)
+        return edge.XirAttendPrefixOp(
+            query=op.query,
+            key=key.cache,
+            value=value.cache,
+            attn_mask=mask,
+            key_scales=key.scales,
+            value_scales=value.scales,
+            scale=op.scale,
+        )
 
 
-def sliced(value: SSAValue) -> edge.SliceTensorOp | None:
-    """The op that takes the first keys of a cache, as many as a run-time size says; None if that is not what it is.
+@dataclass(frozen=True)
+class Prefix:
+    """The first keys or values of a cache [batch, heads, window, features], as many as a run-time size says."""
 
-    Keys may be converted to another type of floats behind it: the kernel does that by itself.
+    cache: SSAValue
+    length: SSAValue
+    scales: SSAValue | None = None
+    """[batch, heads, window, 1], which keys in 8 bits are times."""
+
+
+def prefix_of(value: SSAValue) -> Prefix | None:
+    """What attention reads, if that is a prefix of a cache; None if it is not.
+
+    Keys may be of another type of floats than the prefix, or be integers that are multiplied by scales: the kernel does
+    either by itself.
     """
     op = value.owner
+    if isinstance(op, edge.MulTensorOp):
+        return scaled_prefix(op)
     if isinstance(op, edge.ToCopyOp) and element_of(value) == f32:
-        op = op.self.owner
-    if not isinstance(op, edge.SliceTensorOp) or element_of(op.self) not in FLOATS:
+        value = op.self
+    found = sliced(value)
+    return found if found is not None and element_of(found.cache) in FLOATS else None
+
+
+def scaled_prefix(op: edge.MulTensorOp) -> Prefix | None:
+    """Integers of 8 bits, converted to f32, times a scale for each position and head."""
+    integers, scales = op.self.owner, sliced(op.other)
+    if not isinstance(integers, edge.ToCopyOp) or scales is None or element_of(op.results[0]) != f32:
         return None
-    shape = shape_of(op.self)
-    is_prefix = len(shape) == 4 and wrap_dim(op.dim, 4) == KEYS and op.step == 1
-    return op if is_prefix and op.start == 0 and isinstance(op.end, SSAValue) else None
+    found = sliced(integers.self)
+    if found is None or found.length != scales.length or element_of(found.cache) != i8:
+        return None
+    if element_of(scales.cache) != f32 or shape_of(scales.cache) != (*shape_of(found.cache)[:3], 1):
+        return None
+    return Prefix(found.cache, found.length, scales.cache)
+
+
+def sliced(value: SSAValue) -> Prefix | None:
+    """The op that takes the first keys of a cache, or their scales, as the whole cache and their number."""
+    op = value.owner
+    if not isinstance(op, edge.SliceTensorOp):
+        return None
+    is_prefix = len(shape_of(op.self)) == 4 and wrap_dim(op.dim, 4) == KEYS and op.step == 1 and op.start == 0
+    return Prefix(op.self, op.end) if is_prefix and isinstance(op.end, SSAValue) else None

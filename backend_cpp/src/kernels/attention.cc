@@ -49,9 +49,9 @@ Status UpdateCache(const Tensor& value, Tensor& cache, int64_t start, Tensor&) {
 
 // A tensor of heads [batch, positions, heads, features], or [batch, heads, positions, features].
 struct Heads {
-  const Tensor* tensor;
+  const Tensor* tensor = nullptr;
   // How many elements it is from one to the next.
-  int64_t batch, position, head;
+  int64_t batch = 0, position = 0, head = 0;
 
   const uint8_t* At(int64_t n, int64_t at, int64_t h) const {
     return tensor->as<uint8_t>() + (n * batch + at * position + h * head) * size();
@@ -100,6 +100,9 @@ struct Attention {
   bool causal;  // the query of number i, at position `first` + i, sees no key behind it
   int64_t first;
   float scale;
+  // Keys and values in 8 bits have a float for each position and head that they are times;
+  // without tensors others have none.
+  Heads key_scales = {}, value_scales = {};
 
   // How many keys the query of this number may see.
   int64_t Seen(int64_t number) const { return causal ? std::min(first + number + 1, keys) : keys; }
@@ -129,50 +132,89 @@ Status ReadHead(const Heads& cache, int64_t batch, int64_t head, int64_t count,
   return {};
 }
 
+ByteRows BytesOf(const Heads& cache, int64_t batch, int64_t head) {
+  return {reinterpret_cast<const int8_t*>(cache.At(batch, 0, head)), cache.position};
+}
+
 // Products of fewer rows than this take less time than packing keys and values for them.
 constexpr int64_t kRowsToPack = 16;
 
+// Scores of `count` rows of queries, `keys` each.
+Status Score(const Attention& call, int64_t batch, int64_t head, const float* queries,
+             int64_t count, int64_t keys, float* scores) {
+  const int64_t features = call.key.features();
+  const AttentionLoops& loops = BestAttentionLoops();
+  std::fill_n(scores, count * keys, 0.0f);
+  if (call.key.tensor->dtype == DType::kChar && count < kRowsToPack) {
+    loops.byte_dot_products(queries, count, BytesOf(call.key, batch, head), keys, features, scores);
+    return {};
+  }
+  Scratch<float> copy;
+  FloatRows key;
+  XIR_RETURN_IF_ERROR(ReadHead(call.key, batch, head, keys, &copy, &key));
+  if (count < kRowsToPack) {
+    loops.dot_products(queries, count, key, keys, features, scores);
+    return {};
+  }
+  return MultiplyBlock<float>({0, count}, {0, keys}, features, LinesOf<float>{queries, features, 1},
+                              LinesOf<float>{key.data, key.stride, 1}, scores, keys);
+}
+
+// Sums of values by their weights, `keys` for each of `count` rows.
+Status Sum(const Attention& call, int64_t batch, int64_t head, const float* weights, int64_t count,
+           int64_t keys, float* results) {
+  const int64_t features = call.value.features();
+  const AttentionLoops& loops = BestAttentionLoops();
+  std::fill_n(results, count * features, 0.0f);
+  if (call.value.tensor->dtype == DType::kChar && count < kRowsToPack) {
+    loops.byte_weighted_sums(weights, count, BytesOf(call.value, batch, head), keys, features,
+                             results);
+    return {};
+  }
+  Scratch<float> copy;
+  FloatRows value;
+  XIR_RETURN_IF_ERROR(ReadHead(call.value, batch, head, keys, &copy, &value));
+  if (count < kRowsToPack) {
+    loops.weighted_sums(weights, count, value, keys, features, results);
+    return {};
+  }
+  return MultiplyBlock<float>({0, count}, {0, features}, keys, LinesOf<float>{weights, keys, 1},
+                              LinesOf<float>{value.data, 1, value.stride}, results, features);
+}
+
+// Each of `keys` numbers times its scale, if there are scales.
+void Scale(const Heads& scales, int64_t batch, int64_t head, int64_t keys, float* numbers) {
+  if (scales.tensor == nullptr) return;
+  const auto* factors = reinterpret_cast<const float*>(scales.At(batch, 0, head));
+  for (int64_t j = 0; j < keys; ++j) numbers[j] *= factors[j];
+}
+
 // The queries [begin, end) of a group of heads that share one of keys and values. Their rows
-// are one behind the other, so that keys and values are read once for all of them.
+// are one behind the other, so that keys and values are read once for all of them. Scales of keys
+// are scales of scores, those of values are scales of weights.
 Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t begin, int64_t end) {
   const int64_t group = call.group, keys = call.Seen(end - 1), count = (end - begin) * group;
   const int64_t features = call.query.features(), results_of_row = call.value.features();
-  Scratch<float> queries, scores, results, key_copy, value_copy;
-  FloatRows key, value;
-  const AttentionLoops& loops = BestAttentionLoops();
+  Scratch<float> queries, scores, results;
   XIR_RETURN_IF_ERROR(queries.Allocate(count * features));
   XIR_RETURN_IF_ERROR(scores.Allocate(count * keys));
   XIR_RETURN_IF_ERROR(results.Allocate(count * results_of_row));
-  XIR_RETURN_IF_ERROR(ReadHead(call.key, batch, head, keys, &key_copy, &key));
-  XIR_RETURN_IF_ERROR(ReadHead(call.value, batch, head, keys, &value_copy, &value));
   const auto load = LoaderOf(call.query.tensor->dtype, Compute::kFloat);
   for (int64_t row = 0; row < count; ++row) {
     load(call.query.At(batch, begin + row / group, head * group + row % group), 1, features,
          queries.data() + row * features);
   }
   std::for_each_n(queries.data(), count * features, [&](float& x) { x *= call.scale; });
-  std::fill_n(scores.data(), count * keys, 0.0f);
-  if (count < kRowsToPack) {
-    loops.dot_products(queries.data(), count, key, keys, features, scores.data());
-  } else {
-    XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
-        {0, count}, {0, keys}, features, LinesOf<float>{queries.data(), features, 1},
-        LinesOf<float>{key.data, key.stride, 1}, scores.data(), keys));
-  }
+  XIR_RETURN_IF_ERROR(Score(call, batch, head, queries.data(), count, keys, scores.data()));
   for (int64_t row = 0; row < count; ++row) {
     const int64_t number = begin + row / group;
     float* line = scores.data() + row * keys;
+    Scale(call.key_scales, batch, head, keys, line);
     call.mask.Apply(number, keys, line);
-    loops.softmax(line, call.Seen(number), keys);
+    BestAttentionLoops().softmax(line, call.Seen(number), keys);
+    Scale(call.value_scales, batch, head, keys, line);
   }
-  std::fill_n(results.data(), count * results_of_row, 0.0f);
-  if (count < kRowsToPack) {
-    loops.weighted_sums(scores.data(), count, value, keys, results_of_row, results.data());
-  } else {
-    XIR_RETURN_IF_ERROR(MultiplyBlock<float>(
-        {0, count}, {0, results_of_row}, keys, LinesOf<float>{scores.data(), keys, 1},
-        LinesOf<float>{value.data, 1, value.stride}, results.data(), results_of_row));
-  }
+  XIR_RETURN_IF_ERROR(Sum(call, batch, head, scores.data(), count, keys, results.data()));
   const auto store = StorerOf(call.out.tensor->dtype, Compute::kFloat);
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* to = call.out.At(batch, begin + row / group, head * group + row % group);
@@ -247,10 +289,29 @@ Status CustomSdpa(KernelContext& context, const Tensor& query, const Tensor& key
                           mask == nullptr ? first : 0, ScaleOf(scale, query.shape[3])});
 }
 
+// Keys and values are floats, or integers of 8 bits with scales [N, H, window, 1] for both.
+Status CheckCache(const Tensor& key, const Tensor& value, const Tensor* key_scales,
+                  const Tensor* value_scales) {
+  if (!SameType(key, value)) return Unsupported("keys and values of two dtypes");
+  if (key.dtype != DType::kChar) {
+    if (!IsShortFloat(key.dtype)) return Unsupported("keys and values of this dtype");
+    const bool has_scales = key_scales != nullptr || value_scales != nullptr;
+    return has_scales ? Invalid("floats with scales") : Status();
+  }
+  for (const Tensor* scales : {key_scales, value_scales}) {
+    if (scales == nullptr) return Invalid("integers without scales");
+    if (scales->dtype != DType::kFloat || !scales->is_contiguous()) {
+      return Unsupported("these scales");
+    }
+    const Shape& k = key.shape;
+    if (scales->shape != MakeShape({k[0], k[1], k[2], 1})) return Mismatch(scales->shape, k);
+  }
+  return {};
+}
+
 Status CheckPrefix(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                    const Tensor& out) {
-  if (!IsShortFloat(query.dtype) || !IsShortFloat(key.dtype) || !SameType(out, query) ||
-      !SameType(key, value)) {
+  if (!IsShortFloat(query.dtype) || !SameType(out, query)) {
     return Unsupported("attention of other than floats up to 32 bits");
   }
   if (mask.dtype != DType::kFloat && mask.dtype != DType::kBool) return Unsupported("this mask");
@@ -268,19 +329,34 @@ Status CheckPrefix(const Tensor& query, const Tensor& key, const Tensor& value, 
 }
 
 // softmax(scale · query · keyᵀ + mask) · value over as many keys as the mask has columns. Query
-// [N, G·H, L, E], key [N, H, window, E], value [N, H, window, F], mask […, L or 1, keys].
+// [N, G·H, L, E], key [N, H, window, E], value [N, H, window, F], mask […, L or 1, keys]. Keys and
+// values in 8 bits are times their scales [N, H, window, 1].
 Status AttendPrefix(KernelContext& context, const Tensor& query, const Tensor& key,
-                    const Tensor& value, const Tensor& mask, std::optional<double> scale,
-                    Tensor& out) {
+                    const Tensor& value, const Tensor& mask, const Tensor* key_scales,
+                    const Tensor* value_scales, std::optional<double> scale, Tensor& out) {
   XIR_RETURN_IF_ERROR(CheckPrefix(query, key, value, mask, out));
+  XIR_RETURN_IF_ERROR(CheckCache(key, value, key_scales, value_scales));
   const Shape &q = query.shape, &m = mask.shape;
   XIR_RETURN_IF_ERROR(ResizeResult(out, MakeShape({q[0], q[1], q[2], value.shape[3]})));
   if (out.numel() == 0) return {};
-  return Attend(context, {OfPositions(query), OfPositions(key), OfPositions(value),
-                          OfPositions(out), q[0], q[2], key.shape[1], q[1] / key.shape[1],
-                          m[mask.rank() - 1], Mask{&mask, m[mask.rank() - 2] == 1},
-                          /*causal=*/false,
-                          /*first=*/0, ScaleOf(scale, q[3])});
+  Attention call{OfPositions(query),
+                 OfPositions(key),
+                 OfPositions(value),
+                 OfPositions(out),
+                 q[0],
+                 q[2],
+                 key.shape[1],
+                 q[1] / key.shape[1],
+                 m[mask.rank() - 1],
+                 Mask{&mask, m[mask.rank() - 2] == 1},
+                 /*causal=*/false,
+                 /*first=*/0,
+                 ScaleOf(scale, q[3])};
+  if (key_scales != nullptr) {
+    call.key_scales = OfPositions(*key_scales);
+    call.value_scales = OfPositions(*value_scales);
+  }
+  return Attend(context, call);
 }
 
 constexpr TypedKernel kRows[] = {

@@ -17,6 +17,8 @@ struct Lanes {
   typedef int32_t Integers __attribute__((vector_size(kBytes)));
   typedef uint32_t Bits __attribute__((vector_size(kBytes)));
   typedef uint16_t Halves __attribute__((vector_size(kBytes / 2), aligned(2), may_alias));
+  typedef int16_t Shorts __attribute__((vector_size(kBytes / 2)));
+  typedef int8_t Bytes __attribute__((vector_size(kBytes / 4), aligned(1), may_alias));
   static constexpr int64_t kCount = kBytes / sizeof(float);
 };
 
@@ -24,6 +26,22 @@ struct Lanes {
 template <size_t kBytes>
 [[gnu::always_inline]] inline const typename Lanes<kBytes>::Type& Load(const float* from) {
   return *reinterpret_cast<const typename Lanes<kBytes>::Type*>(from);
+}
+
+// As many elements as a vector has floats, as such.
+template <size_t kBytes>
+[[gnu::always_inline]] inline void Read(const float* from, typename Lanes<kBytes>::Type* to) {
+  *to = Load<kBytes>(from);
+}
+
+template <size_t kBytes>
+[[gnu::always_inline]] inline void Read(const int8_t* from, typename Lanes<kBytes>::Type* to) {
+  using L = Lanes<kBytes>;
+  // In steps of twice the width: of the conversion to integers at once GCC 12 makes scalar code.
+  const auto shorts = __builtin_convertvector(*reinterpret_cast<const typename L::Bytes*>(from),
+                                              typename L::Shorts);
+  *to = __builtin_convertvector(__builtin_convertvector(shorts, typename L::Integers),
+                                typename L::Type);
 }
 
 // Half of a vector is added to the other half until one element is left.
@@ -40,14 +58,15 @@ template <size_t kBytes>
 }
 
 // One key and R rows of queries.
-template <size_t kBytes, int R>
-[[gnu::always_inline]] inline void DotProducts(const float* queries, const float* key,
-                                               int64_t features, float* scores, int64_t keys) {
+template <size_t kBytes, int R, typename T>
+[[gnu::always_inline]] inline void DotProducts(const float* queries, const T* key, int64_t features,
+                                               float* scores, int64_t keys) {
   constexpr int64_t kLanes = Lanes<kBytes>::kCount;
   typename Lanes<kBytes>::Type sums[R] = {};
   int64_t f = 0;
   for (; f + kLanes <= features; f += kLanes) {
-    const auto from_key = Load<kBytes>(key + f);
+    typename Lanes<kBytes>::Type from_key;
+    Read<kBytes>(key + f, &from_key);
     for (int r = 0; r < R; ++r) sums[r] += Load<kBytes>(queries + r * features + f) * from_key;
   }
   for (int r = 0; r < R; ++r) {
@@ -57,11 +76,11 @@ template <size_t kBytes, int R>
   }
 }
 
-template <size_t kBytes>
-[[gnu::always_inline]] inline void RunDotProducts(const float* queries, int64_t rows, FloatRows key,
+template <size_t kBytes, typename T>
+[[gnu::always_inline]] inline void RunDotProducts(const float* queries, int64_t rows, Rows<T> key,
                                                   int64_t keys, int64_t features, float* scores) {
   for (int64_t j = 0; j < keys; ++j) {
-    const float* from = key.data + j * key.stride;
+    const T* from = key.data + j * key.stride;
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
       DotProducts<kBytes, 4>(queries + row * features, from, features, scores + row * keys + j,
@@ -75,16 +94,18 @@ template <size_t kBytes>
 }
 
 // R rows of weights and N vectors of features.
-template <size_t kBytes, int R, int N>
+template <size_t kBytes, int R, int N, typename T>
 [[gnu::always_inline]] inline void WeightedSums(const float* weights, int64_t weights_stride,
-                                                const float* value, int64_t value_stride,
-                                                int64_t keys, float* results, int64_t features) {
+                                                const T* value, int64_t value_stride, int64_t keys,
+                                                float* results, int64_t features) {
   using V = typename Lanes<kBytes>::Type;
   constexpr int64_t kLanes = Lanes<kBytes>::kCount;
   V sums[R][N] = {};
   for (int64_t j = 0; j < keys; ++j) {
     V from[N];
-    for (int n = 0; n < N; ++n) from[n] = Load<kBytes>(value + j * value_stride + n * kLanes);
+    for (int n = 0; n < N; ++n) {
+      Read<kBytes>(value + j * value_stride + n * kLanes, &from[n]);
+    }
     for (int r = 0; r < R; ++r) {
       for (int n = 0; n < N; ++n) sums[r][n] += weights[r * weights_stride + j] * from[n];
     }
@@ -96,10 +117,10 @@ template <size_t kBytes, int R, int N>
   }
 }
 
-template <size_t kBytes, int R>
+template <size_t kBytes, int R, typename T>
 [[gnu::always_inline]] inline void WeightedRows(const float* weights, int64_t weights_stride,
-                                                const float* value, int64_t value_stride,
-                                                int64_t keys, float* results, int64_t features) {
+                                                const T* value, int64_t value_stride, int64_t keys,
+                                                float* results, int64_t features) {
   constexpr int64_t kLanes = Lanes<kBytes>::kCount;
   int64_t f = 0;
   for (; f + 4 * kLanes <= features; f += 4 * kLanes) {
@@ -121,15 +142,15 @@ template <size_t kBytes, int R>
   }
 }
 
-template <size_t kBytes>
+template <size_t kBytes, typename T>
 [[gnu::always_inline]] inline void RunWeightedSums(const float* weights, int64_t rows,
-                                                   FloatRows value, int64_t keys, int64_t features,
+                                                   Rows<T> value, int64_t keys, int64_t features,
                                                    float* results) {
   // As many values as stay in the first-level cache, for all rows and features.
   constexpr int64_t kBlock = 64;
   for (int64_t first = 0; first < keys; first += kBlock) {
     const int64_t count = std::min(kBlock, keys - first);
-    const float* from = value.data + first * value.stride;
+    const T* from = value.data + first * value.stride;
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
       WeightedRows<kBytes, 4>(weights + row * keys + first, keys, from, value.stride, count,
@@ -228,14 +249,16 @@ template <size_t kBytes>
 
 template <size_t kBytes>
 struct Portable {
-  static void Dot(const float* queries, int64_t rows, FloatRows key, int64_t keys, int64_t features,
+  template <typename T>
+  static void Dot(const float* queries, int64_t rows, Rows<T> key, int64_t keys, int64_t features,
                   float* scores) {
     RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);
   }
   static void Softmax(float* scores, int64_t seen, int64_t keys) {
     RunSoftmax<kBytes>(scores, seen, keys);
   }
-  static void Sums(const float* weights, int64_t rows, FloatRows value, int64_t keys,
+  template <typename T>
+  static void Sums(const float* weights, int64_t rows, Rows<T> value, int64_t keys,
                    int64_t features, float* results) {
     RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);
   }
@@ -245,14 +268,16 @@ struct Portable {
 };
 
 // 16-byte vectors are everywhere: SSE2, NEON.
-constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable<16>::Sums,
-                              Portable<16>::Widen};
+constexpr AttentionLoops k128{Portable<16>::Dot<float>,   Portable<16>::Softmax,
+                              Portable<16>::Sums<float>,  Portable<16>::Dot<int8_t>,
+                              Portable<16>::Sums<int8_t>, Portable<16>::Widen};
 
 #if defined(__x86_64__)
 // Compiled for instructions that the processor may lack, and called where it has them.
 #define XIR_ATTENTION_LOOPS(Name, kBytes, instructions)                                         \
+  template <typename T>                                                                         \
   __attribute__((target(instructions))) void Name##Dot(const float* queries, int64_t rows,      \
-                                                       FloatRows key, int64_t keys,             \
+                                                       Rows<T> key, int64_t keys,               \
                                                        int64_t features, float* scores) {       \
     RunDotProducts<kBytes>(queries, rows, key, keys, features, scores);                         \
   }                                                                                             \
@@ -260,8 +285,9 @@ constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable
                                                            int64_t keys) {                      \
     RunSoftmax<kBytes>(scores, seen, keys);                                                     \
   }                                                                                             \
+  template <typename T>                                                                         \
   __attribute__((target(instructions))) void Name##Sums(const float* weights, int64_t rows,     \
-                                                        FloatRows value, int64_t keys,          \
+                                                        Rows<T> value, int64_t keys,            \
                                                         int64_t features, float* results) {     \
     RunWeightedSums<kBytes>(weights, rows, value, keys, features, results);                     \
   }                                                                                             \
@@ -269,7 +295,10 @@ constexpr AttentionLoops k128{Portable<16>::Dot, Portable<16>::Softmax, Portable
                                                          float* floats) {                       \
     RunWiden<kBytes>(halves, count, floats);                                                    \
   }                                                                                             \
-  constexpr AttentionLoops k##Name { Name##Dot, Name##Softmax, Name##Sums, Name##Widen }
+  constexpr AttentionLoops k##Name {                                                            \
+    Name##Dot<float>, Name##Softmax, Name##Sums<float>, Name##Dot<int8_t>, Name##Sums<int8_t>,  \
+        Name##Widen                                                                             \
+  }
 
 XIR_ATTENTION_LOOPS(Avx2, 32, "avx2,fma");
 XIR_ATTENTION_LOOPS(Avx512, 64, "avx512f");

@@ -6,11 +6,14 @@
 
 namespace xir::kernels {
 
-// Rows of floats, `stride` elements from one to the next.
-struct FloatRows {
-  const float* data = nullptr;
+// Rows of elements, `stride` elements from one to the next.
+template <typename T>
+struct Rows {
+  const T* data = nullptr;
   int64_t stride = 0;
 };
+using FloatRows = Rows<float>;
+using ByteRows = Rows<int8_t>;
 
 // As one processor runs them best.
 struct AttentionLoops {
@@ -23,6 +26,11 @@ struct AttentionLoops {
   // results[row · features + f] += Σ weights[row · keys + key] · value[f]
   void (*weighted_sums)(const float* weights, int64_t rows, FloatRows value, int64_t keys,
                         int64_t features, float* results);
+  // The same of keys and values in 8 bits, each of which becomes a float in a register.
+  void (*byte_dot_products)(const float* queries, int64_t rows, ByteRows key, int64_t keys,
+                            int64_t features, float* scores);
+  void (*byte_weighted_sums)(const float* weights, int64_t rows, ByteRows value, int64_t keys,
+                             int64_t features, float* results);
   // floats[i] = halves[i], which is a binary16
   void (*widen)(const uint16_t* halves, int64_t count, float* floats);
 };

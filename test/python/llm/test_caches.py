@@ -75,6 +75,8 @@ def test_logits_are_near_those_of_fp32(
         for layer, slots in ((0, SLOTS), (1, WINDOW))
     }
     assert any("_scales_" in name for name in buffers) == (cache_type == "int8")
+    kernels = program.metadata("decode").kernel_names
+    assert ("xir::attend_prefix.out" in kernels) == (target == "xir")
 
 
 @pytest.mark.parametrize("cache_type", ["fp16", "int8"])

@@ -145,6 +145,7 @@ CASES: dict[str, list[Case]] = {
     "xir.attend_prefix": [
         (f(2, 4, 3, 8), f(2, 2, 7, 8), f(2, 2, 7, 6), f(3, 5)),
         (f(1, 2, 3, 8), f(1, 2, 7, 8), f(1, 2, 7, 8), torch.ones(1, 1, 1, 7, dtype=torch.bool), {"scale": 0.5}),
+        (f(1, 4, 3, 8), n(1, 2, 7, 8).char(), n(1, 2, 7, 6).char(), f(3, 5), f(1, 2, 7, 1), f(1, 2, 7, 1)),
     ],
     # Reductions
     "mean": [(X,), (n(3), {"dtype": torch.float32})],

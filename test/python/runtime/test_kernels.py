@@ -799,9 +799,13 @@ CASES["xir::attend_prefix.out"] = [
         rand(batch, 2, 9, 24, dtype=cache, low=-1),
         rand(batch, 2, 9, features, dtype=cache),
         mask,
+        *((rand(batch, 2, 9, 1, low=0), rand(batch, 2, 9, 1, low=0)) if cache == torch.int8 else (None, None)),
         scale,
     )
-    for dtype, cache in [(torch.float32, each) for each in (torch.float32, *TOLERANCE)] + [(torch.float16,) * 2]
+    for dtype, cache in [
+        *((torch.float32, each) for each in (torch.float32, *TOLERANCE, torch.int8)),
+        *((torch.float16, each) for each in (torch.float16, torch.int8)),
+    ]
     for batch, heads, length, features in ((1, 8, 3, 24), (2, 2, 3, 40), (1, 16, 3, 8))
     for mask, scale in (*MASKS, (rand(1, 1), None))
 ]
@@ -823,9 +827,41 @@ CASES["xir::attend_prefix.out"] = [
 def test_prefixes_that_do_not_fit(shapes: Sequence[tuple[int, ...]], mask: tuple[int, ...], error: str):
     program = KernelProgram()
     query, key, value = (torch.zeros(shape) for shape in shapes)
-    program.call("xir::attend_prefix.out", [query, key, value, torch.zeros(mask), None], [torch.empty_like(query)])
+    program.call("xir::attend_prefix.out", [query, key, value, torch.zeros(mask), None, None, None], [query])
     with pytest.raises(XirRuntimeError, match=error):
         program.run()
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "scales", "error"),
+    [
+        ((torch.int8, torch.int8), (None, None), "integers without scales"),
+        ((torch.int8, torch.int8), (torch.ones(1, 2, 9, 1), None), "integers without scales"),
+        ((torch.int8, torch.int8), (torch.ones(1, 2, 9, 1), torch.ones(1, 2, 8, 1)), r"\[1, 2, 8, 1\]"),
+        ((torch.int8, torch.int8), (torch.ones(1, 2, 9, 1), torch.ones(1, 2, 9)), r"\[1, 2, 9\]"),
+        ((torch.int8, torch.int8), (torch.ones(1, 2, 9, 1), torch.ones(1, 2, 9, 1).half()), "these scales"),
+        ((torch.float32, torch.float32), (torch.ones(1, 2, 9, 1), None), "floats with scales"),
+        ((torch.int8, torch.float32), (torch.ones(1, 2, 9, 1), None), "keys and values of two dtypes"),
+        ((torch.uint8, torch.uint8), (torch.ones(1, 2, 9, 1), torch.ones(1, 2, 9, 1)), "values of this dtype"),
+    ],
+)
+def test_scales_that_do_not_fit(dtypes: Sequence[torch.dtype], scales: Sequence[torch.Tensor | None], error: str):
+    query = torch.zeros(1, 4, 2, 8)
+    key, value = (torch.zeros(1, 2, 9, 8, dtype=dtype) for dtype in dtypes)
+    program = KernelProgram()
+    program.call("xir::attend_prefix.out", [query, key, value, torch.zeros(2, 9), *scales, None], [query])
+    with pytest.raises(XirRuntimeError, match=error):
+        program.run()
+
+
+def test_all_integers_of_a_cache():
+    """Attention to one key is its value times its scale, to the bit, however many vectors it takes."""
+    integers = torch.arange(-128, 128).to(torch.int8)
+    value, one = integers.reshape(1, 1, 1, -1), torch.ones(1, 1, 1, 1)
+    program = KernelProgram()
+    arguments = [one, one.char(), value, torch.ones(1, 1), one, one * 0.3, None]
+    program.call("xir::attend_prefix.out", arguments, [torch.empty(1, 1, 1, 256)])
+    assert torch.equal(program.run()[0].flatten(), integers.float() * 0.3)
 
 
 def test_all_halves_of_a_cache():
@@ -833,7 +869,7 @@ def test_all_halves_of_a_cache():
     halves = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.half)
     value, one = torch.stack((halves, halves.flip(0))).reshape(1, 1, 2, -1), torch.ones(1, 1, 2, 1).half()
     program = KernelProgram()
-    arguments = [torch.ones(1, 1, 1, 1), one, value, torch.ones(1, 1), None]
+    arguments = [torch.ones(1, 1, 1, 1), one, value, torch.ones(1, 1), None, None, None]
     program.call("xir::attend_prefix.out", arguments, [torch.empty(1, 1, 1, 2**16)])
     torch.testing.assert_close(program.run()[0].flatten(), halves.float(), rtol=0, atol=0, equal_nan=True)
 
@@ -843,7 +879,7 @@ def test_what_lies_behind_a_prefix_is_not_read():
     program = KernelProgram()
     hidden = cache.clone()
     hidden[:, :, 5:] = math.nan
-    program.call("xir::attend_prefix.out", [query, hidden, hidden, mask, None], [torch.empty_like(query)])
+    program.call("xir::attend_prefix.out", [query, hidden, hidden, mask, None, None, None], [torch.empty_like(query)])
     expected = torch.nn.functional.scaled_dot_product_attention(query, cache[:, :, :5], cache[:, :, :5])
     torch.testing.assert_close(program.run()[0], expected)
 

@@ -587,3 +587,35 @@ func.func @sum_of_fewer_products(%c: tensor<2x3x3xf32>, %a: tensor<1x3x4xf32>, %
   %0 = edge.baddbmm(%c, %a, %b) : (tensor<2x3x3xf32>, tensor<1x3x4xf32>, tensor<1x4x3xf32>) -> tensor<2x3x3xf32>
   func.return
 }
+
+// -----
+
+func.func @integers_without_scales(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xi8>, %mask: tensor<1x5xf32>) {
+  // expected-error @+1 {{key is of i8 and has no scales: i8 has scales, floats have none}}
+  %0 = edge.xir.attend_prefix(%q, %k, %k, %mask, none, none) : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xi8>, tensor<1x2x8x3xi8>, tensor<1x5xf32>) -> tensor<1x4x1x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @floats_with_scales(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xf32>, %s: tensor<1x2x8x1xf32>, %mask: tensor<1x5xf32>) {
+  // expected-error @+1 {{value is of f32 and has scales: i8 has scales, floats have none}}
+  %0 = edge.xir.attend_prefix(%q, %k, %k, %mask, none, %s) : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xf32>, tensor<1x2x8x3xf32>, tensor<1x5xf32>, tensor<1x2x8x1xf32>) -> tensor<1x4x1x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @scales_of_another_cache(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xi8>, %s: tensor<1x2x8x1xf32>, %t: tensor<1x2x7x1xf32>, %mask: tensor<1x5xf32>) {
+  // expected-error @+1 {{value_scales is tensor<1x2x7x1xf32>, expected f32 of shape 1x2x8x1}}
+  %0 = edge.xir.attend_prefix(%q, %k, %k, %mask, %s, %t) : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xi8>, tensor<1x2x8x3xi8>, tensor<1x5xf32>, tensor<1x2x8x1xf32>, tensor<1x2x7x1xf32>) -> tensor<1x4x1x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @scales_of_another_type(%q: tensor<1x4x1x3xf32>, %k: tensor<1x2x8x3xi8>, %s: tensor<1x2x8x1xf16>, %mask: tensor<1x5xf32>) {
+  // expected-error @+1 {{key_scales is tensor<1x2x8x1xf16>, expected f32 of shape 1x2x8x1}}
+  %0 = edge.xir.attend_prefix(%q, %k, %k, %mask, %s, %s) : (tensor<1x4x1x3xf32>, tensor<1x2x8x3xi8>, tensor<1x2x8x3xi8>, tensor<1x5xf32>, tensor<1x2x8x1xf16>, tensor<1x2x8x1xf16>) -> tensor<1x4x1x3xf32>
+  func.return
+}
