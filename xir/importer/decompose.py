@@ -30,6 +30,7 @@ from .aliasing import Operator, is_composite
 from .complex_numbers import ComplexTensor, in_parts, is_complex
 from .dtypes import is_dynamic, is_open
 from .own_decompositions import OWN
+from .region_features import OF_TORCHVISION
 from .source import node_location
 
 
@@ -82,9 +83,14 @@ def functionalize(program: ExportedProgram) -> ExportedProgram:
         ) from error
 
 
+def _rule_of(target: Operator) -> Callable[..., Any] | None:
+    """What an operator is in terms of others, if that is written in Python."""
+    return _table().get(target) or OF_TORCHVISION.get(target._schema.name)
+
+
 def can_decompose(target: Operator) -> bool:
-    """Whether torch has the operator in terms of others."""
-    return target in _table() or is_composite(target)
+    """Whether there is the operator in terms of others."""
+    return _rule_of(target) is not None or is_composite(target)
 
 
 class Decomposer:
@@ -191,7 +197,7 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
     in_python = decomposition_table.get(target)
     graph = None
     if in_python is None or target in OWN or not _any_dynamic(inputs):
-        graph = _traced(calling(_table().get(target, target)), inputs)
+        graph = _traced(calling(_rule_of(target) or target), inputs)
     if in_python is not None and (graph is None or _has_mutation(graph)):
         # The C++ of recurrent layers writes in place, and takes dynamic sizes for those of the example; their Python
         # does neither.

@@ -55,7 +55,7 @@ from .aliasing import (
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import bounded, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
-from .control_flow import body_of, name_of, straight_code
+from .control_flow import body_of, meaning_of, name_of
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, numpy_view
@@ -427,7 +427,7 @@ class _Importer:
             case "while_loop":
                 values[node] = self._import_while_loop(node, module, values)
             case name:
-                call, inputs = straight_code(node, module)
+                call, inputs = meaning_of(node, module)
                 graph = self.decomposer.traced(call, inputs)
                 if graph is None:
                     raise DiagnosticError(node_location(node), f"torch cannot trace the body of '{name}'")
