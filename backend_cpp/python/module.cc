@@ -43,8 +43,13 @@ struct CancelledError : StatusError {
   using StatusError::StatusError;
 };
 
+struct MissingDataError : StatusError {
+  using StatusError::StatusError;
+};
+
 [[noreturn]] void Raise(const Status& status) {
   if (status.code() == Code::kCancelled) throw CancelledError(status.message());
+  if (status.code() == Code::kMissingData) throw MissingDataError(status.message());
   throw StatusError(status.message());
 }
 
@@ -580,6 +585,8 @@ PYBIND11_MODULE(_native, m) {
   auto& error = py::register_exception<StatusError>(m, "XirRuntimeError", PyExc_RuntimeError);
   error.attr("__module__") = "xir.runtime";
   py::register_exception<CancelledError>(m, "XirCancelledError", error).attr("__module__") =
+      "xir.runtime";
+  py::register_exception<MissingDataError>(m, "XirMissingDataError", error).attr("__module__") =
       "xir.runtime";
   py::class_<PyState>(m, "State")
       .def_property_readonly("buffers", &PyState::buffers)

@@ -269,7 +269,13 @@ Status Run(const Arguments& arguments) {
   }
   options.kernels = std::move(registry);
   const auto start = Clock::now();
-  XIR_ASSIGN_OR_RETURN(const auto program, Program::Open(arguments.model_path, options));
+  auto opened = Program::Open(arguments.model_path, options);
+  if (!opened.ok()) {
+    Status status = std::move(opened).status();
+    if (status.code() != Code::kMissingData) return status;
+    return Fail(Code::kMissingData, status.message(), "; --data_path takes .ptd files");
+  }
+  const auto program = std::move(opened).value();
   XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod(arguments.method));
   std::printf("loaded %s: %.3f ms, %zu delegate%s, %zu thread%s\n", arguments.model_path.c_str(),
               MillisecondsSince(start), method->num_delegates(),

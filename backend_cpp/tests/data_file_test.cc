@@ -82,7 +82,15 @@ XIR_TEST(data_that_is_missing_or_there_twice) {
   for (const std::string name : kPrograms) {
     const Blob program = ReadGolden(name + ".pte");
     const Source data = Source::Path(std::string(XIR_TEST_DATA) + "/" + name + ".ptd");
-    EXPECT_ERROR(LoadWith(Source::Copied(program), {}), ".ptd file that was given with");
+    EXPECT_ERROR(LoadWith(Source::Copied(program), {}),
+                 "apart from it, and no .ptd file was given: ");
+    const std::string other_name = name == kPrograms[0] ? kPrograms[1] : kPrograms[0];
+    const std::string other = std::string(XIR_TEST_DATA) + "/" + other_name + ".ptd";
+    EXPECT_ERROR(LoadWith(Source::Copied(program), {Source::Path(other)}),
+                 "are not in '" + other + "': ");
+    EXPECT_ERROR(
+        LoadWith(Source::Copied(program), {Source::Copied(ReadGolden(other_name + ".ptd"))}),
+        "are not in data file 0: ");
     EXPECT_ERROR(LoadWith(Source::Copied(program), {data, data}), "in another data file as well");
     EXPECT_ERROR(LoadWith(Source::Copied(program), {Source::Copied(program)}), "not a .ptd file");
     EXPECT_ERROR(LoadWith(Source::Copied(program), {Source::Path("/none.ptd")}),
@@ -118,7 +126,7 @@ XIR_TEST(buffers_begin_with_what_a_data_file_has) {
   EXPECT_OK(method.value()->Execute());
   EXPECT_OK(state.Read("count", after, sizeof(after)));
   for (int i = 0; i < 3; ++i) EXPECT(after[i] == before[i] + 1);
-  EXPECT_ERROR(LoadWith(Source::Copied(program), {}), "is in no .ptd file that was given");
+  EXPECT_ERROR(LoadWith(Source::Copied(program), {}), "no .ptd file was given: ");
 }
 
 XIR_TEST(data_files_are_verified) {

@@ -76,7 +76,7 @@ XIR_TEST(graph_values_refused) {
       },
       "is used twice");
   ExpectSmallRefused([](XNNGraphT* g) { g->constant_data[1]->named_key = "nothing"; },
-                     "no data named 'nothing'");
+                     "its data 'nothing' is missing");
   ExpectSmallRefused(
       [](XNNGraphT* g) {
         g->constant_data[1]->named_key.clear();

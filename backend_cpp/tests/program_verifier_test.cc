@@ -77,7 +77,7 @@ XIR_TEST(program_refused) {
       "stock_portable.pte", [](ProgramT* p) { p->constant_segment->offsets.resize(1); },
       "does not exist");
   ExpectRefused(
-      "stock_small.pte", [](ProgramT* p) { p->named_data.clear(); }, "has no data named");
+      "stock_small.pte", [](ProgramT* p) { p->named_data.clear(); }, "is missing");
 }
 
 XIR_TEST(tensors_refused) {

@@ -17,7 +17,7 @@ from xir.llm.errors import LlmError
 from xir.llm.metadata import DECODE, PREFILL, Metadata, read_metadata
 from xir.llm.sampling import Logits, Sampler, Sampling
 from xir.llm.tokenizer import Message, TextStream, Tokenizer
-from xir.runtime import Program, Runtime, XirRuntimeError
+from xir.runtime import Program, Runtime, XirMissingDataError, XirRuntimeError
 
 Prompt = str | Sequence[int] | Sequence[Message]
 """A text, tokens, or a conversation that the model's chat template makes a text of."""
@@ -263,9 +263,7 @@ def _load_program(path: str | os.PathLike[str], threads: int | None) -> Program:
     """
     try:
         return Runtime.get().load_program(path, threads=threads)
-    except XirRuntimeError as error:
-        if ".ptd file that was given" not in str(error):
-            raise
+    except XirMissingDataError as error:
         weights = weights_path(path)
         if not weights.is_file():
             raise LlmError(f"{os.fspath(path)}: its weights are apart, and there is no '{weights}'") from error

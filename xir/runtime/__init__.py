@@ -6,7 +6,7 @@
 The work is done by the C++ runtime (`backend_cpp/`); operators that it has no kernel for run through torch.
 """
 
-from xir.runtime._native import XirCancelledError, XirRuntimeError
+from xir.runtime._native import XirCancelledError, XirMissingDataError, XirRuntimeError
 from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
     BufferInfo,
@@ -34,6 +34,7 @@ __all__ = [
     "State",
     "ValueInfo",
     "XirCancelledError",
+    "XirMissingDataError",
     "XirRuntimeError",
     "manual_seed",
     "portable_kernels",

@@ -278,7 +278,8 @@ class Runtime:
         does not hold; they are mapped. `packed_weights` names a file to keep packed weights in: what is there is mapped
         instead of packing weights again, and what is not is written (`Program.packed_weights`).
 
-        Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have.
+        Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have, XirMissingDataError
+        where weights are apart from the program, and not in `data`.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -293,9 +294,12 @@ class Runtime:
             "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),
             "fallback": find_kernel,
         }
-        if isinstance(source, bytes | bytearray | memoryview):
-            return Program(_native.from_bytes(source, **options))
-        return Program(_native.open(os.fspath(source), **options))
+        try:
+            if isinstance(source, bytes | bytearray | memoryview):
+                return Program(_native.from_bytes(source, **options))
+            return Program(_native.open(os.fspath(source), **options))
+        except _native.XirMissingDataError as error:
+            raise _native.XirMissingDataError(f"{error}; load_program takes .ptd files as data=[...]") from None
 
 
 def manual_seed(seed: int) -> None:

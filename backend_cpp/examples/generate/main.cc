@@ -2,14 +2,15 @@
 //
 //   generate MODEL.pte LIBRARY TOKEN,TOKEN,... [COUNT [TEMPERATURE [SEED]]]
 //
-// LIBRARY holds XNNPACK. At temperature 0, the default, the likeliest token is taken. Tokens are
-// numbers: text is the tokenizer's.
+// Weights that are apart are in the .ptd beside MODEL.pte. LIBRARY holds XNNPACK. At temperature 0,
+// the default, the likeliest token is taken. Tokens are numbers: text is the tokenizer's.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <string_view>
@@ -58,10 +59,22 @@ xir::Result<size_t> Constant(const xir::Program& program, std::string_view name)
   return static_cast<size_t>(values[0]);
 }
 
+// With the weights from beside it, if they are apart.
+xir::Result<std::shared_ptr<const xir::Program>> OpenProgram(const char* path,
+                                                             xir::LoadOptions options) {
+  auto whole = xir::Program::Open(path, options);
+  if (whole.ok()) return whole;
+  xir::Status status = std::move(whole).status();
+  if (status.code() != xir::Code::kMissingData) return status;
+  const auto weights = std::filesystem::path(path).replace_extension(".ptd");
+  options.data = {xir::Source::Path(weights.string())};
+  return xir::Program::Open(path, options);
+}
+
 xir::Result<Model> Load(const char* path, const char* xnnpack) {
   xir::LoadOptions options;
   options.xnnpack_paths = {xnnpack};
-  XIR_ASSIGN_OR_RETURN(const auto program, xir::Program::Open(path, options));
+  XIR_ASSIGN_OR_RETURN(const auto program, OpenProgram(path, options));
   Model model;
   XIR_ASSIGN_OR_RETURN(model.max_seq_len, Constant(*program, "get_max_seq_len"));
   XIR_ASSIGN_OR_RETURN(model.max_context_len, Constant(*program, "get_max_context_len"));

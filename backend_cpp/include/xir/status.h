@@ -18,6 +18,7 @@ enum class Code {
   kResource,         // a limit was reached or memory ran out
   kInternal,         // XNNPACK or the system refused
   kCancelled,        // the caller stopped the execution
+  kMissingData,      // weights that are apart from the program are in no file that was given
 };
 
 std::string_view CodeName(Code code);

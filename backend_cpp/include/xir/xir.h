@@ -48,7 +48,8 @@ typedef enum xir_code {
   XIR_NOT_FOUND = 4,        /* no such file, method or library */
   XIR_RESOURCE = 5,         /* a limit was reached or memory ran out */
   XIR_INTERNAL = 6,         /* XNNPACK or the system refused */
-  XIR_CANCELLED = 7         /* xir_method_cancel stopped the execution */
+  XIR_CANCELLED = 7,        /* xir_method_cancel stopped the execution */
+  XIR_MISSING_DATA = 8      /* weights that are apart are in no file that was given */
 } xir_code;
 
 /* What the calling thread's last failure was, one sentence; "" before the first. Valid until the

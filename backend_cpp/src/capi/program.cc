@@ -13,7 +13,7 @@ thread_local std::string g_message;
 
 constexpr xir_code kCodes[] = {XIR_INVALID_PROGRAM, XIR_UNSUPPORTED, XIR_INVALID_ARGUMENT,
                                XIR_NOT_FOUND,       XIR_RESOURCE,    XIR_INTERNAL,
-                               XIR_CANCELLED};
+                               XIR_CANCELLED,       XIR_MISSING_DATA};
 
 class CallbackAllocator final : public Allocator {
  public:

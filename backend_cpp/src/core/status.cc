@@ -18,6 +18,8 @@ std::string_view CodeName(Code code) {
       return "internal error";
     case Code::kCancelled:
       return "cancelled";
+    case Code::kMissingData:
+      return "missing data";
   }
   return "error";
 }

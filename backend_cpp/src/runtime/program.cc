@@ -12,6 +12,18 @@
 namespace xir {
 namespace {
 
+// What is known of weights that are missing, before the key that the verifier names.
+std::string Searched(const std::vector<Source>& data) {
+  if (data.empty()) return "its weights are apart from it, and no .ptd file was given";
+  std::string names;
+  for (size_t i = 0; i < data.size(); ++i) {
+    const bool has_path = data[i].kind() == Source::Kind::kPath;
+    names += (i == 0 ? "" : ", ") +
+             (has_path ? "'" + data[i].path() + "'" : "data file " + std::to_string(i));
+  }
+  return "weights are apart from it that are not in " + names;
+}
+
 Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptions options) {
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
   std::shared_ptr<ThreadPool> pool = options.thread_pool;
@@ -41,9 +53,11 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
 
 Result<std::shared_ptr<const Program>> Program::Load(const Source& source, LoadOptions options) {
   XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Read(source));
+  const std::vector<Source> data = options.data;
   auto loaded = LoadFiles(std::move(file), std::move(options));
   if (loaded.ok()) return std::shared_ptr<const Program>(new Program(std::move(loaded).value()));
   Status status = std::move(loaded).status();
+  if (status.code() == Code::kMissingData) status = std::move(status).In(Searched(data));
   return source.kind() == Source::Kind::kPath ? std::move(status).In("'" + source.path() + "'")
                                               : std::move(status);
 }

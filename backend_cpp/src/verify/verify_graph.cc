@@ -20,8 +20,7 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
     XIR_RETURN_IF_ERROR(budget->Charge(entry.named_key()));
     const Bytes* found = named.Find(View(entry.named_key()));
     if (found == nullptr) {
-      return Fail(Code::kInvalidProgram, "the file has no data named '", View(entry.named_key()),
-                  "', nor has a .ptd file that was given with it");
+      return Fail(Code::kMissingData, "its data '", View(entry.named_key()), "' is missing");
     }
     return *found;
   }

@@ -115,7 +115,7 @@ Status VerifyExternal(const ProgramView& view, const program::Tensor& tensor, ui
   XIR_RETURN_IF_ERROR(budget->Charge(name));
   const auto found = view.named_data.find(View(name));
   if (found == view.named_data.end()) {
-    return Bad("its data '", View(name), "' is in no .ptd file that was given with the program");
+    return Fail(Code::kMissingData, "its data '", View(name), "' is missing");
   }
   const NamedBytes& named = found->second;
   if (named.layout != nullptr && !SameLayout(*named.layout, tensor)) {

@@ -59,6 +59,15 @@ def test_tokens_are_those_of_python(program: Path, model: Path) -> None:
     assert few.stdout.split() == done.stdout.split()[:3]
 
 
+def test_weights_beside_the_program(program: Path, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "apart.pte"
+    export(model.parent, file, ExportOptions(max_seq_len=32, prefill_len=8), weights_apart=True)
+    whole = run(program, model, joined(PROMPT))
+    assert run(program, file, joined(PROMPT)).stdout == whole.stdout != ""
+    file.with_suffix(".ptd").unlink()
+    assert f"cannot open '{tmp_path / 'apart.ptd'}'" in run(program, file, joined(PROMPT)).stderr
+
+
 def test_tokens_are_drawn_by_a_seed(program: Path, model: Path) -> None:
     first, again, other = (run(program, model, joined(PROMPT), "16", "3.0", seed).stdout for seed in ("1", "1", "2"))
     assert first == again != other

@@ -36,7 +36,8 @@ def test_the_runner(name: str, tmp_path: Path):
     command += ["--inputs", str(GOLDEN / f"{name}.input_0.npy"), "--output_dir", str(tmp_path)]
     without = subprocess.run(command, capture_output=True, text=True, check=False)
     assert without.returncode == 1
-    assert ".ptd file that was given" in without.stderr
+    assert f"error: '{GOLDEN / name}.pte': its weights are apart from it, and no .ptd file was given" in without.stderr
+    assert without.stderr.endswith("; --data_path takes .ptd files\n")
     subprocess.run([*command, "--data_path", str(GOLDEN / f"{name}.ptd")], check=True)
     expected = np.load(GOLDEN / f"{name}.output_0.npy")
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-5, atol=1e-6)

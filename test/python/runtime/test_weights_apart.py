@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from executorch.extension.pybindings import portable_lib  # pyright: ignore[repo
 
 import xir
 from xir.aot_compiler import main
-from xir.runtime import Runtime, XirRuntimeError
+from xir.runtime import Runtime, XirMissingDataError
 
 
 class Tied(torch.nn.Module):
@@ -73,8 +74,13 @@ def test_weights_of_another_program_are_refused(program: xir.ExecutorchProgram, 
     program.save(file, weights_apart=True)
     other = xir.to_edge(torch.export.export(torch.nn.Linear(16, 16).eval(), (torch.ones(1, 16),))).to_executorch()
     other.save(tmp_path / "other.pte", weights_apart=True)
-    for data in ([], [tmp_path / "other.ptd"]):
-        with pytest.raises(XirRuntimeError, match=r"\.ptd file that was given"):
+    searched = {
+        "its weights are apart from it, and no .ptd file was given: ": [],
+        f"weights are apart from it that are not in '{tmp_path / 'other.ptd'}': ": [tmp_path / "other.ptd"],
+    }
+    for message, data in searched.items():
+        whole = re.escape(f"'{file}': {message}") + ".* is missing; load_program takes .*data="
+        with pytest.raises(XirMissingDataError, match=whole):
             Runtime.get().load_program(file, data=data)
     with pytest.raises(ValueError, match=r"name the program \.pte"):
         program.save(tmp_path / "tied.ptd", weights_apart=True)
