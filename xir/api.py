@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from xir.dialects.edge import EdgeOp
-from xir.files import atomic_file, weights_path
+from xir.files import atomic_file, atomic_files, weights_path
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
@@ -330,17 +330,17 @@ class ExecutorchProgram:
     def save(self, path: str | os.PathLike[str], *, weights_apart: bool = False) -> None:
         """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name beside it.
 
-        Each appears complete or not at all, the program last, so that it is never there before its weights. OSError
-        where a file cannot be written, ValueError for a program that is to be named `.ptd` itself.
+        They appear complete and both, or not at all, the program last, so that it is never there before its weights.
+        OSError where a file cannot be written, ValueError for a program that is to be named `.ptd` itself.
         """
         if weights_apart and weights_path(path) == Path(path):
             raise ValueError(f"'{os.fspath(path)}' is where the weights go: name the program .pte")
-        with atomic_file(os.fspath(path)) as file:
-            if not weights_apart:
+        if not weights_apart:
+            with atomic_file(os.fspath(path)) as file:
                 self.write_to_file(file)
-                return
-            with atomic_file(weights_path(path)) as weights:
-                self.write_to_file(file, weights)
+            return
+        with atomic_files(weights_path(path), os.fspath(path)) as (weights, file):
+            self.write_to_file(file, weights)
 
 
 def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int | float | str]]) -> None:

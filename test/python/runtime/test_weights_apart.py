@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -84,6 +86,34 @@ def test_weights_of_another_program_are_refused(program: xir.ExecutorchProgram, 
             Runtime.get().load_program(file, data=data)
     with pytest.raises(ValueError, match=r"name the program \.pte"):
         program.save(tmp_path / "tied.ptd", weights_apart=True)
+
+
+@pytest.mark.parametrize("refused", [".pte", ".ptd"])
+@pytest.mark.parametrize("before", [{}, {"tied.pte": b"old program", "tied.ptd": b"old weights"}], ids=["new", "again"])
+def test_a_failing_rename_changes_nothing(
+    program: xir.ExecutorchProgram,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str,
+    before: dict[str, bytes],
+) -> None:
+    """Not even what is there of an earlier export, whose program would lack its weights."""
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    replace, refusals = os.replace, list[str]()
+
+    def refusing(source: str | Path, target: str | Path) -> None:
+        # The first time; what was there before may come back.
+        if Path(target).suffix == refused and not refusals:
+            refusals.append(str(target))
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refusing)
+    with pytest.raises(PermissionError):
+        program.save(tmp_path / "tied.pte", weights_apart=True)
+    assert refusals
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_xir_aot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
