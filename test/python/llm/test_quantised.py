@@ -33,6 +33,7 @@ PROMPT, WINDOW = 7, 16
 @dataclass
 class Case:
     path: Path
+    options: ExportOptions
     graph: nn.Module
     """The model with quantised weights, in PyTorch."""
 
@@ -53,10 +54,11 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     family, mode, embedding = request.param
     folder = tmp_path_factory.mktemp("model")
     model = write_family(family, folder)
-    export(folder, folder / "model.pte", ExportOptions(mode, max_seq_len=WINDOW, quantize_embedding=embedding))
+    options = ExportOptions(mode, max_seq_len=WINDOW, quantize_embedding=embedding)
+    export(folder, folder / "model.pte", options)
     quantised = deepcopy(model)
     quantize(quantised, mode, 32, embedding)
-    return Case(folder / "model.pte", CachedDecoder(quantised, model.config, WINDOW).eval())
+    return Case(folder / "model.pte", options, CachedDecoder(quantised, model.config, WINDOW).eval())
 
 
 def integers_of(weight: Int8Weight | Int4Weight) -> Tensor:
@@ -66,15 +68,25 @@ def integers_of(weight: Int8Weight | Int4Weight) -> Tensor:
     return torch.stack([weight.packed & 15, weight.packed >> 4], -1).flatten(1).to(torch.int8) - 8
 
 
-def file_logits(path: Path) -> Tensor:
+def file_logits(path: Path, *data: Path) -> Tensor:
     """The logits behind the prompt and behind each token after it."""
-    program = Runtime.get().load_program(path, threads=1)
+    program = Runtime.get().load_program(path, threads=1, data=data)
     state = program.new_state()
     prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
     found = prefill.execute([torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT)])
     for position in range(PROMPT, len(TOKENS)):
         found += decode.execute([torch.tensor([[TOKENS[position]]]), torch.tensor([position])])
     return torch.cat(found)[:, 0]
+
+
+def stock_logits(*paths: Path) -> Tensor:
+    """What stock's Python module answers behind each token, all of which go through `decode`."""
+    stock: Any = _load_for_executorch(*map(str, paths))
+    rows = [
+        stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))[0][:, 0].clone()
+        for position, token in enumerate(TOKENS)
+    ]
+    return torch.cat(rows)
 
 
 def noise(found: Tensor, expected: Tensor) -> float:
@@ -111,12 +123,8 @@ def test_the_file_computes_its_quantised_graph(case: Case) -> None:
 
 
 def test_stock_computes_the_same(case: Case) -> None:
-    stock: Any = _load_for_executorch(str(case.path))
-    found: list[Tensor] = []
-    for position, token in enumerate(TOKENS):
-        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
-        found.append(row[:, 0].clone())
-    torch.testing.assert_close(torch.cat(found[PROMPT - 1 :]), file_logits(case.path), rtol=1e-4, atol=1e-4)
+    found = stock_logits(case.path)[PROMPT - 1 :]
+    torch.testing.assert_close(found, file_logits(case.path), rtol=1e-4, atol=1e-4)
 
 
 def test_weights_are_stored_once(case: Case) -> None:
@@ -181,3 +189,18 @@ def test_many_scales() -> None:
     program = to_edge(exported).to_backend(XnnpackPartitioner())
     assert not program.remarks
     assert not program.to_executorch().kernel_names
+
+
+def test_weights_apart(case: Case, tmp_path: Path) -> None:
+    """Both runtimes compute with the pair, to the bit, what they do with the whole file. No weights are there twice."""
+    program, weights = tmp_path / "apart.pte", tmp_path / "apart.ptd"
+    export(case.path.parent, program, case.options, weights_apart=True)
+    pair = stock_logits(program, weights)
+    assert torch.equal(pair, stock_logits(case.path))
+    assert torch.isfinite(pair).all()
+    assert torch.equal(file_logits(program, weights), file_logits(case.path))
+    for module in case.graph.modules():
+        weight = getattr(module, "quantized", None)
+        if isinstance(weight, Int8Weight):
+            integers = weight.integers.numpy().tobytes()
+            assert (program.read_bytes().count(integers), weights.read_bytes().count(integers)) == (0, 1)
