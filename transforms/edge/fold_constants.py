@@ -12,12 +12,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from xir.dialects import edge
-from xir.ir.constants import constant_array, make_dense
+from xir.ir.constants import constant_array, make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
 from xir.ir.rewriting import may_rewrite
+from xir.ir.tensor_types import element_type, shape_of
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import tensor_bytes
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
@@ -37,7 +38,8 @@ class FoldConstantsPass(XirPass):
 
     Positions, causal masks and the like, which a model computes from nothing but its sizes, become constants, and
     the ops behind them that want a constant get one. An op on bf16 stays, and one whose result is more than a megabyte
-    larger than its operands; what is gathered may be, as long as the program gets an eighth larger at most.
+    larger than its operands; what is gathered may be, as long as the program gets an eighth larger at most. Constants
+    that are dequantised stay integers: they are rearranged before.
 
     Before:
     ```mlir
@@ -59,6 +61,8 @@ class FoldConstantsPass(XirPass):
         for candidate in list(ops_in(op, edge.EdgeOp)):
             if candidate.has_run_time_numbers:
                 candidate = with_known_numbers(candidate, ctx)
+            if isinstance(candidate, Rearrangement) and moved_before_dequantize(candidate, ctx):
+                continue
             if (array := evaluated(candidate, ctx, budget)) is not None and may_rewrite(candidate, "fold"):
                 replaced += [owner for value in candidate.operands if isinstance(owner := value.owner, Operation)]
                 replace(candidate, array, ctx)
@@ -83,6 +87,60 @@ def with_known_numbers(op: edge.EdgeOp, ctx: XirContext) -> edge.EdgeOp:
     op.detach()
     op.erase()
     return made
+
+
+Rearrangement = edge.SelectIntOp | edge.FlipOp | edge.PermuteOp | edge.TransposeIntOp
+"""Ops that take or order elements by dimension."""
+
+
+def moved_before_dequantize(op: Rearrangement, ctx: XirContext) -> bool:
+    """Rearrange the integers of a constant instead of the numbers that they are dequantised to.
+
+    The planes of a quantised filter of three dimensions are quantised filters, then. False where nothing is changed.
+    """
+    dequantize = op.self.owner
+    axis: int | None = None
+    if isinstance(dequantize, edge.QuantizedDecomposedDequantizePerChannelOp):
+        axis = axis_behind(op, dequantize.axis)
+        if axis is None:
+            return False
+    elif not isinstance(dequantize, edge.QuantizedDecomposedDequantizePerTensorOp):
+        return False
+    constant = dequantize.input.owner
+    if not isinstance(constant, edge.ConstantOp) or op.parent is None or not may_rewrite(op, "fold"):
+        return False
+    integers = storage_array(constant.value, ctx, constant)
+    array = np.ascontiguousarray(EVALUATORS[op.name](op, Call(op, {op.self: integers})))
+    made = edge.ConstantOp(make_dense(array, ctx, constant.resource or "constant", element_type(constant.result)))
+    made.location = constant.location
+    arguments = {name: dequantize.argument(name) for name in (*dequantize.schema.tensors, *dequantize.schema.values)}
+    changed = {"input": made.result} | ({} if axis is None else {"axis": axis})
+    following = dequantize.build_from(arguments | changed, op.result_types, op.location)
+    op.parent.insert_ops_before([made, following], op)
+    op.results[0].replace_all_uses_with(following.results[0])
+    op.detach()
+    op.erase()
+    for each in (dequantize, constant):
+        if is_trivially_dead(each):
+            each.detach()
+            each.erase()
+    return True
+
+
+def axis_behind(op: Rearrangement, axis: int) -> int | None:
+    """Where a dimension is behind an op; None if the op takes or orders elements of it."""
+    rank = len(shape_of(op.self))
+    match op:
+        case edge.SelectIntOp():
+            dim = op.dim % rank
+            return None if dim == axis else axis - (dim < axis)
+        case edge.FlipOp():
+            return None if axis in [dim % rank for dim in op.dims] else axis
+        case edge.PermuteOp():
+            return [dim % rank for dim in op.dims].index(axis)
+        case edge.TransposeIntOp():
+            first, second = op.dim0 % rank, op.dim1 % rank
+            return {first: second, second: first}.get(axis, axis)
 
 
 def item_of(value: object, ctx: XirContext) -> bool | int | float | None:

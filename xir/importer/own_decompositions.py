@@ -347,8 +347,12 @@ def conv_transpose3d(
         reach = distance * (weight.shape[2 + i] - 1) - edge
         border = [reach, reach + extra, *border]
     spread = aten.constant_pad_nd(spread, border)
-    mirrored = weight.flip([2, 3, 4]).unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
-    return conv3d(spread, mirrored, bias, (1,), (0,), distances, groups)
+    mirrored = weight.flip([2, 3, 4])
+    # Reshaped only where it must be: that cuts through what a quantised filter has scales of.
+    by_output = (
+        mirrored.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1) if groups > 1 else mirrored.transpose(0, 1)
+    )
+    return conv3d(spread, by_output, bias, (1,), (0,), distances, groups)
 
 
 @decomposes(aten.conv3d.default)
@@ -509,7 +513,11 @@ def embedding_bag(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
-    """The offset at the end is the number of indices: with it torch infers wrong shapes of unused results."""
+    """The offset at the end is the number of indices: with it torch infers wrong shapes of unused results.
+
+    Where a program gives another one, against the documentation, eager's modes end the last bag differently: the
+    greatest are those of all indices, and a mean is the sum up to that offset divided by the number of all.
+    """
     offsets = offsets[:-1] if include_last_offset else offsets
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     return aten._embedding_bag_forward_only(

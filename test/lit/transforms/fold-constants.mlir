@@ -120,3 +120,39 @@ func.func @item(%x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = edge.mul.Scalar(%x)[%1] {other} : (tensor<4xf32>, f64) -> tensor<4xf32>
   func.return %2 : tensor<4xf32>
 }
+
+// -----
+
+// Integers are rearranged before they are dequantised, along with the dimension of their scales: a plane of a quantised
+// filter is a quantised filter.
+// CHECK-LABEL: func.func @plane(
+// CHECK:         %[[Q:.*]] = edge.constant dense<{{\[\[}}2, 4], [6, 8]]> : tensor<2x2xi8>
+// CHECK:         %[[W:.*]] = edge.quantized_decomposed.dequantize_per_channel(%[[Q]], %{{.*}}, %{{.*}}) {axis = 0 : i64
+// CHECK-SAME:      -> tensor<2x2xf32>
+// CHECK-NOT:     edge.select.int
+func.func @plane() -> tensor<2x2xf32> {
+  %q = edge.constant dense<[[[1, 3], [5, 7]], [[2, 4], [6, 8]]]> : tensor<2x2x2xi8>
+  %s = edge.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %z = edge.constant dense<0> : tensor<2xi64>
+  %0 = edge.quantized_decomposed.dequantize_per_channel(%q, %s, %z)
+       {axis = 1 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2x2xf32>
+  %1 = edge.select.int(%0) {dim = 0 : i64, index = 1 : i64} : (tensor<2x2x2xf32>) -> tensor<2x2xf32>
+  func.return %1 : tensor<2x2xf32>
+}
+
+// -----
+
+// One channel has one of the scales: it is taken of the numbers.
+// CHECK-LABEL: func.func @channel(
+// CHECK:         edge.select.int(
+func.func @channel() -> tensor<2xf32> {
+  %q = edge.constant dense<[[1, 3], [5, 7]]> : tensor<2x2xi8>
+  %s = edge.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %z = edge.constant dense<0> : tensor<2xi64>
+  %0 = edge.quantized_decomposed.dequantize_per_channel(%q, %s, %z)
+       {axis = 0 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = edge.select.int(%0) {dim = 0 : i64, index = 1 : i64} : (tensor<2x2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}

@@ -147,6 +147,24 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     check_written_back(stock, expected, x)
 
 
+@pytest.mark.parametrize("per_channel", [True, False])
+@pytest.mark.parametrize("kind", [torch.nn.Conv3d, torch.nn.ConvTranspose3d])
+def test_convolutions_of_three_dimensions(kind: type[torch.nn.Module], per_channel: bool) -> None:
+    """They are sums of those of planes, whose filters are planes of a quantised one: in one delegate, in fp32."""
+    torch.manual_seed(0)
+    x = torch.randn(1, 4, 5, 6, 7)
+    program = by_stock(kind(4, 8, 3, padding=1), x, per_channel=per_channel)
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    ops = list(lowered.module.walk())
+    assert not [op.name for op in ops if isinstance(op, edge.EdgeOp)]
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
+    expected = program.module()(x)
+    step = expected.unique().diff().min()
+    for result in run(lowered.to_executorch().buffer, x):
+        assert (result - expected).abs().max() <= step * 1.001
+        assert (result != expected).float().mean() < 0.01
+
+
 def check_written_back(file: bytes, expected: torch.Tensor, x: torch.Tensor) -> None:
     """Stock's file becomes text, that a file, and that the same text; both runtimes compute what stock's file does."""
     ctx, again, rewritten, stream = XirContext(), XirContext(), XirContext(), io.BytesIO()
