@@ -243,7 +243,7 @@ def plan(program: Tree) -> Tree:
         (lambda p, s: plan(p)["values"][1]["val"].value.update(data_buffer_idx=9), "there is no constant 9"),
         (lambda p, s: plan(p)["chains"][0]["instructions"][0].clear(), "an instruction has no contents"),
         (lambda p, s: plan(p).update(non_const_buffer_sizes=[]), "the first arena stands for the constants"),
-        (lambda p, s: p.update(named_data=[]), "the program has no named data"),
+        (lambda p, s: p.update(named_data=[]), "there is no named data"),
         (lambda p, s: p["named_data"].append(p["named_data"][0]), "named data needs a key of its own"),
         (
             lambda p, s: p["constant_segment"].update(offsets=[0, 1 << 60]),

@@ -14,6 +14,7 @@ from executorch.extension.pybindings import portable_lib  # pyright: ignore[repo
 import xir
 from xir.aot_compiler import main
 from xir.runtime import Runtime, XirMissingDataError
+from xir.tools.xir_translate import main as translate
 
 
 class Tied(torch.nn.Module):
@@ -56,6 +57,22 @@ def test_both_runtimes(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
         assert torch.equal(other, one)
         torch.testing.assert_close(other, expected, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_xir_translate(program: xir.ExecutorchProgram, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A portable program keeps the keys of its weights. Graphs have constants, which are not there."""
+    file, text, again = (tmp_path / f"tied.{suffix}" for suffix in ("pte", "mlir", "again"))
+    program.save(file, weights_apart=True)
+    code = translate(["--pte-to-mlir", str(file), "-o", str(text)])
+    if b"XnnpackBackend" in file.read_bytes():
+        assert (code, text.exists()) == (1, False)
+        hint = "weights apart from a program are not read, save it with its weights: there is no named data "
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"{file}: error: {hint}")
+        return
+    assert code == 0
+    assert translate(["--mlir-to-pte", str(text), "-o", str(again)]) == 0
+    assert again.read_bytes() == file.read_bytes()
 
 
 def test_no_weights_stay_behind(program: xir.ExecutorchProgram, tmp_path: Path) -> None:

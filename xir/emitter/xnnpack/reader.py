@@ -216,7 +216,8 @@ class _BlobReader:
         entry = entries[index]
         if key := entry.get("named_key"):
             if key not in self.named_data:
-                raise FormatError(f'the program has no named data "{key}"; data in a .ptd file is not read', path=path)
+                hint = "weights apart from a program are not read, save it with its weights"
+                raise FormatError(f'{hint}: there is no named data "{key}"', path=path)
             self.used_keys.add(key)
             return self.named_data[key], key
         start, size = entry["offset"], entry["size"]
