@@ -23,14 +23,14 @@ def attend_prefix(
     Query [N, G·H, L, E], key [N, H, window, E] and value [N, H, window, F], of any float types; mask [..., L or 1,
     keys], boolean or added to the scores, the same for each of N. Groups of G heads of queries share one of keys and
     values. Keys and values may be int8 with scales [N, H, window, 1], f32, which they are times. All is
-    computed in f32; the result is [N, G·H, L, F], of the query's type.
+    computed in f32 at least; the result is [N, G·H, L, F], of the query's type.
     """
-    seen = attn_mask.shape[-1]
+    dtype, seen = torch.promote_types(query.dtype, torch.float32), attn_mask.shape[-1]
     keys, values = (
-        (each if scales is None else each * scales)[:, :, :seen].float()
+        (each if scales is None else each * scales)[:, :, :seen].to(dtype)
         for each, scales in ((key, key_scales), (value, value_scales))
     )
-    found = scaled_dot_product_attention(query.float(), keys, values, attn_mask, scale=scale, enable_gqa=True)
+    found = scaled_dot_product_attention(query.to(dtype), keys, values, attn_mask, scale=scale, enable_gqa=True)
     return found.to(query.dtype)
 
 
