@@ -104,9 +104,9 @@ test-py: build ## The Python tests; ARGS='-k name' chooses
 	$(BIN)/python -m pytest $(ARGS)
 
 # Two halves, which take about as long with the C++ tests in one of them.
-TOOL_TESTS := $(addprefix test/python/,api docs evaluate explore faults lsp packaging tools)
+TOOL_TESTS := $(addprefix test/python/,api docs evaluate explore faults llm lsp packaging tools)
 .PHONY: test-py-tools
-test-py-tools: build ## Those of the Python tests that are about tools and documentation
+test-py-tools: build ## Those of the Python tests that are about tools, language models and documentation
 	$(BIN)/python -m pytest $(TOOL_TESTS) $(ARGS)
 
 .PHONY: test-py-rest
