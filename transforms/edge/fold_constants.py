@@ -96,31 +96,38 @@ Rearrangement = edge.SelectIntOp | edge.FlipOp | edge.PermuteOp | edge.Transpose
 def moved_before_dequantize(op: Rearrangement, ctx: XirContext) -> bool:
     """Rearrange the integers of a constant instead of the numbers that they are dequantised to.
 
-    The planes of a quantised filter of three dimensions are quantised filters, then. False where nothing is changed.
+    The planes of a quantised filter of three dimensions are quantised filters, then. False where nothing is changed:
+    not where something else reads the numbers as they are, so that no constant is there twice.
     """
     dequantize = op.self.owner
-    axis: int | None = None
+    changed: dict[str, object] = {}
     if isinstance(dequantize, edge.QuantizedDecomposedDequantizePerChannelOp):
-        axis = axis_behind(op, dequantize.axis)
+        axis = axis_behind(op, dequantize.axis % len(shape_of(op.self)))
         if axis is None:
             return False
+        changed["axis"] = axis
     elif not isinstance(dequantize, edge.QuantizedDecomposedDequantizePerTensorOp):
         return False
     constant = dequantize.input.owner
-    if not isinstance(constant, edge.ConstantOp) or op.parent is None or not may_rewrite(op, "fold"):
+    others = [use.operation for use in op.self.uses if use.operation is not op]
+    takes_parts = isinstance(op, edge.SelectIntOp) and all(isinstance(other, edge.SelectIntOp) for other in others)
+    if not isinstance(constant, edge.ConstantOp) or (others and not takes_parts) or op.parent is None:
+        return False
+    if op.symbols or not may_rewrite(op, "fold"):
         return False
     integers = storage_array(constant.value, ctx, constant)
     array = np.ascontiguousarray(EVALUATORS[op.name](op, Call(op, {op.self: integers})))
-    made = edge.ConstantOp(make_dense(array, ctx, constant.resource or "constant", element_type(constant.result)))
-    made.location = constant.location
+    made = edge.ConstantOp(
+        make_dense(array, ctx, constant.resource or "constant", element_type(constant.result)), constant.location
+    )
     arguments = {name: dequantize.argument(name) for name in (*dequantize.schema.tensors, *dequantize.schema.values)}
-    changed = {"input": made.result} | ({} if axis is None else {"axis": axis})
-    following = dequantize.build_from(arguments | changed, op.result_types, op.location)
+    following = dequantize.build_from(
+        arguments | changed | {"input": made.result}, op.result_types, dequantize.location
+    )
+    following.results[0].name_hint = op.results[0].name_hint
     op.parent.insert_ops_before([made, following], op)
     op.results[0].replace_all_uses_with(following.results[0])
-    op.detach()
-    op.erase()
-    for each in (dequantize, constant):
+    for each in (op, dequantize, constant):
         if is_trivially_dead(each):
             each.detach()
             each.erase()

@@ -50,7 +50,7 @@ def _scan_by_loop(
 ) -> list[Any]:
     """As `_scan`, of any length: a loop that reads a row of each value in a step, and writes one of each result."""
     length = values[0].shape[0]
-    # Of one step the sizes are taken; nothing reads what it computes.
+    # Of one step the sizes are taken; nothing reads what it computes, so that it is dropped from the graph.
     example = body(*first, *(each.select(0, 0) for each in values), *constants)[len(first) :]
     results = [each.new_zeros((length, *each.shape)) for each in example]
     end_of_carried = 1 + len(first)
@@ -64,13 +64,11 @@ def _scan_by_loop(
         i, carried, written = given[0], given[1:end_of_carried], given[end_of_carried:end_of_results]
         rows = [each.index_select(0, i.reshape(1)).squeeze(0) for each in given[end_of_results:end_of_values]]
         found = body(*carried, *rows, *given[end_of_values:-1])
-        # A loop must not hand on what it was given.
-        following = [each.clone() for each in found[: len(first)]]
         filled = [
             torch.index_put(each, (i.reshape(1),), row.unsqueeze(0))
             for each, row in zip(written, found[len(first) :], strict=True)
         ]
-        return (i + 1, *following, *filled)
+        return (i + 1, *found[: len(first)], *filled)
 
     start = torch.zeros((), dtype=torch.int64)
     loop = torch.ops.higher_order.while_loop
@@ -107,11 +105,12 @@ def meaning_of(node: Node, module: GraphModule) -> tuple[Callable[..., Any], lis
 def _computed(name: str, args: Sequence[Any]) -> Any:
     """What a `map` or `scan` gives, whose first argument is the graph of its body."""
     body, *others = args
-    length = others[-2][0].shape[0]
+    values = others[-2]  # before the constants
+    length = values[0].shape[0]
     is_short = isinstance(length, int) and length * len(body.graph.nodes) <= MOST_OPS
     straight, loop = _RULES[name]
     rule = straight if is_short else loop
-    return rule(lambda *values: pytree.tree_leaves(_Running(body).run(*values)), *others)
+    return rule(lambda *given: pytree.tree_leaves(_Running(body).run(*given)), *others)
 
 
 class _Running(Interpreter):

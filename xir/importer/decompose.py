@@ -120,7 +120,12 @@ class Decomposer:
     def traced(self, call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
         """A graph of what a function computes of the values of nodes. None if it does not trace."""
         graph = _traced(call, inputs)
-        return None if graph is None or _has_mutation(graph) else graph
+        if graph is None or _has_mutation(graph):
+            return None
+        for each in graph.modules():
+            if isinstance(each, GraphModule):
+                each.graph.eliminate_dead_code()  # what a function takes the sizes of
+        return graph
 
     def complex_graph(
         self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -22,7 +22,8 @@ def roi_align(
 
     `rois` [K, 5] are the number of an image and x1, y1, x2, y2. The mean of samples in a rectangle, each interpolated
     between four pixels, is a product with the mean weights of the rows from the left, and of the columns from the
-    right; nothing is gathered, but the image of each part where there are several.
+    right; nothing is gathered, but the image of each part where there are several. So a pixel that is not finite
+    reaches all parts of its image.
     Source: torchvision, `csrc/ops/cpu/roi_align_common.h` and `roi_align_kernel.cpp`.
     """
     batch, channels, height, width = input.shape

@@ -43,11 +43,6 @@ def inherit(op: Operation, *sources: Operation) -> None:
     Of one source they are shared, not copied, so that this costs little where nothing is fused.
     """
     first = sources[0]
-    if len(sources) == 1:
-        op.location = first.location
-        if (origins := first.attributes.get(ORIGINS)) is not None:
-            op.attributes[ORIGINS] = origins
-        return
     same = all(source.location is first.location or source.location == first.location for source in sources[1:])
     op.location = first.location if same else fused_location(*(source.location for source in sources))
     known = [source.attributes[ORIGINS] for source in sources if ORIGINS in source.attributes]

@@ -156,3 +156,66 @@ func.func @channel() -> tensor<2xf32> {
   %1 = edge.select.int(%0) {dim = 0 : i64, index = 1 : i64} : (tensor<2x2xf32>) -> tensor<2xf32>
   func.return %1 : tensor<2xf32>
 }
+
+// -----
+
+// Dimensions count from the end as well.
+// CHECK-LABEL: func.func @transposed(
+// CHECK:         %[[Q:.*]] = edge.constant dense<{{\[\[}}1, 5], [3, 7]]> : tensor<2x2xi8>
+// CHECK:         edge.quantized_decomposed.dequantize_per_channel(%[[Q]], %{{.*}}, %{{.*}}) {axis = 0 : i64
+// CHECK-NOT:     edge.permute
+func.func @transposed() -> tensor<2x2xf32> {
+  %q = edge.constant dense<[[1, 3], [5, 7]]> : tensor<2x2xi8>
+  %s = edge.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %z = edge.constant dense<0> : tensor<2xi64>
+  %0 = edge.quantized_decomposed.dequantize_per_channel(%q, %s, %z)
+       {axis = -1 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = edge.permute(%0) {dims = array<i64: 1, 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return %1 : tensor<2x2xf32>
+}
+
+// -----
+
+// Which plane is known at run time.
+// CHECK-LABEL: func.func @some_plane(
+// CHECK:         edge.select.int(%{{.*}})[%i]
+func.func @some_plane(%i: i64) -> tensor<2x2xf32> {
+  %q = edge.constant dense<[[[1, 3], [5, 7]], [[2, 4], [6, 8]]]> : tensor<2x2x2xi8>
+  %0 = edge.quantized_decomposed.dequantize_per_tensor(%q)
+       {scale = 0.5 : f64, zero_point = 0 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x2x2xi8>) -> tensor<2x2x2xf32>
+  %1 = edge.select.int(%0)[%i] {dim = 0 : i64, index = -9223372036854775808 : i64}
+       : (tensor<2x2x2xf32>, i64) -> tensor<2x2xf32>
+  func.return %1 : tensor<2x2xf32>
+}
+
+// -----
+
+// A table that is read as it is, too, would be there twice.
+// CHECK-LABEL: func.func @shared(
+// CHECK:         edge.permute(
+func.func @shared() -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %q = edge.constant dense<[[1, 3, 5], [7, 9, 11]]> : tensor<2x3xi8>
+  %0 = edge.quantized_decomposed.dequantize_per_tensor(%q)
+       {scale = 0.5 : f64, zero_point = 0 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.permute(%0) {dims = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %0, %1 : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// -----
+
+// Channels in another order would need their scales in that order.
+// CHECK-LABEL: func.func @mirrored_channels(
+// CHECK:         edge.flip(
+func.func @mirrored_channels() -> tensor<2x2xf32> {
+  %q = edge.constant dense<[[1, 3], [5, 7]]> : tensor<2x2xi8>
+  %s = edge.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %z = edge.constant dense<0> : tensor<2xi64>
+  %0 = edge.quantized_decomposed.dequantize_per_channel(%q, %s, %z)
+       {axis = 0 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8}
+       : (tensor<2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = edge.flip(%0) {dims = array<i64: -2>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return %1 : tensor<2x2xf32>
+}

@@ -80,8 +80,17 @@ class Regions(nn.Module):
         return torch.ops.torchvision.roi_align(self.features(image).relu(), rois, *self.how)
 
 
-# Inside, over the edges, behind the image, of no size, and as wide as one pixel.
-BOXES = [[1, 2, 20, 25], [-9, -6, 30, 12], [28, 28, 60, 45], [40, 50, 60, 70], [5, 5, 5, 5], [7, 3, 8, 30.5]]
+# Inside, over the edges, behind the image, of no size, as wide as one pixel, and with samples at the two limits.
+BOXES = [
+    [1, 2, 20, 25],
+    [-9, -6, 30, 12],
+    [28, 28, 60, 45],
+    [40, 50, 60, 70],
+    [5, 5, 5, 5],
+    [7, 3, 8, 30.5],
+    [3, -4, 20, 20],
+    [3, 10, 20, 34],
+]
 
 
 GATHERED = ["edge.select.int", "edge._to_copy", "edge.index_select"]
@@ -108,4 +117,4 @@ def test_regions(images: int, ratio: int, aligned: bool) -> None:
     for some in (rois, rois[:2], rois[2:5]):
         expected = by_samples(features, some, *how)
         for (found,) in (method.execute([pixels, some]), stock.forward([pixels, some])):
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -274,6 +274,16 @@ def test_an_open_map_inside_of_a_map() -> None:
     holds(sums, lambda m, x: (x.t() + x.sum(1)) * 2, calls, LENGTHS)
 
 
+def test_open_maps_inside_of_each_other() -> None:
+    def waves(m: TwoLayers, x: Tensor) -> Any:
+        return torch_map(lambda row, total: torch_map(lambda one: m.a(one), row + total), x, x.sum(0))
+
+    calls = [(torch.randn(n, k, 8),) for n, k in ((4, 6), (2, 9), (9, 2))]
+    sizes = ({0: Dim("n", min=2, max=9), 1: Dim("k", min=2, max=9)},)
+    _, instructions = holds(waves, lambda m, x: m.a(x + x.sum(0)), calls, sizes)
+    assert sum(isinstance(op, pte.JumpFalseOp) for op in instructions) == 4, "two loops, and none for its sizes alone"
+
+
 def test_a_map_of_thousands_of_steps_is_a_loop() -> None:
     model = Program(lambda x: torch_map(lambda row, one: row + one, x.expand(9000, 8, 4), x.clone()))
     buffer = lower(model, torch.randn(8, 4)).to_executorch().buffer

@@ -20,7 +20,9 @@ from xir.runtime import Runtime
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def outside_and_delegates(model: nn.Module, inputs: Sequence[Tensor], tolerance: float) -> tuple[Counter[str], int]:
+def outside_and_delegates(
+    model: nn.Module, inputs: Sequence[Tensor], tolerance: float = 5e-6
+) -> tuple[Counter[str], int]:
     """The ops outside of delegates by name, and the number of those, of a model that is right in both runtimes."""
     model.eval()
     with torch.no_grad():
@@ -59,9 +61,7 @@ class GraphAttention(nn.Module):
 def test_graph_attention() -> None:
     """XNNPACK neither gathers nor scatters: three reads by edges and two sums by node, and the rows of the edges."""
     torch.manual_seed(0)
-    outside, delegates = outside_and_delegates(
-        GraphAttention(), (torch.randn(20, 16), torch.randint(0, 20, (2, 60))), 1e-5
-    )
+    outside, delegates = outside_and_delegates(GraphAttention(), (torch.randn(20, 16), torch.randint(0, 20, (2, 60))))
     assert outside == {"edge.index.Tensor": 3, "edge.index_put": 2, "edge.select.int": 2}
     assert delegates == 3
 
@@ -81,7 +81,7 @@ class FixedGraph(nn.Module):
 def test_graph_attention_along_known_edges() -> None:
     torch.manual_seed(0)
     model = FixedGraph(torch.randint(0, 20, (2, 60)))
-    outside, delegates = outside_and_delegates(model, [torch.randn(20, 16)], 1e-5)
+    outside, delegates = outside_and_delegates(model, [torch.randn(20, 16)])
     assert outside == {"edge.index_put": 2}
     assert delegates == 2
 
@@ -103,7 +103,7 @@ class OpticalFlow(nn.Module):
 def test_optical_flow() -> None:
     """Each update reads four levels of correlations where the flow points: `grid_sampler_2d`, a kernel of both."""
     torch.manual_seed(0)
-    outside, delegates = outside_and_delegates(OpticalFlow(2), [torch.randn(1, 3, 128, 128) for _ in range(2)], 2e-4)
+    outside, delegates = outside_and_delegates(OpticalFlow(2), [torch.randn(1, 3, 128, 128) for _ in range(2)], 3e-5)
     assert outside == {"edge.grid_sampler_2d": 8}
     assert delegates == 3
 
@@ -134,7 +134,7 @@ def video_transformer(version: int) -> nn.Module:
 def test_video_transformers_are_one_delegate(version: int) -> None:
     """Three-dimensional convolutions and poolings, and relative positions, whose indices are constants."""
     torch.manual_seed(0)
-    assert outside_and_delegates(video_transformer(version), [torch.randn(1, 3, 4, 32, 32)], 1e-5) == (Counter(), 1)
+    assert outside_and_delegates(video_transformer(version), [torch.randn(1, 3, 4, 32, 32)]) == (Counter(), 1)
 
 
 class OutlookAttention(nn.Module):
@@ -164,4 +164,4 @@ class OutlookAttention(nn.Module):
 @pytest.mark.parametrize("size", [14, 15])
 def test_outlook_attention_is_one_delegate(size: int) -> None:
     torch.manual_seed(0)
-    assert outside_and_delegates(OutlookAttention(), [torch.randn(2, size, size, 32)], 1e-5) == (Counter(), 1)
+    assert outside_and_delegates(OutlookAttention(), [torch.randn(2, size, size, 32)]) == (Counter(), 1)
