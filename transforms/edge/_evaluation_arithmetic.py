@@ -104,6 +104,29 @@ def _power(op: edge.PowTensorScalarOp | edge.PowScalarOp | edge.PowTensorTensorO
     return np.power(call[op.self].astype(np.float64), call[op.exponent].astype(np.float64))
 
 
+# Division of integers
+
+
+def _of_integers(function: np.ufunc) -> Evaluator:
+    """What integers give that are divided; a division by zero is left to its kernel, whatever that makes of it."""
+
+    def evaluate(
+        op: edge.RemainderTensorOp | edge.RemainderScalarOp | edge.FmodTensorOp | edge.FmodScalarOp, call: Call
+    ) -> np.ndarray:
+        if call.dtype.kind not in "iu":
+            raise NotEvaluatedError
+        value, other = (call[each].astype(call.dtype) for each in (op.self, op.other))
+        if not other.all():
+            raise NotEvaluatedError
+        return function(value, other)
+
+    return evaluate
+
+
+for _name, _function in {"remainder": np.remainder, "fmod": np.fmod}.items():
+    register_evaluator(_of_integers(_function), f"edge.{_name}.Tensor", f"edge.{_name}.Scalar")
+
+
 # Reductions
 
 

@@ -28,9 +28,8 @@ from xir.ir.diagnostics import DiagnosticError
 
 from .aliasing import Operator, is_composite
 from .complex_numbers import ComplexTensor, in_parts, is_complex
+from .decompositions import OF_TORCHVISION, OWN
 from .dtypes import is_dynamic, is_open
-from .own_decompositions import OWN
-from .region_features import OF_TORCHVISION
 from .source import node_location
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import torch
 from reference.both_runtimes import Program, check, delegates, lower
 from torch import Tensor, nn
 from torch.nn import functional
+
+from xir.runtime import Runtime
 
 CONSTANT = torch.linspace(-1, 1, 3 * 11 * 9).view(1, 3, 11, 9).sin()
 
@@ -34,6 +37,16 @@ def normalised_weight(x: Tensor, weight: Tensor, gain: Tensor) -> Tensor:
         weight.reshape(1, 8, -1), None, None, weight=gain, training=True, momentum=0.0, eps=1e-6
     )
     return functional.conv2d(x, rows.reshape(weight.shape))
+
+
+def picked(mode: str, size: Any = None, factor: Any = None) -> Program:
+    """A resize that takes each element from one place."""
+    return Program(lambda x: functional.interpolate(x, size=size, scale_factor=factor, mode=mode))
+
+
+def between(align_corners: bool, size: Any = None, factor: Any = None) -> Program:
+    """A resize of volumes that takes each element from eight places."""
+    return Program(lambda x: functional.interpolate(x, size, factor, "trilinear", align_corners))
 
 
 def resized(mode: str, antialias: bool, **size: Any) -> Callable[..., Tensor]:
@@ -61,6 +74,17 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "bicubic_image": (Program(resized("bicubic", False, size=(6, 17))), (2, 3, 7, 9)),
     "bicubic_by_factor": (Program(resized("bicubic", False, scale_factor=(1.7, 0.6))), (1, 3, 7, 9)),
     "bilinear_antialiased_image": (Program(resized("bilinear", True, size=(4, 17))), (2, 3, 7, 9)),
+    "nearest_3d": (picked("nearest", factor=(2.0, 1.3, 0.7)), (2, 3, 4, 5, 6)),
+    "nearest_exact_1d": (picked("nearest-exact", size=11), (2, 3, 5)),
+    "nearest_exact_doubled": (picked("nearest-exact", factor=2.0), (2, 3, 5, 4)),
+    "nearest_exact_halved": (picked("nearest-exact", factor=0.5), (2, 3, 6, 8)),
+    "nearest_exact_by_factor": (picked("nearest-exact", factor=(1.7, 0.6)), (2, 3, 7, 9)),
+    "nearest_exact_3d": (picked("nearest-exact", size=(3, 7, 6)), (2, 3, 4, 5, 6)),
+    "trilinear": (between(align_corners=False, size=(5, 3, 9)), (2, 3, 4, 5, 6)),
+    "trilinear_by_factor": (between(align_corners=False, factor=(1.3, 2.0, 0.7)), (2, 3, 4, 5, 6)),
+    "trilinear_of_corners": (between(align_corners=True, size=(5, 3, 9)), (2, 3, 4, 5, 6)),
+    "largest_3d_of_cells": (nn.AdaptiveMaxPool3d((2, None, 3)), (2, 3, 5, 4, 7)),
+    "largest_3d_of_all": (nn.AdaptiveMaxPool3d(1), (3, 5, 4, 7)),
     "transposed_3d": (nn.ConvTranspose3d(3, 4, 2, 2), (1, 3, 4, 3, 2)),
     "transposed_3d_in_groups": (
         nn.ConvTranspose3d(4, 6, (3, 2, 3), (2, 3, 1), (1, 0, 2), (1, 2, 0), groups=2, dilation=(1, 2, 1)),
@@ -88,3 +112,13 @@ def test_one_delegate(name: str) -> None:
     lowered = lower(model, torch.randn(shape))
     check(model, lowered, [torch.randn(shape) for _ in range(2)])
     assert delegates(lowered) == 1
+
+
+def test_places_in_volumes() -> None:
+    """The first of equal numbers, and the last NaN, as in ATen; stock ExecuTorch has no kernel for the planes."""
+    model = nn.AdaptiveMaxPool3d((2, 3, 5), return_indices=True).eval()
+    x = torch.randint(0, 9, (2, 4, 7, 8, 6), generator=torch.Generator().manual_seed(0)).float()
+    x[0, 1, 3:5, 2:6, 1] = math.nan
+    method = Runtime.get().load_program(lower(model, x).to_executorch().buffer).load_method()
+    for found, expected in zip(method.execute([x]), model(x), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)

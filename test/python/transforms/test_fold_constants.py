@@ -124,6 +124,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("constant_pad_nd", {"self": GRID, "pad": [1, -1, 0, 2], "value": 3}),
     ("roll", {"self": GRID, "shifts": [1, -2], "dims": [0, 2]}),
     ("roll", {"self": WHOLE, "shifts": [5]}),
+    *((f"{name}.Scalar", {"self": WHOLE, "other": n}) for name in ("remainder", "fmod") for n in (3, -3)),
+    *((f"{name}.Tensor", {"self": WHOLE, "other": c(3, -2, 5, -4)}) for name in ("remainder", "fmod")),
     ("cumsum", {"self": GRID, "dim": 1}),
     ("cumsum", {"self": MASK, "dim": -1}),
 ]
@@ -141,6 +143,13 @@ def test_folds_to_what_aten_computes(name: str, args: dict[str, Any]) -> None:
     assert not [op for op in built.module.walk() if isinstance(op, edge.EdgeOp)]
     (actual,) = run_module(built.module, built.ctx, built.inputs)
     torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["remainder", "fmod"])
+def test_a_division_of_integers_by_zero_stays(name: str) -> None:
+    built = call(f"edge.{name}.Tensor", {"self": c(1, 2), "other": c(1, 0)})
+    PassManager(built.ctx, [FoldConstantsPass()]).run(built.module)
+    assert [op.name for op in built.module.walk() if isinstance(op, edge.EdgeOp)] == [f"edge.{name}.Tensor"]
 
 
 def test_every_evaluator_has_a_case() -> None:

@@ -1,0 +1,35 @@
+"""Operators in terms of others, where torch has no decomposition, or one by comparisons, which XNNPACK cannot compute.
+
+Each is what ATen's documentation says of the operator, written in operators that the edge dialect has rows for: a
+function with `@decomposes` in the file of its family. Importing the package fills `OWN`.
+"""
+
+from . import (
+    convolution,
+    elementwise,
+    lookup,
+    matrix,
+    normalization,
+    pooling,
+    recurrent,
+    reduction,
+    resampling,
+    shape,
+)
+from .region_features import OF_TORCHVISION
+from .registry import OWN
+
+__all__ = [
+    "OF_TORCHVISION",
+    "OWN",
+    "convolution",
+    "elementwise",
+    "lookup",
+    "matrix",
+    "normalization",
+    "pooling",
+    "recurrent",
+    "reduction",
+    "resampling",
+    "shape",
+]

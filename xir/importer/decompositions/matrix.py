@@ -1,0 +1,34 @@
+"""Products of matrices and vectors in terms of others."""
+
+from typing import Any
+
+import torch
+
+from .registry import decomposes
+
+aten = torch.ops.aten
+
+
+@decomposes(aten.addmv.default)
+def addmv(self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    """beta·self + alpha·(mat × vec)."""
+    product = torch.matmul(mat, vec) * alpha
+    return product if beta == 0 else self * beta + product
+
+
+@decomposes(aten.addbmm.default)
+def addbmm(
+    self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1
+) -> torch.Tensor:
+    """beta·self + alpha·Σ(batch1 × batch2)."""
+    product = torch.bmm(batch1, batch2).sum([0]) * alpha
+    return product if beta == 0 else self * beta + product
+
+
+@decomposes(aten.bilinear.default)
+def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Any:
+    """Σ x1ᵢ·weightₒᵢⱼ·x2ⱼ + biasₒ."""
+    outputs, first, second = weight.shape
+    rows = aten.linear(x1, weight.permute(0, 2, 1).reshape(outputs * second, first))
+    product = (rows.reshape(*x1.shape[:-1], outputs, second) * x2.unsqueeze(-2)).sum([-1])
+    return product if bias is None else product + bias

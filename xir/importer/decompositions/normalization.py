@@ -1,0 +1,64 @@
+"""Batch norms by the statistics of the batch itself."""
+
+from typing import Any
+
+import torch
+
+from .reduction import mean
+from .registry import decomposes
+
+aten = torch.ops.aten
+
+
+@decomposes(aten._native_batch_norm_legit_functional.default)
+def batch_norm_with_statistics(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """In training the batch's own mean and variance, and what the running ones become: those of samples, with n - 1."""
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    if not training:
+        scale = (running_var + eps).rsqrt()
+        average, updated = running_mean, (running_mean, running_var)
+    else:
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        average = mean(input, dims, keepdim=False)
+        variance = mean((input - average.view(shape)) ** 2, dims, keepdim=False)
+        scale = (variance + eps).rsqrt()
+        count = input.numel() // input.shape[1]
+        sampled = variance * (count / (count - 1))
+        updated = (
+            running_mean * (1 - momentum) + average * momentum,
+            running_var * (1 - momentum) + sampled * momentum,
+        )
+    result = (input - average.view(shape)) * scale.view(shape)
+    if weight is not None:
+        result = result * weight.view(shape)
+    if bias is not None:
+        result = result + bias.view(shape)
+    saved = (average, scale) if training else (average.new_empty(0), average.new_empty(0))
+    return result, *saved, *updated
+
+
+@decomposes(aten.native_batch_norm.default)
+def batch_norm(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The same where nobody asks for the running ones, as norms of weights and such that do not track any."""
+    channels = input.shape[1]
+    mean = input.new_zeros(channels) if running_mean is None else running_mean
+    variance = input.new_ones(channels) if running_var is None else running_var
+    return batch_norm_with_statistics(input, weight, bias, mean, variance, training, momentum, eps)[:3]

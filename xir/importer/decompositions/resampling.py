@@ -1,0 +1,152 @@
+"""Resizing along one, two and three dimensions, in terms of what XNNPACK and the edge dialect have."""
+
+# pyright: reportPrivateUsage=false
+# torch's way out of tracing begins with an underscore.
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..dtypes import is_open
+from .registry import OWN, decomposes
+
+aten = torch.ops.aten
+
+
+Resize = Callable[..., torch.Tensor]
+
+
+@decomposes(aten.upsample_nearest1d.default)
+def upsample_nearest1d(self: torch.Tensor, output_size: Sequence[int], scales: float | None = None) -> torch.Tensor:
+    """Images of height 1."""
+    return aten.upsample_nearest2d(self.unsqueeze(2), [1, *output_size], None, scales).squeeze(2)
+
+
+def _source_indices(resize: Resize, size: int, wanted: int, scale: float | None) -> list[int]:
+    """The element that each one of the result is, as ATen's own resize in one dimension picks it."""
+    with _disable_current_modes():
+        return resize(torch.arange(size, dtype=torch.float64)[None, None], [wanted], scale).long().flatten().tolist()
+
+
+def _picked(value: torch.Tensor, dim: int, indices: list[int]) -> torch.Tensor:
+    """The elements of `indices` along a dimension: repeated by broadcasting, where that is all."""
+    shape = list(value.shape)
+    size, wanted = shape[dim], len(indices)
+    if indices == list(range(size)):
+        return value
+    if indices == [i for i in range(size) for _ in range(wanted // size)]:
+        apart = value.reshape(math.prod(shape[: dim + 1]), 1, math.prod(shape[dim + 1 :]))
+        return apart.expand(-1, wanted // size, -1).reshape(*shape[:dim], wanted, *shape[dim + 1 :])
+    return value.index_select(dim, torch.tensor(indices))
+
+
+def _decompose_picking(operator: Any, resize: Any) -> None:
+    """A resize that picks elements, by those that `resize`, its form for one dimension, picks along each."""
+
+    def by_axes(self: torch.Tensor, output_size: Sequence[int], *scales: float | None) -> torch.Tensor:
+        sizes = self.shape[2:]
+        if any(map(is_open, (*self.shape, *output_size))):
+            return operator(self, output_size, *scales)
+        value = self
+        for dim, (size, wanted, scale) in enumerate(itertools.zip_longest(sizes, output_size, scales), 2):
+            value = _picked(value, dim, _source_indices(resize, int(size), int(wanted), scale))
+        return value
+
+    OWN[operator] = by_axes
+
+
+_decompose_picking(aten.upsample_nearest3d.default, aten.upsample_nearest1d.default)
+for _operator in (aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d, aten._upsample_nearest_exact3d):
+    _decompose_picking(_operator.default, aten._upsample_nearest_exact1d.default)
+
+
+@decomposes(aten.upsample_linear1d.default)
+def upsample_linear1d(
+    self: torch.Tensor, output_size: Sequence[int], align_corners: bool, scales: float | None = None
+) -> torch.Tensor:
+    """Images of height 1."""
+    image = aten.upsample_bilinear2d(self.unsqueeze(2), [1, *output_size], align_corners, None, scales)
+    return image.squeeze(2)
+
+
+@decomposes(aten.upsample_trilinear3d.default)
+def upsample_trilinear3d(
+    self: torch.Tensor,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> torch.Tensor:
+    """Each plane, and then each line across the planes; as it is where sizes are open."""
+    if any(map(is_open, (*self.shape, *output_size))):
+        return aten.upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w)
+    batch, channels, depth, height, width = self.shape
+    wanted, rows, columns = output_size
+    planes = self.reshape(batch, channels * depth, height, width)
+    planes = aten.upsample_bilinear2d(planes, [rows, columns], align_corners, scales_h, scales_w)
+    lines = planes.reshape(batch, channels, depth, rows * columns)
+    lines = aten.upsample_bilinear2d(lines, [wanted, rows * columns], align_corners, scales_d, None)
+    return lines.reshape(batch, channels, wanted, rows, columns)
+
+
+def _resized_axis(resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None) -> torch.Tensor:
+    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear."""
+    with _disable_current_modes():
+        matrix = resize(torch.eye(size)[None, None], [wanted, size], align_corners, scale, None)[0, 0].numpy()
+    return torch.from_numpy(matrix)
+
+
+def _by_matrices(
+    resize: Resize,
+    self: torch.Tensor,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales: Sequence[float | None],
+) -> torch.Tensor:
+    """Each axis by a product with a matrix of its weights; as it is where sizes are open."""
+    height, width = self.shape[-2:]
+    if any(map(is_open, (height, width, *output_size))):
+        return resize(self, output_size, align_corners, *scales)
+    down, across = (
+        _resized_axis(resize, int(size), int(wanted), align_corners, scale).to(self.dtype)
+        for size, wanted, scale in zip((height, width), output_size, scales, strict=True)
+    )
+    result = aten.linear(self, across)
+    return aten.linear(result.transpose(-1, -2), down).transpose(-1, -2)
+
+
+def _decompose_resizing(resize: Any) -> None:
+    """A resizing operator, and its form that takes a factor in place of a size."""
+
+    def by_size(
+        self: torch.Tensor,
+        output_size: Sequence[int],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> torch.Tensor:
+        return _by_matrices(resize.default, self, output_size, align_corners, (scales_h, scales_w))
+
+    def by_factor(
+        input: torch.Tensor,
+        output_size: Sequence[int] | None,
+        align_corners: bool,
+        scale_factors: Sequence[float] | None,
+    ) -> torch.Tensor:
+        if output_size is None:
+            assert scale_factors is not None
+            pairs = zip(input.shape[-2:], scale_factors, strict=True)
+            return by_size(input, [int(size * factor) for size, factor in pairs], align_corners, *scale_factors)
+        return by_size(input, output_size, align_corners)
+
+    OWN[resize.default] = by_size
+    OWN[resize.vec] = by_factor
+
+
+for _resize in (aten.upsample_bicubic2d, aten._upsample_bicubic2d_aa, aten._upsample_bilinear2d_aa):
+    _decompose_resizing(_resize)
