@@ -4,7 +4,6 @@
 # torch's way out of tracing begins with an underscore.
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,35 +32,59 @@ def _source_indices(resize: Resize, size: int, wanted: int, scale: float | None)
 
 
 def _picked(value: torch.Tensor, dim: int, indices: list[int]) -> torch.Tensor:
-    """The elements of `indices` along a dimension: repeated by broadcasting, where that is all."""
-    shape = list(value.shape)
-    size, wanted = shape[dim], len(indices)
-    if indices == list(range(size)):
-        return value
-    if indices == [i for i in range(size) for _ in range(wanted // size)]:
-        apart = value.reshape(math.prod(shape[: dim + 1]), 1, math.prod(shape[dim + 1 :]))
-        return apart.expand(-1, wanted // size, -1).reshape(*shape[:dim], wanted, *shape[dim + 1 :])
+    """The elements of `indices` along a dimension."""
+    size = value.shape[dim]
+    if indices == [i for i in range(size) for _ in range(len(indices) // size)]:
+        return _repeated(value, dim, len(indices) // size)
     return value.index_select(dim, torch.tensor(indices))
+
+
+def _repeated(value: torch.Tensor, dim: int, count: int) -> torch.Tensor:
+    """Each element along a dimension `count` times, by broadcasting."""
+    if count == 1:
+        return value
+    shape = [-1] * (value.dim() + 1)
+    shape[dim + 1] = count
+    return value.unsqueeze(dim + 1).expand(shape).flatten(dim, dim + 1)
 
 
 def _decompose_picking(operator: Any, resize: Any) -> None:
     """A resize that picks elements, by those that `resize`, its form for one dimension, picks along each."""
 
-    def by_axes(self: torch.Tensor, output_size: Sequence[int], *scales: float | None) -> torch.Tensor:
+    def by_size(self: torch.Tensor, output_size: Sequence[int], *scales: float | None) -> torch.Tensor:
         sizes = self.shape[2:]
         if any(map(is_open, (*self.shape, *output_size))):
-            return operator(self, output_size, *scales)
+            return operator.default(self, output_size, *scales)
         value = self
         for dim, (size, wanted, scale) in enumerate(itertools.zip_longest(sizes, output_size, scales), 2):
             value = _picked(value, dim, _source_indices(resize, int(size), int(wanted), scale))
         return value
 
-    OWN[operator] = by_axes
+    def by_factor(
+        input: torch.Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
+    ) -> torch.Tensor:
+        if scale_factors is None:
+            assert output_size is not None
+            return by_size(input, output_size)
+        if all(factor >= 1 and float(factor).is_integer() for factor in scale_factors):
+            value = input
+            for dim, factor in enumerate(scale_factors, 2):
+                value = _repeated(value, dim, int(factor))
+            return value
+        return by_size(input, _scaled(input, scale_factors), *scale_factors)
+
+    OWN[operator.default] = by_size
+    OWN[operator.vec] = by_factor
 
 
-_decompose_picking(aten.upsample_nearest3d.default, aten.upsample_nearest1d.default)
-for _operator in (aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d, aten._upsample_nearest_exact3d):
-    _decompose_picking(_operator.default, aten._upsample_nearest_exact1d.default)
+def _scaled(image: torch.Tensor, factors: Sequence[float]) -> list[int]:
+    """The sizes that factors make of an image's."""
+    return [int(size * factor) for size, factor in zip(image.shape[2:], factors, strict=True)]
+
+
+_decompose_picking(aten.upsample_nearest3d, aten.upsample_nearest1d.default)
+for _exact in (aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d, aten._upsample_nearest_exact3d):
+    _decompose_picking(_exact, aten._upsample_nearest_exact1d.default)
 
 
 @decomposes(aten.upsample_linear1d.default)
@@ -140,8 +163,7 @@ def _decompose_resizing(resize: Any) -> None:
     ) -> torch.Tensor:
         if output_size is None:
             assert scale_factors is not None
-            pairs = zip(input.shape[-2:], scale_factors, strict=True)
-            return by_size(input, [int(size * factor) for size, factor in pairs], align_corners, *scale_factors)
+            return by_size(input, _scaled(input, scale_factors), align_corners, *scale_factors)
         return by_size(input, output_size, align_corners)
 
     OWN[resize.default] = by_size
