@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,25 @@ def test_a_chain_runs(sample: Sample) -> None:
         assert np.isfinite(result).all()
 
 
+def test_a_node_takes_what_a_longer_chain_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains of one and of nine nodes run; what a clock says of them is given."""
+    times = itertools.cycle((100.0, 900.0))
+
+    def shortest(run: Callable[[], object]) -> float:
+        run()
+        return next(times)
+
+    monkeypatch.setattr(measure, "shortest", shortest)
+    assert measure.nanoseconds(Addition(4, 8), 9) == 100.0
+
+
+def test_the_shortest_run_is_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
+    runs: list[int] = []
+    assert 0 <= measure.shortest(lambda: runs.append(1)) < float("inf")
+    assert runs
+
+
 def test_a_profile_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,8 +165,7 @@ def test_a_profile_is_written(
     monkeypatch.setattr(measure, "VECTORS", (32, 64))
     monkeypatch.setattr(measure, "ATTENTION", ((16, 32, 2), (8, 16, 4)))
     monkeypatch.setattr(measure, "ROWS", ((4, 8), (2, 40)))
-    monkeypatch.setattr(measure, "MOST_REPEATED", 9)
-    monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
+    monkeypatch.setattr(measure, "nanoseconds", lambda sample, count: made_up(sample).nanoseconds)
     file = tmp_path / "mine.toml"
     assert xir_tune.main(["-o", str(file), "--processor", "a test"]) == 0
     assert f"wrote {file}" in capsys.readouterr().out
