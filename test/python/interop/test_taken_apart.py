@@ -114,6 +114,20 @@ def test_one_delegate(name: str) -> None:
     assert delegates(lowered) == 1
 
 
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (picked("nearest-exact", factor=(2.0, 3.0)), (1, 3, 6, 4)),
+        (picked("nearest", factor=(2.0, 1.0, 3.0)), (1, 3, 6, 4, 5)),
+        (picked("nearest-exact", factor=(3.0, 2.0, 1.0)), (1, 3, 6, 4, 5)),
+    ],
+)
+def test_whole_factors_of_an_open_size(model: nn.Module, shape: tuple[int, ...]) -> None:
+    lowered = lower(model, torch.randn(shape), ({2: torch.export.Dim("height", min=2, max=16)},))
+    check(model, lowered, [torch.randn(1, 3, height, *shape[3:]) for height in (6, 5, 16)])
+    assert delegates(lowered) == 1
+
+
 def test_places_in_volumes() -> None:
     """The first of equal numbers, and the last NaN, as in ATen; stock ExecuTorch has no kernel for the planes."""
     model = nn.AdaptiveMaxPool3d((2, 3, 5), return_indices=True).eval()

@@ -1,4 +1,4 @@
-"""One step of recurrent networks. ATen's C++ computes them in place."""
+"""One step of recurrent networks."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def gru_cell(
     b_ih: torch.Tensor | None = None,
     b_hh: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """One step: reset, update and new gate, in that order. ATen's C++ computes them in place."""
+    """One step: reset, update and new gate, in that order. ATen's C++ computes it in place."""
     of_input, of_state = (
         aten.linear(value, weight, bias).chunk(3, -1) for value, weight, bias in ((input, w_ih, b_ih), (hx, w_hh, b_hh))
     )

@@ -15,7 +15,6 @@ from .registry import OWN, decomposes
 
 aten = torch.ops.aten
 
-
 Resize = Callable[..., torch.Tensor]
 
 
