@@ -131,10 +131,13 @@ def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
     """A program of one convolution, with random weights: equal ones would be packed once."""
     batch, height, width, _ = layer.image
     top, right, bottom, left = layer.padding
-    outputs, kernel_height, kernel_width, _ = layer.filter
-    result = (batch, height + top + bottom - kernel_height + 1, width + left + right - kernel_width + 1, outputs)
+    outputs, *taps, _ = layer.filter
+    sizes = zip((height + top + bottom, width + left + right), taps, layer.stride, layer.dilation, strict=True)
+    rows, columns = ((size - (count - 1) * apart - 1) // step + 1 for size, count, step, apart in sizes)
+    result = (batch, rows, columns, outputs)
     image, filter, output = (f"tensor<{'x'.join(map(str, each))}xf32>" for each in (layer.image, layer.filter, result))
     bounds = ", output_min = 0.0 : f32" if layer.bounded else ""
+    strides, dilations = (", ".join(map(str, each)) for each in (layer.stride, layer.dilation))
     module = parse_module(
         ctx,
         f"""
@@ -143,7 +146,8 @@ def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
           %y = xnnpack.subgraph(%x) : ({image}) -> {output} {{
           ^bb0(%a: {image}):
             %w = xnnpack.constant dense<0.5> : {filter}
-            %b = xnnpack.conv2d %a, %w {{padding = array<i32: {top}, {right}, {bottom}, {left}>{bounds}}}
+            %b = xnnpack.conv2d %a, %w {{padding = array<i32: {top}, {right}, {bottom}, {left}>,
+                 stride = array<i32: {strides}>, dilation = array<i32: {dilations}>{bounds}}}
                  : ({image}, {filter}) -> {output}
             xnnpack.yield %b : {output}
           }}
@@ -159,7 +163,8 @@ def program(layer: Layer, form: Form) -> bytes:
     """A file with one convolution in one form."""
     ctx = XirContext()
     module = module_of(layer, ctx)
-    chosen: list[XirPass] = [] if form.is_direct else [WinogradConv2dPass(form=(form.height, form.width))]
+    composed = WinogradConv2dPass(form=(form.height, form.width), by_gemm=form.by_gemm)
+    chosen: list[XirPass] = [] if form.is_direct else [composed]
     PassManager(ctx, [*chosen, *passes_of("emit")]).run(module)
     file = BytesIO()
     emit(module, ctx, file)

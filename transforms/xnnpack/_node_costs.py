@@ -104,6 +104,12 @@ def sliced(image: Shape, result: Shape) -> Work:
     return copy(result, prod(result[:cut]))
 
 
+def padded(image: Shape, result: Shape) -> Work:
+    """An image with zeros around it: its runs end with the last dimension that grows."""
+    grown = max((axis for axis, (old, new) in enumerate(zip(image, result, strict=True)) if old != new), default=0)
+    return Work("copy", prod(image[:grown]), traffic=_bytes(image, result))
+
+
 def _bytes(*shapes: Shape) -> int:
     return FLOAT_BYTES * sum(map(prod, shapes))
 
@@ -174,6 +180,10 @@ def _sliced(node: xnnpack.StaticSliceOp) -> Work:
     return sliced(shape_of(node.input), shape_of(node.output))
 
 
+def _padded(node: xnnpack.StaticConstantPadOp) -> Work:
+    return padded(shape_of(node.input), shape_of(node.output))
+
+
 def _transposed(node: xnnpack.StaticTransposeOp) -> Work:
     shape, perm = shape_of(node.output), ints(node.perm)
     kept = 1  # the elements that stay neighbours
@@ -217,6 +227,7 @@ _RULES: dict[str, Callable[[Any], Work]] = {
     xnnpack.BatchMatrixMultiplyOp.name: _batched,
     xnnpack.ConcatenateOp.name: _joined,
     xnnpack.StaticSliceOp.name: _sliced,
+    xnnpack.StaticConstantPadOp.name: _padded,
     xnnpack.StaticTransposeOp.name: _transposed,
     xnnpack.SoftmaxOp.name: _softmax,
     xnnpack.GlobalAveragePooling2dOp.name: _reduced,

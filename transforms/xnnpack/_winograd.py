@@ -1,4 +1,4 @@
-"""Convolutions of stride 1 composed of nodes that multiply less: minimal filtering along the height, the width or both.
+"""Convolutions composed of nodes that take less time: minimal filtering along the height, the width or both.
 
     for each row i of B:      a depthwise convolution of the image along the height, stride m
     stacks of rows i, joined along the channels
@@ -12,6 +12,14 @@ The depthwise convolutions read strided, dilated and padded, so that nothing is 
 rows that are joined lie where the image wants them. What is done for a stack at once takes half of the nodes that it
 would take row by row, which is worth two copies: a node costs time to lower and to load, and at its end threads wait
 for each other.
+
+XNNPACK has two kernels for products: GEMM for plain 1x1 convolutions, and IGEMM, which finds its rows by pointers, for
+those with taps, strides or groups. Where IGEMM is much slower, a form *by GEMM* has plain products alone: no rows are
+stacked, and along direct dimensions the pixels under a filter are gathered first (im2col):
+
+    a frame of zeros
+    for each column of the filter:   a slice of the image, of every s-th pixel;  joined along the channels
+    for each row of the filter:      a slice of that, of every s-th row;         joined along the channels
 """
 
 from __future__ import annotations
@@ -21,9 +29,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Generic, Literal, TypeVar
 
 from xir.dialects.xnnpack.shape import MOST_JOINED
+from xir.ir.shapes import Shape
 from xir.transforms.xnnpack._toom_cook import ERROR_GROWTH, Transforms, transforms
 
 HEIGHT, WIDTH, CHANNELS = 1, 2, 3
@@ -34,17 +44,34 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Axis:
-    """One spatial dimension of a convolution of stride and dilation 1."""
+    """One spatial dimension of a convolution."""
 
     size: int
     taps: int
     before: int
     """Zeros in front of the image."""
     after: int
+    stride: int = 1
+    dilation: int = 1
+
+    @property
+    def window(self) -> int:
+        """The pixels from the first tap to the last one."""
+        return (self.taps - 1) * self.dilation + 1
 
     @property
     def output(self) -> int:
-        return self.size + self.before + self.after - self.taps + 1
+        return (self.size + self.before + self.after - self.window) // self.stride + 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each pixel makes one, so that nothing needs to be gathered."""
+        return self == Axis(self.size, 1, 0, 0)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """How many outputs can be computed together."""
+        return (1, *OUTPUTS.get(self.taps, ())) if self.stride == self.dilation == 1 else (1,)
 
 
 @dataclass(frozen=True)
@@ -53,13 +80,19 @@ class Form:
 
     height: int
     width: int
+    by_gemm: bool = False
+    """Whether all products are plain ones."""
 
     @property
     def is_direct(self) -> bool:
+        """Whether it is the convolution itself, as one node."""
         return self == DIRECT
 
     def __str__(self) -> str:
-        return f"F({self.height}x{self.width})"
+        minimal = f"F({self.height}x{self.width})"
+        if not self.by_gemm:
+            return minimal
+        return "im2col" if (self.height, self.width) == (1, 1) else f"{minimal} by GEMM"
 
 
 DIRECT = Form(1, 1)
@@ -79,9 +112,21 @@ class Convolution:
 
     def forms(self, max_error: float) -> list[Form]:
         """The forms that compute it, but the direct one, with at most so many times its error."""
-        heights, widths = ((1, *OUTPUTS.get(axis.taps, ())) for axis in (self.height, self.width))
-        every = [Form(height, width) for height in heights for width in widths]
-        return [form for form in every if form != DIRECT and self.error_growth(form) <= max_error]
+        tiles = [(height, width) for height in self.height.outputs for width in self.width.outputs]
+        stacking = [Form(*tile) for tile in tiles if tile != (1, 1)]
+        plain = [Form(*tile, by_gemm=True) for tile in tiles]
+        every = [*stacking, *(form for form in plain if self.differs_by_gemm(form))]
+        return [form for form in every if self.error_growth(form) <= max_error]
+
+    def differs_by_gemm(self, form: Form) -> bool:
+        """Whether a form by GEMM is another than the one of the same tiles: it stacks no rows, or gathers pixels."""
+        gathers = not all(axis.is_plain for axis in self.direct(form))
+        return gathers or (form.height > 1 and form.width > 1)
+
+    def direct(self, form: Form) -> list[Axis]:
+        """The dimensions that a form computes tap by tap."""
+        pairs = ((form.height, self.height), (form.width, self.width))
+        return [axis for outputs, axis in pairs if outputs == 1]
 
     def error_growth(self, form: Form) -> float:
         """How many times the error of the direct form a form may make."""
@@ -91,28 +136,44 @@ class Convolution:
 
 @dataclass(frozen=True)
 class Factor:
-    """A product's filters: which rows of G are applied along the height and the width."""
+    """A product's filters: which rows of G are applied along the height and the width, and what is left to the node."""
 
     rows: tuple[int, ...]
     """A group of channels for each; none along a direct dimension."""
     column: int | None
     """None along a direct dimension."""
+    height: Axis
+    width: Axis
+    """What the product's own filter does."""
 
     @property
     def groups(self) -> int:
         return max(len(self.rows), 1)
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        return self.height.taps, self.width.taps
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether GEMM computes it."""
+        return self.groups == 1 and self.height.is_plain and self.width.is_plain
 
 
 class Nodes(ABC, Generic[Value]):
     """What nodes are made by: one builds them, another adds up what they cost."""
 
     @abstractmethod
+    def shape(self, value: Value) -> Shape:
+        """[N, H, W, C]."""
+
+    @abstractmethod
     def depthwise(self, value: Value, taps: Sequence[Fraction], axis: int, window: Window) -> Value:
         """A depthwise convolution along one dimension, with the same filter for each channel."""
 
     @abstractmethod
-    def product(self, value: Value, factor: Factor, size: tuple[int, int]) -> Value:
-        """A convolution by a transformed filter, whose result has `size`; direct dimensions keep taps and padding."""
+    def product(self, value: Value, factor: Factor, is_result: bool = False) -> Value:
+        """A convolution by a transformed filter; one that is the result has the convolution's bounds."""
 
     @abstractmethod
     def binary(self, kind: Literal["add", "subtract"], lhs: Value, rhs: Value) -> Value:
@@ -127,20 +188,63 @@ class Nodes(ABC, Generic[Value]):
         """A part of the result within the convolution's bounds; the value itself if it has none."""
 
     @abstractmethod
-    def joined(self, values: Sequence[Value], axis: int) -> Value:
-        """The values one behind the other."""
+    def concatenated(self, values: Sequence[Value], axis: int) -> Value:
+        """At least two values one behind the other, and at most as many as XNNPACK joins."""
 
     @abstractmethod
+    def reshaped(self, value: Value, shape: Shape) -> Value:
+        """The same elements in another shape."""
+
+    @abstractmethod
+    def sliced(self, value: Value, offsets: Shape, sizes: Shape) -> Value:
+        """A part of a value."""
+
+    @abstractmethod
+    def padded(self, value: Value, before: Shape, after: Shape) -> Value:
+        """A value with zeros around it."""
+
+    def joined(self, values: Sequence[Value], axis: int) -> Value:
+        """The values one behind the other; one alone is what it was."""
+        while len(values) > 1:
+            groups = [values[first : first + MOST_JOINED] for first in range(0, len(values), MOST_JOINED)]
+            values = [self.concatenated(group, axis) if len(group) > 1 else group[0] for group in groups]
+        return values[0]
+
     def neighbours(self, value: Value, count: int) -> Value:
         """Channels of `count` neighbouring pixels as the pixels that they are."""
+        batch, height, width, channels = self.shape(value)
+        return self.reshaped(value, (batch, height, width * count, channels // count))
 
-    @abstractmethod
     def group(self, value: Value, index: int, count: int) -> Value:
         """One of `count` groups of channels."""
+        channels = self.shape(value)[CHANNELS] // count
+        return self.cut(value, CHANNELS, index * channels, channels)
 
-    @abstractmethod
+    def cut(self, value: Value, axis: int, first: int, size: int) -> Value:
+        """A part along one dimension; the value itself if it is all."""
+        shape = self.shape(value)
+        if shape[axis] == size:
+            return value
+        return self.sliced(value, with_size((0,) * len(shape), axis, first), with_size(shape, axis, size))
+
+    def every(self, value: Value, axis: int, first: int, stride: int, count: int) -> Value:
+        """`count` pixels along the height or the width, the first one and each that is `stride` further.
+
+        Neighbouring pixels are parts of one in the next dimension, of which the first or another one is cut out.
+        """
+        if stride == 1:
+            return self.cut(value, axis, first, count)
+        shape, inner = self.shape(value), axis + 1
+        apart = with_size(with_size(shape, axis, shape[axis] // stride), inner, shape[inner] * stride)
+        offsets = with_size(with_size((0,) * len(shape), axis, first // stride), inner, first % stride * shape[inner])
+        return self.sliced(self.reshaped(value, apart), offsets, with_size(shape, axis, count))
+
     def image(self, value: Value, computed: tuple[int, int], kept: tuple[int, int]) -> Value:
         """The elements as an image, cut to the size that is asked for."""
+        batch, *sizes = self.shape(value)
+        channels = prod(sizes) // prod(computed)
+        value = self.reshaped(value, (batch, *computed, channels))
+        return value if kept == computed else self.sliced(value, (0, 0, 0, 0), (batch, *kept, channels))
 
 
 @dataclass(frozen=True)
@@ -156,24 +260,30 @@ class Window:
 
 def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> Value:
     """Make the nodes of a form, and return the result."""
+    if form.by_gemm:
+        image, convolution = gathered(convolution, form, nodes, image)
     vertical, horizontal = convolution.height, convolution.width
     tiles = (-(-vertical.output // form.height), -(-horizontal.output // form.width))
     rows = transforms(form.height, vertical.taps) if form.height > 1 else None
     columns = transforms(form.width, horizontal.taps) if form.width > 1 else None
+    heights = Axis(tiles[0], 1, 0, 0) if rows else vertical
+    widths = Axis(tiles[1], 1, 0, 0) if columns else horizontal
+    if rows is None and columns is None:
+        return nodes.product(image, Factor((), None, heights, widths), is_result=True)
     bands = [image]
     if rows is not None:
         bands = [transformed(nodes, image, rows, row, HEIGHT, vertical, tiles[0]) for row in range(rows.points)]
     if columns is None:
-        bands = [nodes.product(band, Factor((row,), None), tiles) for row, band in enumerate(bands)]
+        bands = [nodes.product(band, Factor((row,), None, heights, widths)) for row, band in enumerate(bands)]
     else:
-        stacks = stacked(rows.points) if rows else [()]
+        stacks = stacked(rows.points, 1 if form.by_gemm else MOST_JOINED) if rows else [()]
         done: list[Value] = []
         for stack in stacks:
             joined = nodes.joined([bands[row] for row in stack], CHANNELS) if stack else image
             products: list[Value] = []
             for column in range(columns.points):
                 value = transformed(nodes, joined, columns, column, WIDTH, horizontal, tiles[1])
-                products.append(nodes.product(value, Factor(stack, column), tiles))
+                products.append(nodes.product(value, Factor(stack, column, heights, widths)))
             sums = reduced(nodes, products, columns)
             wide = nodes.joined(sums if stack else list(map(nodes.bounded, sums)), CHANNELS)
             if stack:
@@ -187,9 +297,35 @@ def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Va
     return nodes.image(result, computed, (vertical.output, horizontal.output))
 
 
-def stacked(rows: int) -> list[tuple[int, ...]]:
-    """The rows of B in as few stacks of one size as XNNPACK can join."""
-    size = next(size for size in range(MOST_JOINED, 0, -1) if rows % size == 0)
+def gathered(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> tuple[Value, Convolution]:
+    """The pixels under the filter along direct dimensions as channels, in the filter's own order, and what is left of
+    the convolution: one tap along these."""
+    axes = {HEIGHT: convolution.height, WIDTH: convolution.width}
+    pairs = ((WIDTH, form.width), (HEIGHT, form.height))
+    direct = [axis for axis, outputs in pairs if outputs == 1 and not axes[axis].is_plain]
+    frame = {axis: (axes[axis].before, frame_after(axes[axis])) for axis in direct}
+    before, after = (tuple(frame.get(axis, (0, 0))[end] for axis in range(4)) for end in range(2))
+    if any((*before, *after)):
+        image = nodes.padded(image, before, after)
+    channels = convolution.input_channels
+    for axis in direct:
+        of = axes[axis]
+        taps = [nodes.every(image, axis, tap * of.dilation, of.stride, of.output) for tap in range(of.taps)]
+        image = nodes.joined(taps, CHANNELS)
+        channels *= of.taps
+        axes[axis] = Axis(of.output, 1, 0, 0)
+    return image, Convolution(axes[HEIGHT], axes[WIDTH], channels, convolution.output_channels)
+
+
+def frame_after(axis: Axis) -> int:
+    """The zeros behind an image that is gathered: as many as the last window needs, in whole strides."""
+    read = max((axis.output - 1) * axis.stride + axis.window, axis.before + axis.size)
+    return -(-read // axis.stride) * axis.stride - axis.before - axis.size
+
+
+def stacked(rows: int, most: int) -> list[tuple[int, ...]]:
+    """The rows of B in as few stacks of one size as `most` allows."""
+    size = next(size for size in range(most, 0, -1) if rows % size == 0)
     return [tuple(range(first, first + size)) for first in range(0, rows, size)]
 
 
@@ -231,3 +367,8 @@ def reduced(nodes: Nodes[Value], products: Sequence[Value], matrices: Transforms
     results[0] = nodes.binary("add", results[0], zero)
     results[-1] = nodes.binary("add", results[-1], infinity)
     return results
+
+
+def with_size(shape: Shape, axis: int, size: int) -> Shape:
+    """A shape with another size along one dimension."""
+    return (*shape[:axis], size, *shape[axis + 1 :])

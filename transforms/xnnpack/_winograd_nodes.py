@@ -25,7 +25,18 @@ from xir.transforms.xnnpack._composed import mark_composed
 from xir.transforms.xnnpack._liveness import Step, alive_bytes
 from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import CHANNELS, HEIGHT, WIDTH, Convolution, Factor, Form, Nodes, Window, compose
+from xir.transforms.xnnpack._winograd import (
+    CHANNELS,
+    HEIGHT,
+    WIDTH,
+    Convolution,
+    Factor,
+    Form,
+    Nodes,
+    Window,
+    compose,
+    with_size,
+)
 
 Constants = dict[tuple[Shape, tuple[Fraction, ...]], SSAValue]
 """What transforms multiply by: shape and the numbers of one channel -> the constant."""
@@ -60,11 +71,8 @@ def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, k
 def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:
     """The nodes of a form, in the order that they run in; those of the direct one are the convolution."""
     shape = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
-    nodes, image = Counter(convolution, is_bounded), Tensor(shape, Memory(FLOAT_BYTES * prod(shape)))
-    if form.is_direct:
-        nodes.product(image, Factor((), None), (convolution.height.output, convolution.width.output))
-    else:
-        compose(convolution, form, nodes, image)
+    nodes = Counter(convolution, is_bounded)
+    compose(convolution, form, nodes, Tensor(shape, Memory(FLOAT_BYTES * prod(shape))))
     return nodes.nodes
 
 
@@ -104,18 +112,20 @@ class Counter(Nodes[Tensor]):
         self.nodes.append(CountedNode(tuple(operand.memory for operand in operands), (made,), work=work))
         return Tensor(result, made)
 
+    def shape(self, value: Tensor) -> Shape:
+        return value.shape
+
     def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
         result = with_size(value.shape, axis, window.output)
         is_strided = axis == WIDTH and window.stride > 1
         return self.add(_node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
 
-    def product(self, value: Tensor, factor: Factor, size: tuple[int, int]) -> Tensor:
-        taps = filter_size(self.convolution, factor)
+    def product(self, value: Tensor, factor: Factor, is_result: bool = False) -> Tensor:
+        batch, *_, inner = value.shape
         channels = factor.groups * self.convolution.output_channels
-        result = (value.shape[0], *size, channels)
-        filter = (channels, *taps, self.convolution.input_channels)
-        is_pointwise = taps == (1, 1) and factor.groups == 1
-        work = _node_costs.convolution(value.shape, filter, result, factor.groups, is_pointwise)
+        result = (batch, factor.height.output, factor.width.output, channels)
+        filter = (channels, *factor.taps, inner // factor.groups)
+        work = _node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
         return self.add(work, [value], result)
 
     def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
@@ -129,25 +139,20 @@ class Counter(Nodes[Tensor]):
             return value
         return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
 
-    def joined(self, values: Sequence[Tensor], axis: int) -> Tensor:
+    def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
         shapes = [value.shape for value in values]
         result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
         return self.add(_node_costs.joined(shapes, axis), values, result)
 
-    def neighbours(self, value: Tensor, count: int) -> Tensor:
-        batch, height, width, channels = value.shape
-        return replace(value, shape=(batch, height, width * count, channels // count))
+    def reshaped(self, value: Tensor, shape: Shape) -> Tensor:
+        return replace(value, shape=shape)
 
-    def group(self, value: Tensor, index: int, count: int) -> Tensor:
-        result = with_size(value.shape, CHANNELS, value.shape[CHANNELS] // count)
-        return self.add(_node_costs.sliced(value.shape, result), [value], result)
+    def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
+        return self.add(_node_costs.sliced(value.shape, sizes), [value], sizes)
 
-    def image(self, value: Tensor, computed: tuple[int, int], kept: tuple[int, int]) -> Tensor:
-        channels = self.convolution.output_channels
-        result = (value.shape[0], *kept, channels)
-        if kept == computed:
-            return value
-        return self.add(_node_costs.sliced((value.shape[0], *computed, channels), result), [value], result)
+    def padded(self, value: Tensor, before: Shape, after: Shape) -> Tensor:
+        result = tuple(map(sum, zip(before, value.shape, after, strict=True)))
+        return self.add(_node_costs.padded(value.shape, result), [value], result)
 
 
 @dataclass
@@ -184,6 +189,8 @@ class Builder(Nodes[SSAValue]):
             matrix, share = filter_transform(outputs, axis.taps)
             matrices.append(matrix)
             shares.append(share)
+        if self.form.height == self.form.width == 1:
+            return weights[None, None], np.outer(*shares)
         channels, height, width, inner = weights.shape
         both = np.kron(*reversed(matrices))
         # By column, tap of a row, row, tap of a column: of the points and taps along a dimension one has the size 1.
@@ -257,22 +264,26 @@ class Builder(Nodes[SSAValue]):
         shape = with_size(shape_of(value), axis, window.output)
         return self.add(xnnpack.DepthwiseConv2dOp, [value, filter], shape, properties)
 
-    def product(self, value: SSAValue, factor: Factor, size: tuple[int, int]) -> SSAValue:
-        height, width = self.convolution.height, self.convolution.width
-        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
-        top, bottom = (0, 0) if factor.rows else (height.before, height.after)
-        left, right = (width.before, width.after) if factor.column is None else (0, 0)
+    def shape(self, value: SSAValue) -> Shape:
+        return shape_of(value)
+
+    def product(self, value: SSAValue, factor: Factor, is_result: bool = False) -> SSAValue:
+        height, width = factor.height, factor.width
+        batch, *_, inner = shape_of(value)
         channels = factor.groups * self.convolution.output_channels
-        filter = self.filters[factor.column or 0, rows].reshape(channels, *filter_size(self.convolution, factor), -1)
+        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
+        filter = self.filters[factor.column or 0, rows].reshape(channels, *factor.taps, inner // factor.groups)
         operands = [value, self.weights_like(self.filter, filter, factor)]
         shares = self.shares[factor.rows or (0,), factor.column or 0]
         if self.bias is not None and shares.any():
             values = storage_array(self.bias.elements, self.ctx, self.bias).astype(np.float64)
             operands.append(self.weights_like(self.bias, np.outer(shares, values).reshape(-1), factor))
-        properties: dict[str, Attribute] = {"padding": u32s((top, right, bottom, left))}
+        properties: dict[str, Attribute] = {"padding": u32s((height.before, width.after, height.after, width.before))}
         if factor.groups > 1:
             properties["groups"] = _i32(factor.groups)
-        return self.add(xnnpack.Conv2dOp, operands, (shape_of(value)[0], *size, channels), properties)
+        if is_result:
+            properties |= self.bounds
+        return self.add(xnnpack.Conv2dOp, operands, (batch, height.output, width.output, channels), properties)
 
     def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         return self.add(xnnpack.BinaryOp, [lhs, rhs], shape_of(lhs), {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))})
@@ -285,31 +296,23 @@ class Builder(Nodes[SSAValue]):
     def bounded(self, value: SSAValue) -> SSAValue:
         return self.add(xnnpack.ClampOp, [value], shape_of(value), self.bounds) if self.bounds else value
 
-    def joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    def concatenated(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
         shape = with_size(shape_of(values[0]), axis, sum(shape_of(value)[axis] for value in values))
         return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": _i32(axis)})
-
-    def neighbours(self, value: SSAValue, count: int) -> SSAValue:
-        batch, height, width, channels = shape_of(value)
-        return self.reshaped(value, (batch, height, width * count, channels // count))
 
     def reshaped(self, value: SSAValue, shape: Shape) -> SSAValue:
         """The same elements in another shape, whose batch stays open if it was."""
         return self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(zero_if_open(shape))})
 
-    def group(self, value: SSAValue, index: int, count: int) -> SSAValue:
-        channels = shape_of(value)[CHANNELS] // count
-        return self.sliced(value, with_size(shape_of(value), CHANNELS, channels), index * channels)
-
-    def sliced(self, value: SSAValue, sizes: Shape, first_channel: int = 0) -> SSAValue:
-        """The first rows and columns, and some channels."""
-        properties = {"offsets": u32s((0, 0, 0, first_channel)), "sizes": u32s(zero_if_open(sizes))}
+    def sliced(self, value: SSAValue, offsets: Shape, sizes: Shape) -> SSAValue:
+        properties = {"offsets": u32s(offsets), "sizes": u32s(zero_if_open(sizes))}
         return self.add(xnnpack.StaticSliceOp, [value], sizes, properties)
 
-    def image(self, value: SSAValue, computed: tuple[int, int], kept: tuple[int, int]) -> SSAValue:
-        batch, channels = shape_of(value)[0], self.convolution.output_channels
-        value = self.reshaped(value, (batch, *computed, channels))
-        return value if kept == computed else self.sliced(value, (batch, *kept, channels))
+    def padded(self, value: SSAValue, before: Shape, after: Shape) -> SSAValue:
+        sizes = zip(shape_of(value), before, after, strict=True)
+        shape = tuple(size if size == DYNAMIC_INDEX else size + sum(ends) for size, *ends in sizes)
+        properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after)}
+        return self.add(xnnpack.StaticConstantPadOp, [value], shape, properties)
 
 
 @cache
@@ -328,16 +331,3 @@ def _i32(value: int) -> IntegerAttr:
 def zero_if_open(shape: Shape) -> Shape:
     """The shape as nodes have it, where a size that is open is 0."""
     return tuple(0 if size == DYNAMIC_INDEX else size for size in shape)
-
-
-def filter_size(convolution: Convolution, factor: Factor) -> tuple[int, int]:
-    """The height and width of a product's filter."""
-    return (
-        1 if factor.rows else convolution.height.taps,
-        convolution.width.taps if factor.column is None else 1,
-    )
-
-
-def with_size(shape: Shape, axis: int, size: int) -> Shape:
-    """A shape with another size along one dimension."""
-    return (*shape[:axis], size, *shape[axis + 1 :])

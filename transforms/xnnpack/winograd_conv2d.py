@@ -1,8 +1,9 @@
-"""Convolutions composed of nodes that multiply less, where a measured profile says that this is faster.
+"""Convolutions composed of nodes that take less time, where a measured profile says so.
 
 XNNPACK computes a convolution as a product of matrices, tap by tap. By minimal filtering four neighbouring outputs of a
 3x3 kernel take 16 products instead of 36, and sixteen take 36 instead of 144; the sums before and behind them are
-depthwise convolutions, additions and joins. Whether that pays depends on the shape and the processor.
+depthwise convolutions, additions and joins. Any convolution is one plain product of the pixels under its filter as well.
+Whether that pays depends on the shape and the processor.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
 from xir.transforms.xnnpack._winograd_nodes import Builder, Constants, needed, predicted
 
 LEAST_GAIN = 0.1
-"""The share of a convolution's time that a form must save: predictions are not closer than that."""
+"""The share of the time that a form must save, of the direct one's and, by GEMM, of the best other's: predictions are
+not closer than that."""
 
 LEAST_SAVED = 20.0
 """The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
@@ -44,12 +46,14 @@ LEAST_SAVED = 20.0
 
 @dataclass(frozen=True)
 class WinogradConv2dPass(XirPass):
-    """Compose convolutions of nodes that multiply less (Winograd's minimal filtering), where they take less time.
+    """Compose convolutions of nodes that take less time: Winograd's minimal filtering, and im2col.
 
     Convolutions in fp32 of stride 1, with known filters of 3 or 5 taps along the height, the width or both, become
     F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
     convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
-    fp64. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is what `choices`
+    fp64. In forms by GEMM all products are 1x1 convolutions of one group, for which XNNPACK has the faster kernel on some
+    processors: the pixels under the filter along direct dimensions are gathered as channels, whatever their strides and
+    dilations; along both that is im2col. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is what `choices`
     says was measured, else what a cost profile predicts; without either nothing changes. Nor does a convolution where
     its form would need more memory than `max-bytes`, with the other tensors of its delegate.
 
@@ -80,6 +84,9 @@ class WinogradConv2dPass(XirPass):
     """How many times the root-mean-square error of the direct form a form may make; 1 allows only F(2), below none."""
     form: tuple[int, ...] | None = None
     """Compute every convolution that allows it so, as height and width, whatever it costs: to measure forms."""
+
+    by_gemm: bool = False
+    """Of the form that `form` names, take the one whose products are plain ones."""
 
     choices: str = ""
     """A file of forms that were measured in programs, which `xir-aot --tune` writes."""
@@ -162,25 +169,36 @@ class WinogradConv2dPass(XirPass):
     ) -> tuple[Form, dict[str, Figure]]:
         """Which of the forms a convolution is computed in, and the figures that speak for it."""
         if self.form is not None:
-            form = next((form for form in forms if (form.height, form.width) == self.form), DIRECT)
-            return form, {}
+            wanted = Form(*self.form, by_gemm=self.by_gemm)
+            return wanted if wanted in forms else DIRECT, {}
         choice = measured.get(layer_of(node))
-        if choice is not None and (form := Form(*choice.form)) in (DIRECT, *forms):
+        if choice is not None and (form := Form(*choice.form, choice.by_gemm)) in (DIRECT, *forms):
             return form, {"MeasuredRatio": choice.ratio}
         if profile is None or not forms:
             return DIRECT, {}
         times = predictions(node, convolution, forms, profile)
-        best = min(forms, key=times.__getitem__)
+        best = worthwhile(times)
+        shown = min(forms, key=times.__getitem__) if best.is_direct else best
         figures: dict[str, Figure] = {
             "DirectMicroseconds": round(times[DIRECT]),
-            "Microseconds": round(times[best]),
-            "ErrorGrowth": round(convolution.error_growth(best), 1),
+            "Microseconds": round(times[shown]),
+            "ErrorGrowth": round(convolution.error_growth(shown), 1),
         }
-        if times[DIRECT] - times[best] < max(LEAST_GAIN * times[DIRECT], LEAST_SAVED):
-            reason = f"{best} is predicted to take {figures['Microseconds']} µs, not much less than the direct form"
+        if best.is_direct:
+            reason = f"{shown} is predicted to take {figures['Microseconds']} µs, not much less than the direct form"
             missed(node, "composed", f"{name_of(node)} stays direct", reason, figures=figures)
-            return DIRECT, {}
         return best, figures
+
+
+def worthwhile(times: Mapping[Form, float]) -> Form:
+    """The fastest form by its microseconds, where those of more nodes have to save so much that they are worth them."""
+    best = DIRECT
+    for by_gemm in (False, True):
+        forms = [form for form in times if form.by_gemm == by_gemm and not form.is_direct]
+        rival = min(forms, key=times.__getitem__, default=best)
+        if times[best] - times[rival] >= max(LEAST_GAIN * times[best], LEAST_SAVED):
+            best = rival
+    return best
 
 
 class Room:
@@ -215,7 +233,8 @@ def layer_of(node: xnnpack.Conv2dOp) -> Layer:
     """What a convolution is called in files of choices; an open number of images is 0."""
     batch, *image = shape_of(node.input)
     shape = (0 if batch == DYNAMIC_INDEX else batch, *image)
-    return Layer(shape, shape_of(node.filter), tuple(ints(node.padding)), node.is_bounded)
+    padding, stride, dilation = (tuple(ints(each)) for each in (node.padding, node.stride, node.dilation))
+    return Layer(shape, shape_of(node.filter), padding, stride, dilation, node.is_bounded)
 
 
 def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:
@@ -226,15 +245,16 @@ def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:
         return None
     if COMPOSED in node.attributes:
         return None
-    if (*ints(node.stride), *ints(node.dilation), node.groups.value.data) != (1, 1, 1, 1, 1):
+    if node.groups.value.data != 1:
         return None
     _, height, width, channels = shape_of(node.input)
     if DYNAMIC_INDEX in (height, width):
         return None
     top, right, bottom, left = ints(node.padding)
+    strides, dilations = ints(node.stride), ints(node.dilation)
     return Convolution(
-        Axis(height, node.kernel_height, top, bottom),
-        Axis(width, node.kernel_width, left, right),
+        Axis(height, node.kernel_height, top, bottom, strides[0], dilations[0]),
+        Axis(width, node.kernel_width, left, right, strides[1], dilations[1]),
         channels,
         node.output_channels,
     )

@@ -2,7 +2,7 @@
 
 They are a text file, in TOML, of one processor and one build of XNNPACK:
 
-    version = 1
+    version = 2
     processor = "AMD EPYC"
     xnnpack = "executorch 1.5.1"
 
@@ -10,8 +10,11 @@ They are a text file, in TOML, of one processor and one build of XNNPACK:
     image = [1, 56, 56, 64]
     filter = [64, 3, 3, 64]
     padding = [1, 1, 1, 1]
+    stride = [1, 1]
+    dilation = [1, 1]
     bounded = true
     form = [4, 4]
+    by_gemm = false
     ratio = 0.91
 
 `ratio` is what the program took with this form, of what it took with the form that the profile predicts.
@@ -25,13 +28,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 """Of the format: raised when a key changes its meaning, goes away or is added."""
+
+SIZES = {"image": 4, "filter": 4, "padding": 4, "stride": 2, "dilation": 2}
+"""The keys that say which convolution it is, in the order of `Layer`, and how many numbers each one has."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution of stride 1: what its forms' times depend on."""
+    """A convolution: what its forms' times depend on."""
 
     image: tuple[int, ...]
     """[N, H, W, C]."""
@@ -39,6 +45,9 @@ class Layer:
     """[outputs, H, W, C]."""
     padding: tuple[int, ...]
     """Top, right, bottom, left."""
+    stride: tuple[int, ...]
+    """Along the height and the width, as the next one."""
+    dilation: tuple[int, ...]
     bounded: bool
     """Whether its result is clamped."""
 
@@ -52,6 +61,8 @@ class Choice:
 
     form: tuple[int, int]
     """Outputs computed together, along the height and the width; 1, 1 is the direct form."""
+    by_gemm: bool
+    """Whether its products are plain ones."""
     ratio: float
 
 
@@ -73,9 +84,9 @@ class Choices:
         ]
         for layer, choice in self.layers.items():
             lines += ["", "[[convolution]]"]
-            lines += [f"{name} = {list(getattr(layer, name))}" for name in ("image", "filter", "padding")]
-            lines += [f"bounded = {str(layer.bounded).lower()}", f"form = {list(choice.form)}"]
-            lines += [f"ratio = {choice.ratio:.4g}"]
+            lines += [f"{name} = {list(getattr(layer, name))}" for name in SIZES]
+            lines += [f"bounded = {_flag(layer.bounded)}", f"form = {list(choice.form)}"]
+            lines += [f"by_gemm = {_flag(choice.by_gemm)}", f"ratio = {choice.ratio:.4g}"]
         return "\n".join(lines) + "\n"
 
 
@@ -105,6 +116,10 @@ def parse_choices(text: str, name: str) -> Choices:
     return Choices(processor, library, layers)
 
 
+def _flag(value: bool) -> str:
+    return str(value).lower()
+
+
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str) or not value.isprintable() or '"' in value or "\\" in value:
         raise ValueError(f"{where} must be a text, it is {value!r}")
@@ -112,18 +127,23 @@ def _text(value: object, where: str) -> str:
 
 
 def _row(row: Any, where: str) -> tuple[Layer, Choice]:
-    match row:
-        case {"image": list(), "filter": list(), "padding": list(), "bounded": bool(), "form": list(), **rest}:
-            image, filter, padding = (_sizes(row[key], 4, f"{where}: {key}") for key in ("image", "filter", "padding"))
-            height, width = _sizes(row["form"], 2, f"{where}: form")
-            if rest.keys() != {"ratio"} or not isinstance(ratio := rest["ratio"], int | float) or not 0 < ratio < 10:
-                raise ValueError(f"{where}: ratio must be a number above 0, and the last key")
-            return Layer(image, filter, padding, row["bounded"]), Choice((height, width), float(ratio))
-        case _:
-            raise ValueError(f"{where} needs image, filter, padding, bounded and form")
+    if not isinstance(row, dict) or row.keys() != {*SIZES, "bounded", "form", "by_gemm", "ratio"}:
+        raise ValueError(f"{where} needs {', '.join(SIZES)}, bounded, form, by_gemm and ratio, and nothing else")
+    image, filter, padding, stride, dilation = (
+        _sizes(row[key], count, f"{where}: {key}") for key, count in SIZES.items()
+    )
+    height, width = _sizes(row["form"], 2, f"{where}: form")
+    for key in ("bounded", "by_gemm"):
+        if not isinstance(row[key], bool):
+            raise ValueError(f"{where}: {key} must be true or false, it is {row[key]!r}")
+    ratio = row["ratio"]
+    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio < 10:
+        raise ValueError(f"{where}: ratio must be a number above 0, it is {ratio!r}")
+    layer = Layer(image, filter, padding, stride, dilation, row["bounded"])
+    return layer, Choice((height, width), row["by_gemm"], float(ratio))
 
 
-def _sizes(value: list[Any], count: int, where: str) -> tuple[int, ...]:
-    if len(value) != count or not all(type(each) is int and each >= 0 for each in value):
+def _sizes(value: Any, count: int, where: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or len(value) != count or not all(type(each) is int and each >= 0 for each in value):
         raise ValueError(f"{where} must be {count} sizes, it is {value!r}")
     return tuple(value)

@@ -98,8 +98,8 @@ def tune(
     chosen = replace(known, layers={**known.layers, **found})
     with atomic_file(path) as file:
         file.write(chosen.text().encode("utf-8"))
-    forms = {each.layer: (each.predicted.height, each.predicted.width) for each in open_ones}
-    changed = sum(choice.form != forms[layer] for layer, choice in found.items())
+    forms = {each.layer: each.predicted for each in open_ones}
+    changed = sum(Form(*choice.form, choice.by_gemm) != forms[layer] for layer, choice in found.items())
     return Tuned(replace(partitioner, choices=str(path)), len(found), changed, len(open_ones) - len(found))
 
 
@@ -141,15 +141,20 @@ def search(
     for each in counted("Measuring forms of convolutions", open_ones):
         if clock() >= end:
             break
-        best = Choice((each.predicted.height, each.predicted.width), 1.0)
+        best = choice_of(each.predicted)
         before = {**known, **found, each.layer: best}
         for form in each.rivals:
-            rival = Choice((form.height, form.width), 1.0)
+            rival = choice_of(form)
             ratio = ratio_of(before, {**before, each.layer: rival})
             if ratio < min(best.ratio, 1 - LEAST_GAIN):
                 best = replace(rival, ratio=ratio)
         found[each.layer] = best
     return found
+
+
+def choice_of(form: Form) -> Choice:
+    """A form as the file has it, not yet compared with another."""
+    return Choice((form.height, form.width), form.by_gemm, 1.0)
 
 
 @dataclass

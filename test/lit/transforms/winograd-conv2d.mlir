@@ -1,4 +1,5 @@
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=form=1,2 --verify-diagnostics | filecheck %s
+// RUN: xir-opt %s --split-input-file --winograd-conv2d='form=1,1 by-gemm=true' | filecheck %s --check-prefix GATHER
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=cpu=zen4 | filecheck %s --check-prefix SMALL
 // RUN: xir-opt %s --split-input-file --winograd-conv2d='cpu=zen4 max-bytes=1700000' | filecheck %s --check-prefix LITTLE
 // RUN: xir-opt %s --split-input-file --winograd-conv2d | filecheck %s --check-prefix NONE
@@ -88,4 +89,50 @@ func.func @others(%x: tensor<1x8x8x4xf32>, %f: tensor<4x3x3x4xf32>) -> (tensor<1
     xnnpack.yield %0, %1, %2, %3, %4 : tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>
   }
   func.return %y#0, %y#1, %y#2, %y#3, %y#4 : tensor<1x3x3x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x6x4xf32>, tensor<1x7x7x4xf32>, tensor<1x6x6x4xf32>
+}
+
+// -----
+
+// By GEMM the pixels under the filter become channels: a frame of zeros in whole strides, every second column and then
+// every second row of it, which are the first or the second part of two neighbours.
+// GATHER-LABEL: func.func @strided(
+// GATHER:       ^bb0(%[[X:.*]]: tensor<?x4x5x3xf32>):
+// GATHER:         %[[P:.*]] = xnnpack.static_constant_pad %[[X]] {post_paddings = array<i32: 0, 1, 0, 0>, pre_paddings = array<i32: 0, 1, 1, 0>, xir.composed = "conv2d as im2col"} : tensor<?x4x5x3xf32> -> tensor<?x6x6x3xf32>
+// GATHER:         %[[C0:.*]] = xnnpack.static_reshape %[[P]] {new_shape = array<i32: 0, 6, 3, 6>, {{.*}} -> tensor<?x6x3x6xf32>
+// GATHER:         %[[T0:.*]] = xnnpack.static_slice %[[C0]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 6, 3, 3>, {{.*}} -> tensor<?x6x3x3xf32>
+// GATHER:         %[[C1:.*]] = xnnpack.static_reshape %[[P]]
+// GATHER:         %[[T1:.*]] = xnnpack.static_slice %[[C1]] {offsets = array<i32: 0, 0, 0, 3>, sizes = array<i32: 0, 6, 3, 3>, {{.*}} -> tensor<?x6x3x3xf32>
+// GATHER:         %[[W:.*]] = xnnpack.concatenate %[[T0]], %[[T1]] {axis = 3 : i32, {{.*}} -> tensor<?x6x3x6xf32>
+// GATHER:         %[[R0:.*]] = xnnpack.static_reshape %[[W]] {new_shape = array<i32: 0, 3, 6, 6>, {{.*}} -> tensor<?x3x6x6xf32>
+// GATHER:         %[[U0:.*]] = xnnpack.static_slice %[[R0]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 2, 3, 6>, {{.*}} -> tensor<?x2x3x6xf32>
+// GATHER:         %[[U1:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[U2:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[G:.*]] = xnnpack.concatenate %[[U0]], %[[U1]], %[[U2]] {axis = 3 : i32, {{.*}} -> tensor<?x2x3x18xf32>
+// GATHER:         xnnpack.conv2d %[[G]], %{{[^,]*}} {output_max = 6.000000e+00 : f32, xir.composed = "conv2d as im2col"} : (tensor<?x2x3x18xf32>, tensor<4x1x1x18xf32>) -> tensor<?x2x3x4xf32>
+func.func @strided(%x: tensor<?x4x5x3xf32>) -> tensor<?x2x3x4xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<?x4x5x3xf32>) -> tensor<?x2x3x4xf32> {
+  ^bb0(%a: tensor<?x4x5x3xf32>):
+    %w = xnnpack.constant dense<0.5> : tensor<4x3x2x3xf32>
+    %0 = xnnpack.conv2d %a, %w {padding = array<i32: 1, 0, 0, 1>, stride = array<i32: 2, 2>, output_max = 6.0 : f32}
+         : (tensor<?x4x5x3xf32>, tensor<4x3x2x3xf32>) -> tensor<?x2x3x4xf32>
+    xnnpack.yield %0 : tensor<?x2x3x4xf32>
+  }
+  func.return %y : tensor<?x2x3x4xf32>
+}
+
+// -----
+
+// A product that GEMM computes as it is, and one of several groups, stay.
+// GATHER-LABEL: func.func @plain(
+// GATHER-NOT:     xir.composed
+func.func @plain(%x: tensor<1x8x8x4xf32>) -> (tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>) {
+  %y:2 = xnnpack.subgraph(%x) : (tensor<1x8x8x4xf32>) -> (tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>) {
+  ^bb0(%a: tensor<1x8x8x4xf32>):
+    %p = xnnpack.constant dense<1.0> : tensor<4x1x1x4xf32>
+    %g = xnnpack.constant dense<1.0> : tensor<4x3x3x2xf32>
+    %0 = xnnpack.conv2d %a, %p : (tensor<1x8x8x4xf32>, tensor<4x1x1x4xf32>) -> tensor<1x8x8x4xf32>
+    %1 = xnnpack.conv2d %a, %g {groups = 2 : i32} : (tensor<1x8x8x4xf32>, tensor<4x3x3x2xf32>) -> tensor<1x6x6x4xf32>
+    xnnpack.yield %0, %1 : tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>
+  }
+  func.return %y#0, %y#1 : tensor<1x8x8x4xf32>, tensor<1x6x6x4xf32>
 }

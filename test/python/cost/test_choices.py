@@ -18,9 +18,11 @@ from xir.dialects.xnnpack import Conv2dOp
 from xir.transforms.xnnpack._winograd import DIRECT, Form
 from xir.tuning.search import Undecided, search, tune, undecided
 
-LAYER = Layer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), True)
+LAYER = Layer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), (1, 1), (1, 1), True)
 OTHER = replace(LAYER, bounded=False)
-CHOICES = Choices("A processor", "executorch 1.5.1", {LAYER: Choice((4, 4), 0.9), OTHER: Choice((1, 1), 1.0)})
+CHOICES = Choices(
+    "A processor", "executorch 1.5.1", {LAYER: Choice((4, 4), True, 0.9), OTHER: Choice((1, 1), False, 1.0)}
+)
 
 
 def test_a_file_says_what_was_written() -> None:
@@ -30,16 +32,22 @@ def test_a_file_says_what_was_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 1", "version = 2", "c.toml has version 2, this is version 1: tune anew"),
-        ("version = 1", "version", "c.toml is no file of choices: "),
-        ("version = 1", "version = 1\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ("version = 2", "version = 1", "c.toml has version 1, this is version 2: tune anew"),
+        ("version = 2", "version", "c.toml is no file of choices: "),
+        ("version = 2", "version = 2\nspeed = 2", "c.toml: there is no key 'speed'"),
         ('"A processor"', "7", "c.toml: processor must be a text, it is 7"),
         ("form = [4, 4]", "form = [4]", "c.toml: convolution 0: form must be 2 sizes"),
         ("[1, 56, 56, 64]", "[1, -56, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
         ("[1, 56, 56, 64]", "[1, true, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
-        ("bounded = true", "bounded = 1", "c.toml: convolution 0 needs image, filter, padding, bounded and form"),
+        ("stride = [1, 1]", "stride = 1", "c.toml: convolution 0: stride must be 2 sizes, it is 1"),
+        ("bounded = true", "bounded = 1", "c.toml: convolution 0: bounded must be true or false, it is 1"),
+        ("bounded = true", "", "c.toml: convolution 0 needs image, filter, padding, stride, dilation, bounded, form"),
         ("ratio = 0.9", "ratio = -1", "c.toml: convolution 0: ratio must be a number above 0"),
-        ("ratio = 0.9", "ratio = 0.9\nmore = 1", "c.toml: convolution 0: ratio must be a number above 0"),
+        (
+            "ratio = 0.9",
+            "ratio = 0.9\nmore = 1",
+            "c.toml: convolution 0 needs image, filter, padding, stride, dilation",
+        ),
     ],
 )
 def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
@@ -48,20 +56,24 @@ def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
         parse_choices(CHOICES.text().replace(before, after, 1), "c.toml")
 
 
+def form_of(choice: Choice) -> Form:
+    return Form(*choice.form, choice.by_gemm)
+
+
 def test_the_search_takes_what_is_fastest_beside_what_was_found() -> None:
-    one, two = Form(2, 2), Form(4, 4)
+    one, two = Form(1, 1, by_gemm=True), Form(4, 4)
     times = {DIRECT: 100.0, one: 70.0, two: 80.0}
 
     def ratio_of(before: Mapping[Layer, Choice], after: Mapping[Layer, Choice]) -> float:
         totals = [
-            sum(times[Form(*layers[layer].form)] if layer in layers else 100.0 for layer in (LAYER, OTHER))
+            sum(times[form_of(layers[layer])] if layer in layers else 100.0 for layer in (LAYER, OTHER))
             for layers in (before, after)
         ]
         return totals[1] / totals[0]
 
     open_ones = [Undecided(LAYER, DIRECT, (two, one), 2.0), Undecided(OTHER, one, (two,), 1.0)]
     found = search(open_ones, {}, ratio_of, 60.0)
-    assert found == {LAYER: Choice((2, 2), 0.85), OTHER: Choice((2, 2), 1.0)}
+    assert found == {LAYER: Choice((1, 1), True, 0.85), OTHER: Choice((1, 1), True, 1.0)}
     # Nothing is begun after the time, and what was begun is finished.
     ticks = count()
     assert search(open_ones, {}, ratio_of, 1.5, clock=lambda: float(next(ticks))) == {LAYER: found[LAYER]}
@@ -100,7 +112,7 @@ def test_a_program_follows_the_file(tmp_path: Path) -> None:
     assert (again.measured, again.left) == (0, 0)
     assert edge.to_backend(again.partitioner).to_executorch().buffer == first
     # What the file says counts, whatever the profile predicts.
-    path.write_text(replace(known, layers=dict.fromkeys(layers, Choice((1, 1), 1.0))).text(), encoding="utf-8")
+    path.write_text(replace(known, layers=dict.fromkeys(layers, Choice((1, 1), False, 1.0))).text(), encoding="utf-8")
     direct = edge.to_backend(tuned.partitioner)
     assert sum(isinstance(op, Conv2dOp) for op in direct.module.walk()) == 2
     path.write_text(replace(known, processor="another").text(), encoding="utf-8")
@@ -124,9 +136,9 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         files.append(Path("net_xnnpack_fp32.pte").read_bytes())
     assert files[0] == files[1]
     assert xir_aot(arguments) == 1
-    assert "--tune measures what a cost profile leaves open: --cpu zen4, or" in capsys.readouterr().err
+    assert "--tune measures what a cost profile leaves open: --cpu zen3, zen4, or" in capsys.readouterr().err
     assert xir_aot([*arguments[:2], "-d", "--tune-seconds", "3"]) == 1
     assert "--tune-seconds says how long --tune may measure" in capsys.readouterr().err
     Path("c.toml").write_text("version = 0\n")
     assert xir_aot([*arguments, "--cpu", "zen4"]) == 1
-    assert capsys.readouterr().err == "xir-aot: error: --tune: c.toml has version 0, this is version 1: tune anew\n"
+    assert capsys.readouterr().err == "xir-aot: error: --tune: c.toml has version 0, this is version 2: tune anew\n"

@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said(before: str, after: str, message: str) -> None:
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"there is no profile 'pdp11': it is a \.toml file, or one of zen4"):
+    with pytest.raises(ValueError, match=r"there is no profile 'pdp11': it is a \.toml file, or one of zen3, zen4"):
         load_profile("pdp11")
     with pytest.raises(FileNotFoundError):
         load_profile(str(tmp_path / "missing.toml"))

@@ -131,6 +131,12 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+COARSE = {"gelu": 1e-7 + 1.5e-7 * 3.25 / 2}
+"""How far from the exact result ATen's own may be, where that is more than fp32's rounding: its erf on x86 is a formula
+that is off by up to 1.5e-7 (7.1.26 in Abramowitz and Stegun, `vec256_float.h`), and GELU multiplies it by half of the
+largest number in `CASES`."""
+
+
 def case_name(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -142,7 +148,7 @@ def test_folds_to_what_aten_computes(name: str, args: dict[str, Any]) -> None:
     PassManager(built.ctx, [FoldConstantsPass()]).run(built.module)
     assert not [op for op in built.module.walk() if isinstance(op, edge.EdgeOp)]
     (actual,) = run_module(built.module, built.ctx, built.inputs)
-    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7, equal_nan=True)
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=COARSE.get(name, 1e-7), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["remainder", "fmod"])

@@ -32,9 +32,10 @@ class InForm:
     """The partitioner that computes convolutions in one form, whatever it costs."""
 
     form: tuple[int, int]
+    by_gemm: bool = False
 
     def passes(self) -> Sequence[XirPass]:
-        chosen = WinogradConv2dPass(form=self.form)
+        chosen = WinogradConv2dPass(form=self.form, by_gemm=self.by_gemm)
         return [chosen if each.name == chosen.name else each for each in xir.XnnpackPartitioner().passes()]
 
 
@@ -98,6 +99,41 @@ def test_any_geometry(
     assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
 
 
+@st.composite
+def tiled_axes(draw: st.DrawFn) -> tuple[int, Axis]:
+    """Outputs that are computed together along a dimension, and the dimension."""
+    outputs = draw(st.sampled_from((1, 1, 2, 4)))
+    if outputs == 1:
+        taps, stride, dilation = (draw(st.integers(1, most)) for most in (7, 3, 2))
+    else:
+        taps, stride, dilation = draw(st.sampled_from((3, 5) if outputs == 2 else (3,))), 1, 1
+    pad = draw(st.integers(0, 3))
+    least = max((taps - 1) * dilation + 1 - 2 * pad, 1)
+    return outputs, Axis(draw(st.integers(least, least + 12)), taps, pad, pad, stride, dilation)
+
+
+@settings(max_examples=40, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@given(vertical=tiled_axes(), horizontal=tiled_axes(), has_bias=st.booleans(), has_relu=st.booleans())
+def test_any_geometry_by_gemm(
+    vertical: tuple[int, Axis], horizontal: tuple[int, Axis], has_bias: bool, has_relu: bool
+) -> None:
+    """Products are plain ones, whatever the form."""
+    (height, rows), (width, columns) = vertical, horizontal
+    form = Form(height, width, by_gemm=True)
+    assume(Convolution(rows, columns, 3, 5).differs_by_gemm(form))
+    torch.manual_seed(rows.size)
+    taps, stride, padding, dilation = (
+        (getattr(rows, of), getattr(columns, of)) for of in ("taps", "stride", "before", "dilation")
+    )
+    layers = [nn.Conv2d(3, 5, taps, stride, padding, dilation, bias=has_bias), *([nn.ReLU()] if has_relu else [])]
+    model, image = nn.Sequential(*layers).eval(), torch.randn(2, 3, rows.size, columns.size)
+    program = lowered(model, image, InForm((height, width), by_gemm=True))
+    assert forms_in(program) == {f'"conv2d as {form}"'}
+    assert all(op.is_pointwise for op in program.module.walk() if isinstance(op, xnnpack.Conv2dOp))
+    wanted = copy.deepcopy(model).double()(image.double())
+    assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
+
+
 class Small(nn.Module):
     """A chain of convolutions with a skip, and one whose stride leaves it direct."""
 
@@ -110,21 +146,31 @@ class Small(nn.Module):
         return self.third(torch.relu(self.second(torch.relu(self.first(x))) + x))
 
 
-def test_an_open_batch() -> None:
+@pytest.mark.parametrize(
+    ("partitioner", "forms"),
+    [
+        (InForm((4, 2)), {"F(4x2)"}),
+        (InForm((4, 2), by_gemm=True), {"F(4x2) by GEMM"}),
+        (InForm((1, 1), by_gemm=True), {"im2col"}),
+    ],
+)
+def test_an_open_batch(partitioner: InForm, forms: set[str]) -> None:
     model, image = Small().eval(), torch.randn(3, 8, 10, 9)
     batch = torch.export.Dim("batch", min=1, max=8)
-    program = lowered(model, image, InForm((4, 2)), batch)
-    assert forms_in(program) == {'"conv2d as F(4x2)"'}
+    program = lowered(model, image, partitioner, batch)
+    assert forms_in(program) == {f'"conv2d as {form}"' for form in forms}
     method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
     for count in (1, 3, 8):
         images = torch.randn(count, 8, 10, 9)
         torch.testing.assert_close(torch.as_tensor(method.execute([images])[0]), model(images), rtol=1e-4, atol=1e-5)
 
 
-def test_stock_executorch_runs_the_file() -> None:
+@pytest.mark.parametrize("partitioner", [InForm((4, 4)), InForm((4, 1), by_gemm=True), InForm((1, 1), by_gemm=True)])
+def test_stock_executorch_runs_the_file(partitioner: InForm) -> None:
     torch.manual_seed(0)
     model, image = Small().eval(), torch.randn(1, 8, 10, 9)
-    program = lowered(model, image, InForm((4, 4)))
+    program = lowered(model, image, partitioner)
+    assert forms_in(program)
     # A method of stock's keeps no reference to the program whose bytes it reads.
     loaded = StockRuntime.get().load_program(program.to_executorch().buffer)
     method = loaded.load_method("forward")
@@ -189,7 +235,7 @@ def test_without_a_profile_nothing_changes(cpu: str) -> None:
 @pytest.mark.parametrize(
     ("option", "text", "message"),
     [
-        ("cpu", "pdp11", r"cpu is one of any, x86, zen4, or a \.toml file of xir-tune, not 'pdp11'"),
+        ("cpu", "pdp11", r"cpu is one of any, x86, zen3, zen4, or a \.toml file of xir-tune, not 'pdp11'"),
         ("cpu", "missing.toml", "cannot read the profile 'missing.toml': No such file or directory"),
         ("form", "3,1", r"form is height and width, each 1, 2 or 4, not \(3, 1\)"),
     ],
