@@ -175,6 +175,30 @@ def test_to_the_size_of_another(mode: str, height: Any, width: Any, larger: Call
     holds(OfTwo(resized(mode)), inputs, ({0: BATCH, 2: HEIGHT, 3: WIDTH}, {0: BATCH, 2: height, 3: width}))
 
 
+class Tokens(nn.Module):
+    """An image's pixels as tokens between convolutions, as in blocks of Segformer and PVT, and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(6, 8, 3, padding=1)
+        self.norm, self.first, self.last = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8)
+        self.between = nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, _, height, width = x.shape
+        rows = self.patches(x).flatten(2).transpose(1, 2)
+        wide = self.first(self.norm(rows)).transpose(1, 2).view(n, 16, height, width)
+        rows = rows + self.last(functional.gelu(self.between(wide).flatten(2).transpose(1, 2)))
+        image = self.head(rows).permute(0, 2, 1).reshape(n, -1, height, width)
+        return functional.interpolate(image, scale_factor=2, mode="bilinear")
+
+
+def test_pixels_as_tokens() -> None:
+    torch.manual_seed(2)
+    holds(Tokens(), [images(*size) for size in SIZES_OF_IMAGES], IMAGES)
+
+
 class UNet(nn.Module):
     """Halved twice, and resized back to what it was before, whatever its size."""
 
