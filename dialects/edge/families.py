@@ -54,6 +54,9 @@ Reduction = ops.MeanDimOp | ops.SumDimIntListOp | ops.AmaxOp | ops.AminOp
 AlongOneDim = ops.SoftmaxOp | ops.LogSoftmaxOp | ops.SliceTensorOp | ops.SelectIntOp
 """Ops that do to each run of elements along one dimension what they do to the others."""
 
+RowByRow = ops.LinearOp | ops.LayerNormOp | ops.RmsNormOp
+"""Ops that compute with each run of elements along the innermost dimensions of `input` as with the others."""
+
 ELEMENTWISE = {row.op_name for row in elementwise.ROWS} - {ops.PreluOp.name} | {ops.CloneOp.name, ops.ToCopyOp.name}
 """The names of ops whose operands broadcast, and each element of whose result follows from the same ones of these. The
 second operand of `prelu` is of channels."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.edge.types import Shape, shape_of
+from xir.dialects.edge.families import ELEMENTWISE, RowByRow
+from xir.dialects.edge.types import Shape, element_of, shape_of
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -32,8 +33,9 @@ class UnmergeDynamicDimsPass(XirPass):
 
     XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-head
     attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
-    view, through permutations, becomes a view that keeps the dimensions; a linear layer on merged rows computes on the
-    rows as they were.
+    view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged rows, as a
+    linear layer, a normalisation or an elementwise op does, computes on the rows as they were. So do models that take
+    the pixels of an image for tokens between convolutions.
 
     Before, with %n and %t the sizes of %x:
     ```mlir
@@ -59,6 +61,36 @@ class UnmergeDynamicDimsPass(XirPass):
             Unmerger(function.body.block, ctx.analyses.get(SymbolicSizes, function)).run()
 
 
+@dataclass(frozen=True)
+class MergedRows:
+    """A view's dimensions in some order, the innermost being that of the elements of a row."""
+
+    root: SSAValue
+    parts: Sequence[Sequence[int]]
+    """What the view merged to each of its dimensions."""
+    perm: Sequence[int]
+    """Which dimension of the view each one is."""
+    size: Sequence[edge.Size]
+    """The view's argument."""
+
+    @property
+    def order(self) -> list[int]:
+        """The parts in the order of the dimensions."""
+        indices = iter(range(sum(map(len, self.parts))))
+        places = [[next(indices) for _ in group] for group in self.parts]
+        return [place for dim in self.perm for place in places[dim]]
+
+    @property
+    def outer(self) -> Shape:
+        """The rows."""
+        return tuple(part for dim in self.perm[:-1] for part in self.parts[dim])
+
+    @property
+    def features(self) -> int:
+        """How many elements a row has."""
+        return prod(self.parts[self.perm[-1]])
+
+
 @dataclass
 class Unmerger:
     """Rewrites one block."""
@@ -71,8 +103,8 @@ class Unmerger:
         for op in self.block.ops:
             if isinstance(op, View):
                 self.view(op)
-            elif isinstance(op, edge.LinearOp):
-                self.linear(op)
+            elif isinstance(op, edge.EdgeOp) and (values := row_operands(op)):
+                self.rows(op, values)
         erase_dead_ops(self.block, edge.EdgeOp)
 
     def view(self, op: View) -> None:
@@ -103,20 +135,42 @@ class Unmerger:
             moved = self.insert(op, type(op)(self=moved, size=op.size))
         self.replace(op, moved)
 
-    def linear(self, op: edge.LinearOp) -> None:
-        """A linear layer on rows that a view merged."""
-        merging = self.merging_view(op.operands[0])
-        if merging is None or not may_try(op, "unmerge"):
+    def rows(self, op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
+        """An op that computes row by row, each of `values` of rows that a view merged or the same for all rows."""
+        result = self.sizes.known(op.results[0])
+        merged = {value: found for value in values if (found := self.merged_rows(value)) is not None}
+        if len({rows.outer for rows in merged.values()}) != 1 or is_dynamic(result[-1]):
             return
-        root, features = merging.operands[0], self.sizes.known(op.operands[0])[-1]
-        shape = self.sizes.known(root)
-        outer = next((n for n in range(len(shape)) if prod(shape[n:]) == features), None)
-        if not outer:
+        for value in values:
+            shape = self.sizes.known(value)
+            if shape[:-1] != result[:-1] if value in merged else any(size != 1 for size in shape[:-1]):
+                return
+        if not may_try(op, "unmerge"):
             return
-        rows = self.viewed(op, root, (*shape[:outer], features))
-        result = self.insert(op, edge.LinearOp(input=rows, weight=op.weight, bias=op.bias))
-        size = (*merging.size[:-1], self.sizes.known(op.results[0])[-1])
-        self.replace(op, self.insert(op, edge.ViewOp(self=result, size=size)))
+        operands = [self.unmerged(op, merged[value]) if value in merged else value for value in op.operands]
+        first = next(iter(merged.values()))
+        result_type = TensorType(element_of(op.results[0]), [*map(int, first.outer), result[-1]])
+        new = op.create(operands=operands, properties=op.properties, result_types=[result_type])
+        size = [first.size[dim] for dim in first.perm[:-1]]
+        self.replace(op, self.insert(op, edge.ViewOp(self=self.insert(op, new), size=[*size, result[-1]])))
+
+    def merged_rows(self, value: SSAValue) -> MergedRows | None:
+        """The rows that a view behind permutations has merged."""
+        source, perm = through_permutations(value)
+        if (merging := self.merging_view(source)) is None:
+            return None
+        root = merging.operands[0]
+        parts = refined(self.sizes.known(root), self.sizes.known(source))
+        if parts is None or not self.has_sizes(root, [part for group in parts for part in group]):
+            return None
+        return MergedRows(root, parts, perm, merging.size)
+
+    def unmerged(self, op: Operation, rows: MergedRows) -> SSAValue:
+        """The rows as they were."""
+        apart = self.viewed(op, rows.root, [part for group in rows.parts for part in group])
+        if rows.order != sorted(rows.order):
+            apart = self.insert(op, edge.PermuteOp(self=apart, dims=rows.order))
+        return self.viewed(op, apart, (*rows.outer, rows.features))
 
     def merging_view(self, value: SSAValue) -> View | None:
         """The view that `value` comes from, if it does not keep all dynamic dimensions."""
@@ -154,6 +208,16 @@ class Unmerger:
         passed(op, "unmerge", f"{op.name} keeps dynamic dimensions apart")
         value.name_hint = value.name_hint or op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
+
+
+def row_operands(op: edge.EdgeOp) -> Sequence[SSAValue]:
+    """The operands whose rows an op computes with, one by one; none for an op that does anything else."""
+    if isinstance(op, RowByRow):
+        is_by_row = isinstance(op, edge.LinearOp) or len(op.normalized_shape) == 1
+        return [op.input] if is_by_row else []
+    if op.name not in ELEMENTWISE:
+        return []
+    return [value for value in op.operands if isinstance(value.type, TensorType) and value.type.get_num_dims()]
 
 
 def through_permutations(value: SSAValue) -> tuple[SSAValue, list[int]]:

@@ -39,7 +39,7 @@ EMPTY_RESULT = Refusal("its result has no elements", example=call("edge.abs", se
 EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", self=tensor(2, 0), mat2=tensor(0, 3)))
 COMPUTES_WITH_SIZE = Refusal(
     "it computes with the size of a dynamic dimension",
-    example=call("edge.sum.dim_IntList", self=tensor("?", 4), dim=[0]),
+    example=call("edge.adaptive_avg_pool2d", self=tensor(1, 1, "?", 4), output_size=(2, 2)),
 )
 OTHER_RESULT = Refusal(
     "its result is {type}, XNNPACK's would be {built}",

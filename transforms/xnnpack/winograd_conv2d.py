@@ -2,7 +2,7 @@
 
 XNNPACK computes a convolution as a product of matrices, tap by tap. By minimal filtering four neighbouring outputs of a
 3x3 kernel take 16 products instead of 36, and sixteen take 36 instead of 144; the sums before and behind them are
-depthwise convolutions, additions and joins. Any convolution is one plain product of the pixels under its filter as well.
+depthwise convolutions, additions and joins. Any convolution is one plain product of the pixels under its filter, too.
 Whether that pays depends on the shape and the processor.
 """
 
@@ -51,11 +51,12 @@ class WinogradConv2dPass(XirPass):
     Convolutions in fp32 of stride 1, with known filters of 3 or 5 taps along the height, the width or both, become
     F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
     convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
-    fp64. In forms by GEMM all products are 1x1 convolutions of one group, for which XNNPACK has the faster kernel on some
-    processors: the pixels under the filter along direct dimensions are gathered as channels, whatever their strides and
-    dilations; along both that is im2col. Each node carries `xir.composed`, which says what it is a part of. Which form is the fastest is what `choices`
-    says was measured, else what a cost profile predicts; without either nothing changes. Nor does a convolution where
-    its form would need more memory than `max-bytes`, with the other tensors of its delegate.
+    fp64. In forms by GEMM all products are 1x1 convolutions of one group, for which XNNPACK has the faster kernel on
+    some processors: the pixels under the filter along direct dimensions are gathered as channels, whatever their
+    strides and dilations; along both that is im2col. Each node carries `xir.composed`, which says what it is a part
+    of. Which form is the fastest is what `choices` says was measured, else what a cost profile predicts; without
+    either nothing changes. Nor does a convolution where its form would need more memory than `max-bytes`, with the
+    other tensors of its delegate.
 
     Before:
     ```mlir

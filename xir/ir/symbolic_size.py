@@ -11,7 +11,7 @@ import ast
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
@@ -98,6 +98,18 @@ class SymbolicSize(int):
         if exact_quotient(self, other) is None:
             raise UndecidedSizeError
         return 0
+
+    def parts(self) -> tuple[Literal["add", "multiply", "floordiv"], int, int] | None:
+        """Two sizes that this one is the sum, product or quotient of; None if it is a symbol or another call."""
+        (monomial, factor), *rest = self.terms
+        if rest:
+            return "add", SymbolicSize(((monomial, factor),)), from_terms(rest)
+        if factor != 1:
+            return "multiply", SymbolicSize(((monomial, 1),)), factor
+        if len(monomial) > 1:
+            return "multiply", SymbolicSize(((monomial[:1], 1),)), SymbolicSize(((monomial[1:], 1),))
+        quotients = [each for each in monomial if isinstance(each, Call) and each.function == "floordiv"]
+        return ("floordiv", quotients[0].a, quotients[0].b) if quotients else None
 
     def minus(self, other: int) -> int:
         """The sign of the difference to a number, to compare them; that to another symbolic size has to be known."""

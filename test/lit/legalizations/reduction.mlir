@@ -78,24 +78,99 @@ func.func @variance_of_one(%x: tensor<3x1xf32>) -> tensor<3xf32> {
 // CHECK-LABEL: func.func @dynamic(
 // CHECK:         edge.amax
 func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.amax not delegated: its window depends on a dynamic dimension}}
+  // expected-remark @+1 {{edge.amax not delegated: it counts along a dynamic dimension, whose bound is unknown}}
   %0 = edge.amax(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
 
 // -----
 
-// The node takes the mean over as many rows as there are; what has to divide by their number stays outside.
+// The node takes the mean over as many rows as there are; a sum of few enough is a product with as many ones.
 // CHECK-LABEL: func.func @dynamic_mean(
-// CHECK:         edge.sum.dim_IntList
 // CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 0, 1, 4>} : tensor<?x4xf32> -> tensor<1x?x1x4xf32>
 // CHECK-NEXT:    xnnpack.global_average_pooling2d %{{.*}} : tensor<1x?x1x4xf32> -> tensor<1x4xf32>
 // CHECK-NEXT:    xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 4>} : tensor<1x4xf32> -> tensor<4xf32>
-func.func @dynamic_mean(%x: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+// CHECK:         %[[PADDED:.*]] = xnnpack.static_constant_pad %{{.*}} {padding_value = 1.000000e+00 : f32
+// CHECK-NEXT:    %[[COLUMN:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>}
+// CHECK-NEXT:    %[[ONES:.*]] = xnnpack.static_reshape %[[COLUMN]] {new_shape = array<i32: 1, 0>}
+// CHECK-NEXT:    xnnpack.batch_matrix_multiply %[[ONES]], %{{.*}} : (tensor<1x?xf32>, tensor<?x4xf32>) -> tensor<1x4xf32>
+func.func @dynamic_mean(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 9, 4>}) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = edge.mean.dim(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
-  // expected-remark @+1 {{edge.sum.dim_IntList not delegated: it computes with the size of a dynamic dimension}}
   %1 = edge.sum.dim_IntList(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
   func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_row(
+// CHECK:         %[[ONES:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 0>} : tensor<?x1xf32> -> tensor<1x?xf32>
+// CHECK-NEXT:    xnnpack.fully_connected %{{.*}}, %[[ONES]] : (tensor<2x?xf32>, tensor<1x?xf32>) -> tensor<2x1xf32>
+func.func @dynamic_row(%x: tensor<2x?xf32> {xir.max_shape = array<i64: 2, 9>}) -> tensor<2xf32> {
+  %0 = edge.sum.dim_IntList(%x) {dim = array<i64: 1>} : (tensor<2x?xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Other sums are the mean times the number of elements, and that is the product of the numbers of ones of each dimension.
+// CHECK-LABEL: func.func @dynamic_plane(
+// CHECK:         %[[MEAN:.*]] = xnnpack.global_average_pooling2d
+// CHECK:         xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} : (tensor<1x?xf32>, tensor<?x1xf32>) -> tensor<1x1xf32>
+// CHECK:         xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} : (tensor<1x?xf32>, tensor<?x1xf32>) -> tensor<1x1xf32>
+// CHECK:         %[[COUNT:.*]] = xnnpack.binary multiply %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
+// CHECK-NEXT:    xnnpack.binary multiply %[[MEAN]], %[[COUNT]] : tensor<2x3xf32>, tensor<f32> -> tensor<2x3xf32>
+func.func @dynamic_plane(%x: tensor<2x3x?x?xf32>) -> tensor<2x3xf32> {
+  %0 = edge.sum.dim_IntList(%x) {dim = array<i64: 2, 3>} : (tensor<2x3x?x?xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_variance(
+// CHECK:         %[[VARIANCE:.*]] = xnnpack.global_average_pooling2d %{{.*}} : tensor<1x?x1x4xf32> -> tensor<1x4xf32>
+// CHECK:         %[[LEFT:.*]] = xnnpack.binary subtract %[[COUNT:.*]], %{{.*}} {output_min = 0.000000e+00 : f32} : tensor<f32>, tensor<f32> -> tensor<f32>
+// CHECK-NEXT:    %[[FACTOR:.*]] = xnnpack.binary divide %[[COUNT]], %[[LEFT]]
+// CHECK-NEXT:    xnnpack.binary multiply %{{.*}}, %[[FACTOR]] : tensor<1x4xf32>, tensor<f32> -> tensor<1x4xf32>
+func.func @dynamic_variance(%x: tensor<?x4xf32>) -> tensor<4xf32> {
+  %0 = edge.var.dim(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Windows of at most 8, in rounds until there is one element; the last of each round ends behind the image.
+// CHECK-LABEL: func.func @dynamic_largest(
+// CHECK:         %[[FIRST:.*]] = xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 8, 1>, padding = array<i32: 0, 0, 7, 0>, stride = array<i32: 8, 1>} : tensor<1x?x1x4xf32> -> tensor<1x?x1x4xf32>
+// CHECK-NEXT:    %[[SECOND:.*]] = xnnpack.max_pooling2d %[[FIRST]] {kernel = array<i32: 2, 1>, padding = array<i32: 0, 0, 1, 0>, stride = array<i32: 2, 1>}
+// CHECK-NEXT:    xnnpack.static_slice %[[SECOND]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 1, 1, 4>} : tensor<1x?x1x4xf32> -> tensor<1x1x1x4xf32>
+func.func @dynamic_largest(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 9, 4>}) -> tensor<4xf32> {
+  %0 = edge.amax(%x) {dim = array<i64: 0>} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_largest_of_plane(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 3, 5>, padding = array<i32: 0, 4, 2, 0>, stride = array<i32: 3, 5>} : tensor<?x?x?x2xf32> -> tensor<?x?x?x2xf32>
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} sizes = array<i32: 0, 1, 0, 2>
+// CHECK-NEXT:    xnnpack.static_slice %{{.*}} sizes = array<i32: 0, 1, 1, 2>
+func.func @dynamic_largest_of_plane(%x: tensor<?x2x?x?xf32> {xir.max_shape = array<i64: 4, 2, 3, 5>}) -> tensor<?x2x1x1xf32> {
+  %0, %1 = edge.adaptive_max_pool2d(%x) {output_size = array<i64: 1, 1>} : (tensor<?x2x?x?xf32>) -> (tensor<?x2x1x1xf32>, tensor<?x2x1x1xi64>)
+  func.return %0 : tensor<?x2x1x1xf32>
+}
+
+// -----
+
+// The mean of a group of channels is that of their means, for no dimension has to be merged with an open one.
+// CHECK-LABEL: func.func @dynamic_groups(
+// CHECK:         %[[MEANS:.*]] = xnnpack.global_average_pooling2d %{{.*}} {keep_dims} : tensor<?x?x?x4xf32> -> tensor<?x1x1x4xf32>
+// CHECK:         xnnpack.fully_connected %{{.*}}, %{{.*}} : (tensor<?x2x2xf32>, tensor<1x2xf32>) -> tensor<?x2x1xf32>
+// CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} : tensor<?x2x1xf32>, tensor<1x1x2xf32> -> tensor<?x2x2xf32>
+// CHECK:         xnnpack.binary subtract %{{.*}}, %{{.*}} : tensor<?x4x?x?xf32>, tensor<?x4x1x1xf32> -> tensor<?x4x?x?xf32>
+// CHECK:         xnnpack.global_average_pooling2d
+func.func @dynamic_groups(%x: tensor<?x4x?x?xf32>) -> tensor<?x4x?x?xf32> {
+  %0 = edge.group_norm(%x, none, none) {num_groups = 2 : i64} : (tensor<?x4x?x?xf32>) -> tensor<?x4x?x?xf32>
+  func.return %0 : tensor<?x4x?x?xf32>
 }
 
 // -----

@@ -145,7 +145,7 @@ func.func @dynamic(%x: tensor<?x4xf32>) -> tensor<2x?xf32> {
 
 // -----
 
-// Slices of dynamic dimensions count from the start.
+// Slices of dynamic dimensions count from the start. An element before the end needs the bound.
 // CHECK-LABEL: func.func @dynamic_slice(
 // CHECK:         edge.slice.Tensor(%x) {end = -1 : i64
 // CHECK:         edge.select.int(%x) {dim = 0 : i64, index = -1 : i64
@@ -158,9 +158,25 @@ func.func @dynamic_slice(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<4xf32>
   %2 = edge.select.int(%x) {dim = 0 : i64, index = 3 : i64} : (tensor<?x4xf32>) -> tensor<4xf32>
   // expected-remark @+1 {{edge.slice.Tensor not delegated: it counts from the end of a dynamic dimension}}
   %3 = edge.slice.Tensor(%x) {end = -1 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
-  // expected-remark @+1 {{edge.select.int not delegated: it counts from the end of a dynamic dimension}}
+  // expected-remark @+1 {{edge.select.int not delegated: it counts along a dynamic dimension, whose bound is unknown}}
   %4 = edge.select.int(%x) {dim = 0 : i64, index = -1 : i64} : (tensor<?x4xf32>) -> tensor<4xf32>
   func.return %1, %2, %3, %4 : tensor<?x2xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// The last element but one is the largest, once −∞ is added to all others.
+// CHECK-LABEL: func.func @before_the_end(
+// CHECK:         %[[PADDED:.*]] = xnnpack.static_constant_pad %{{.*}} {padding_value = 0xFF800000 : f32, post_paddings = array<i32: 0, 0>, pre_paddings = array<i32: 0, 1>} : tensor<?x1xf32> -> tensor<?x2xf32>
+// CHECK-NEXT:    %[[HIDDEN:.*]] = xnnpack.static_slice %[[PADDED]] {offsets = array<i32: 0, 0>, sizes = array<i32: 0, 1>}
+// CHECK-NEXT:    %[[ONE:.*]] = xnnpack.static_constant_pad %[[HIDDEN]] {post_paddings = array<i32: 1, 0>, pre_paddings = array<i32: 0, 0>}
+// CHECK-NEXT:    %[[TWO:.*]] = xnnpack.static_constant_pad %[[ONE]] {padding_value = 0xFF800000 : f32, post_paddings = array<i32: 1, 0>
+// CHECK-NEXT:    %[[SHOWN:.*]] = xnnpack.static_slice %[[TWO]] {offsets = array<i32: 2, 0>, sizes = array<i32: 0, 1>}
+// CHECK:         xnnpack.binary add %{{.*}} : tensor<?x4xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
+// CHECK:         xnnpack.max_pooling2d
+func.func @before_the_end(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 8, 4>}) -> tensor<4xf32> {
+  %0 = edge.select.int(%x) {dim = 0 : i64, index = -2 : i64} : (tensor<?x4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
 }
 
 // -----

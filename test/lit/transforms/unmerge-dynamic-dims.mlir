@@ -62,3 +62,41 @@ func.func @one(%x: tensor<?x5x4xf32>) -> tensor<?x5x3xf32> {
   %2 = edge.view(%1) {size = array<i64: -1, 5, 3>} : (tensor<?x3xf32>) -> tensor<?x5x3xf32>
   func.return %2 : tensor<?x5x3xf32>
 }
+
+// -----
+
+// Pixels as tokens: a normalisation, a sum with numbers for all rows, and a residual are computed on the image.
+// CHECK-LABEL: func.func @tokens(
+// CHECK:         %[[P:.*]] = edge.permute(%x) {dims = array<i64: 0, 2, 3, 1>} : (tensor<?x4x?x?xf32>) -> tensor<?x?x?x4xf32>
+// CHECK-NEXT:    %[[NORM:.*]] = edge.layer_norm(%[[P]], none, none) {normalized_shape = array<i64: 4>} : (tensor<?x?x?x4xf32>) -> tensor<?x?x?x4xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = edge.add.Tensor(%[[NORM]], %{{.*}}) : (tensor<?x?x?x4xf32>, tensor<1x1x4xf32>) -> tensor<?x?x?x4xf32>
+// CHECK:         %[[BOTH:.*]] = edge.mul.Tensor(%[[SUM]], %{{.*}}) : (tensor<?x?x?x4xf32>, tensor<?x?x?x4xf32>) -> tensor<?x?x?x4xf32>
+// CHECK-NEXT:    %[[R:.*]] = edge.permute(%[[BOTH]]) {dims = array<i64: 0, 3, 1, 2>} : (tensor<?x?x?x4xf32>) -> tensor<?x4x?x?xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @tokens(%x: tensor<?x4x?x?xf32>) -> tensor<?x4x?x?xf32> {
+  %b = edge.constant dense<1.0> : tensor<1x1x4xf32>
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x4x?x?xf32>) -> i64
+  %h = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x4x?x?xf32>) -> i64
+  %w = edge.sym_size.int(%x) {dim = 3 : i64} : (tensor<?x4x?x?xf32>) -> i64
+  %hw = edge.executorch_prim.mul.Scalar()[%h, %w] {a = -9223372036854775808 : i64, b = -9223372036854775808 : i64} : (i64, i64) -> i64
+  %0 = edge.view(%x)[%n, %hw] {size = array<i64: -9223372036854775808, 4, -9223372036854775808>} : (tensor<?x4x?x?xf32>, i64, i64) -> tensor<?x4x?xf32>
+  %1 = edge.transpose.int(%0) {dim0 = 1 : i64, dim1 = 2 : i64} : (tensor<?x4x?xf32>) -> tensor<?x?x4xf32>
+  %2 = edge.layer_norm(%1, none, none) {normalized_shape = array<i64: 4>} : (tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  %3 = edge.add.Tensor(%2, %b) : (tensor<?x?x4xf32>, tensor<1x1x4xf32>) -> tensor<?x?x4xf32>
+  %4 = edge.mul.Tensor(%3, %1) : (tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  %5 = edge.transpose.int(%4) {dim0 = 1 : i64, dim1 = 2 : i64} : (tensor<?x?x4xf32>) -> tensor<?x4x?xf32>
+  %6 = edge.view(%5)[%n, %h, %w] {size = array<i64: -9223372036854775808, 4, -9223372036854775808, -9223372036854775808>} : (tensor<?x4x?xf32>, i64, i64, i64) -> tensor<?x4x?x?xf32>
+  func.return %6 : tensor<?x4x?x?xf32>
+}
+
+// -----
+
+// Other numbers for each merged row stay with it.
+// CHECK-LABEL: func.func @numbers_of_rows(
+// CHECK:         %[[ROWS:.*]] = edge.view(%x)
+// CHECK-NEXT:    edge.add.Tensor(%[[ROWS]], %y)
+func.func @numbers_of_rows(%x: tensor<?x?x4xf32> {xir.dim_names = ["n", "t", ""]}, %y: tensor<?x4xf32> {xir.dim_names = ["n*t", ""]}) -> tensor<?x4xf32> {
+  %0 = edge.view(%x) {size = array<i64: -1, 4>} : (tensor<?x?x4xf32>) -> tensor<?x4xf32>
+  %1 = edge.add.Tensor(%0, %y) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %1 : tensor<?x4xf32>
+}

@@ -234,9 +234,7 @@ def test_images_of_twice_a_size() -> None:
     shapes = ({2: 2 * Dim("h", min=2, max=9), 3: 2 * Dim("w", min=2, max=9)},)
     lowered = to_edge(torch.export.export(model, (torch.randn(1, 3, 8, 6),), dynamic_shapes=shapes))
     program = lowered.to_backend(XnnpackPartitioner())
-    # XNNPACK finds out one open dimension of a reshape, and doubling has two.
-    outside = [op.name for op in program.module.walk() if isinstance(op, edge.EdgeOp)]
-    assert outside == ["edge.upsample_nearest2d.vec"]
+    assert not any(isinstance(op, edge.EdgeOp) for op in program.module.walk())
     file = program.to_executorch().buffer
     method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
     for height, width in ((8, 6), (18, 18), (4, 16)):

@@ -186,3 +186,20 @@ def test_broadcast() -> None:
     assert is_dynamic(N)
     assert is_dynamic(DYNAMIC_INDEX)
     assert not is_dynamic(7)
+
+
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, lambda n, t: floor_div(3 * n + 1, 4), lambda n, t: -n])
+def test_parts_make_the_size(expression: Callable[[int, int], int]) -> None:
+    combine = {"add": operator.add, "multiply": operator.mul, "floordiv": operator.floordiv}
+
+    def from_parts(size: int, **values: int) -> int:
+        parts = size.parts() if isinstance(size, SymbolicSize) else None
+        if parts is None:
+            return at(size, **values)
+        kind, first, second = parts
+        return combine[kind](from_parts(first, **values), from_parts(second, **values))
+
+    size = expression(N, T)
+    for n, t in product(range(1, 6), repeat=2):
+        assert from_parts(size, n=n, t=t) == at(size, n=n, t=t)
+    assert N.parts() is None

@@ -1,4 +1,4 @@
-"""Lowering a function of one tensor, and holding the file to eager in xir's runtime and in stock ExecuTorch."""
+"""Lowering a function of tensors, and holding the file to eager in xir's runtime and in stock ExecuTorch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects.delegate import GraphOp
 from xir.runtime import Runtime
 
+Inputs = Tensor | tuple[Tensor, ...]
+
 
 class Program(nn.Module):
-    """A function of tensors, and the constants that it takes behind them."""
+    """A function of a tensor, and the constants that it takes behind it."""
 
     def __init__(self, function: Callable[..., Any], *constants: Tensor) -> None:
         super().__init__()
@@ -28,9 +30,13 @@ class Program(nn.Module):
         return self.function(x, *(getattr(self, f"constant{index}") for index in range(self.count)))
 
 
-def lower(model: nn.Module, x: Tensor, dynamic_shapes: Any = None) -> EdgeProgram:
+def arguments(x: Inputs) -> tuple[Tensor, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def lower(model: nn.Module, x: Inputs, dynamic_shapes: Any = None) -> EdgeProgram:
     with torch.no_grad():
-        program = torch.export.export(model.eval(), (x,), dynamic_shapes=dynamic_shapes)
+        program = torch.export.export(model.eval(), arguments(x), dynamic_shapes=dynamic_shapes)
     return to_edge(program).to_backend(XnnpackPartitioner())
 
 
@@ -39,7 +45,7 @@ def delegates(lowered: EdgeProgram) -> int:
     return sum(isinstance(op, GraphOp) for op in lowered.module.walk())
 
 
-def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Tensor], outside: Sequence[str] = ()) -> None:
+def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Inputs], outside: Sequence[str] = ()) -> None:
     """Right in both runtimes, in delegates but for kernels of the names `outside`."""
     edges = [op.name for op in lowered.module.walk() if op.name.startswith("edge.")]
     assert [name for name in edges if name != "edge.constant"] == list(outside)
@@ -48,8 +54,8 @@ def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Tensor], outs
     method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
     for x in inputs:
         with torch.no_grad():
-            expected = tree_leaves(model(x))
-        for results in (method.execute([x]), stock.forward([x])):
+            expected = tree_leaves(model(*arguments(x)))
+        for results in (method.execute(list(arguments(x))), stock.forward(list(arguments(x)))):
             for actual, wanted in zip(map(torch.as_tensor, results), expected, strict=True):
                 # Sums of hundreds of products, in another order than PyTorch's.
                 largest = float(wanted.detach().abs().max())

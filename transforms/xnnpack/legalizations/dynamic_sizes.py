@@ -12,13 +12,13 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from xir.dialects import edge
-from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
-from xir.ir.symbolic_size import SymbolicSize
+from xir.dialects import edge, xnnpack
+from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of, u32s
+from xir.ir.symbolic_size import SymbolicSize, floor_div
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor
-from xir.transforms.xnnpack.legalizations.reshaping import concatenate
+from xir.transforms.xnnpack.legalizations.reshaping import MAX_PIECES, concatenate, joined
 from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
 
@@ -93,8 +93,31 @@ def arange(op: edge.ArangeStartStepOp, b: NodeBuilder) -> SSAValue:
 
 def ones(b: NodeBuilder, size: SymbolicSize, element: Attribute, axis: int, rank: int) -> SSAValue:
     """Ones along `axis`; the other `rank` − 1 dimensions are of size 1."""
-    padded = pad_with(b, column(b, size, element), (0, 1), (0, 0), 1.0)
-    return b.reshape(run(b, padded, 1, 0, 1), [size if d == axis else 1 for d in range(rank)])
+    return b.reshape(copies_of(b, 1.0, size, element), [size if d == axis else 1 for d in range(rank)])
+
+
+def copies_of(b: NodeBuilder, number: float, size: SymbolicSize, element: Attribute) -> SSAValue:
+    """`size` copies of a number, as [size, 1]."""
+    return run(b, pad_with(b, column(b, size, element), (0, 1), (0, 0), number), 1, 0, 1)
+
+
+def size_as_number(b: NodeBuilder, size: int) -> SSAValue:
+    """A size in fp32, without dimensions: the sum of as many ones, which is exact up to 2^24.
+
+    A size that no value has, as that of two dimensions together, is computed of those that it consists of.
+    """
+    if not isinstance(size, SymbolicSize):
+        return b.static(StaticTensor(np.array(size, np.float32), f32, "size"))
+    if b.donors.find(size, f32, b.op) is not None:
+        counted = ones(b, size, f32, 0, 2)
+        return b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [b.reshape(counted, (1, size)), counted]), ())
+    if (parts := size.parts()) is None:
+        raise NO_DONOR()
+    kind, first, second = parts
+    numbers = size_as_number(b, first), size_as_number(b, second)
+    if kind == "floordiv":
+        return b.unary("floor", b.binary("divide", *numbers))
+    return b.binary(kind, *numbers)
 
 
 def minus_infinity(
@@ -130,9 +153,39 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
 
 
 def column(b: NodeBuilder, size: SymbolicSize, element: Attribute) -> SSAValue:
-    """Elements of a donor as [size, 1], converted to a floating-point type."""
-    if (found := b.donors.find(size, element, b.op)) is None:
+    """As many numbers as `size`, [size, 1], converted to a floating-point type: a donor's elements.
+
+    Without a donor they are joined of those that the size is the sum or the product of.
+    """
+    if (found := b.donors.find(size, element, b.op)) is not None:
+        value, dim = found
+        row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
+        return b.convert(b.reshape(row, (size, 1)), element)
+    kind, first, second = size.parts() or (None, 0, 0)
+    if not isinstance(first, SymbolicSize):
         raise NO_DONOR()
-    value, dim = found
-    row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
-    return b.convert(b.reshape(row, (size, 1)), element)
+    if kind == "floordiv":
+        return one_of_each(b, column(b, first, element), second)
+    numbers = column(b, first, element)
+    if isinstance(second, SymbolicSize):
+        others = column(b, second, element)
+        if kind == "add":
+            return concatenate(b, [numbers, others], 0)
+        return b.reshape(b.binary("multiply", numbers, b.reshape(others, (1, second))), (size, 1))
+    if kind == "multiply" and 0 < second <= MAX_PIECES:
+        return joined(b, [numbers] * second, 0)
+    if kind == "add" and second > 0:
+        return pad_with(b, numbers, (0, 0), (second, 0), 0.0)
+    if kind == "add":
+        return run(b, numbers, 0, -second, size)
+    raise NO_DONOR()
+
+
+def one_of_each(b: NodeBuilder, numbers: SSAValue, count: int) -> SSAValue:
+    """One number for each `count` of [size, 1]; what is left over at the end gives none."""
+    if isinstance(count, SymbolicSize):
+        raise NO_DONOR()
+    (size, _), window = b.shape(numbers), u32s((count, 1))
+    image = b.reshape(numbers, (1, size, 1, 1))
+    largest = b.node(xnnpack.MaxPooling2dOp, [image], {"kernel": window, "stride": window})
+    return b.reshape(largest, (floor_div(size, count), 1))

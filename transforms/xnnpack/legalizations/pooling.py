@@ -16,8 +16,10 @@ from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.xnnpack.legalizations.convolution import image_shape, window
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import UNBOUNDED
 from xir.transforms.xnnpack.legalizations.reduction import INDICES_USED, image_mean, max_over
-from xir.transforms.xnnpack.legalizations.resampling import TOO_MANY_WEIGHTS, resampled, weights
+from xir.transforms.xnnpack.legalizations.resampling import resampled
+from xir.transforms.xnnpack.legalizations.resampling_weights import TOO_MANY_WEIGHTS, weights
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
@@ -241,13 +243,15 @@ def averages_of_cells(b: NodeBuilder, image: SSAValue, out: tuple[int, ...]) -> 
     return resampled(b, image, cells(size[0], out[0]), cells(size[1], out[1]))
 
 
-@rule(refuses=(INDICES_USED, DYNAMIC_PART, FROM_DYNAMIC_END))
+@rule(refuses=(INDICES_USED, DYNAMIC_PART, UNBOUNDED, FROM_DYNAMIC_END))
 def adaptive_max_pool(op: edge.AdaptiveMaxPool2dOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest element of each cell of a grid, one dimension after the other."""
     if op.results[1].first_use is not None:
         raise INDICES_USED()
     value, result = op.self, b.shape(op.results[0])
     shape = b.shape(value)
+    if result[-2:] == (1, 1):
+        return [max_over(b, value, [len(shape) - 2, len(shape) - 1], keepdim=True)]
     for dim in (len(shape) - 2, len(shape) - 1):
         fixed(shape[dim], "grid")
         bounds = cell_bounds(shape[dim], result[dim])

@@ -25,6 +25,7 @@ from xir.transforms.analysis.calls import call, constant, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.convolution import by_running_statistics
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, ones, size_as_number, spread
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NCHW_TO_NHWC,
@@ -46,6 +47,9 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
 
 MAX_DOT = 4096
 """The most elements that a fully connected layer adds up."""
+
+OPEN_WINDOW = 8
+"""The largest side of a window over an open dimension: a few rounds, and little is read beyond the end."""
 
 EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
 """What ATen takes for `eps` of an rms_norm when none is given: how far the next number after 1 is."""
@@ -161,6 +165,24 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
     return b.reshape(sums, kept_shape(shape, dims, keepdim))
 
 
+def product_with_ones(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue | None:
+    """The sum over the innermost dimension, or over that before it, where it is open; None for any other.
+
+    Whole numbers have exact sums, which a mean times the number of elements would round.
+    """
+    rank, shape = rank_of(value), b.shape(value)
+    if element_type(value) != f32 or len(dims) != 1 or dims[0] < rank - 2:
+        return None
+    size = shape[dims[0]]
+    if not isinstance(size, SymbolicSize) or (b.sizes.limit(size) or MAX_DOT + 1) > MAX_DOT:
+        return None
+    if dims[0] == rank - 1:
+        sums = b.node(xnnpack.FullyConnectedOp, [value, ones(b, size, f32, 1, 2)])
+    else:
+        sums = b.node(xnnpack.BatchMatrixMultiplyOp, [ones(b, size, f32, rank - 1, rank), value])
+    return b.reshape(sums, kept_shape(shape, dims, keepdim))
+
+
 def reduce(b: NodeBuilder, kind: str, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """A reduction node, which stock ExecuTorch lacks."""
     properties: dict[str, Attribute] = {"kind": xnnpack.ReduceKindAttr(ReduceKind(kind)), "axes": u32s(dims)}
@@ -185,12 +207,33 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
         return b.reshape(value, kept_shape(shape, dims, keepdim))
     if b.target == "xir":
         return reduce(b, "max", value, dims, keepdim=keepdim)
-    image = as_image(b, value, dims)
-    reduced = b.shape(image)[1]
-    if fixed(reduced, "window") > 1:
-        window = {"kernel": u32s((reduced, 1)), "stride": u32s((reduced, 1))}
-        image = b.node(xnnpack.MaxPooling2dOp, [image], {**window})
-    return b.reshape(image, kept_shape(shape, dims, keepdim))
+    if len(shape) == 4 and min(dims) > 1 and any(isinstance(shape[d], SymbolicSize) for d in dims):
+        image = b.transpose(value, NCHW_TO_NHWC)
+        largest = b.transpose(largest_of_image(b, image, [d - 1 for d in dims]), NHWC_TO_NCHW)
+    else:
+        largest = largest_of_image(b, as_image(b, value, dims), [1])
+    return b.reshape(largest, kept_shape(shape, dims, keepdim))
+
+
+def largest_of_image(b: NodeBuilder, image: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """The largest element over height or width or both, which are kept with size 1.
+
+    Windows of open dimensions reach beyond the end. As many rounds of them follow as it takes for the largest size.
+    """
+    sizes = [b.shape(image)[axis] if axis in axes else 1 for axis in (1, 2)]
+    is_open = any(isinstance(size, SymbolicSize) for size in sizes)
+    if None in (limits := [b.sizes.limit(size) for size in sizes]):
+        raise UNBOUNDED(bound="unknown")
+    left = [limit or 1 for limit in limits]
+    while left != [1, 1]:
+        window = [min(limit, OPEN_WINDOW) for limit in left] if is_open else left
+        padding = (0, window[1] - 1, window[0] - 1, 0) if is_open else (0, 0, 0, 0)
+        properties = {"kernel": u32s(window), "stride": u32s(window), "padding": u32s(padding)}
+        image = b.node(xnnpack.MaxPooling2dOp, [image], {**properties})
+        left = [-(-limit // size) for limit, size in zip(left, window, strict=True)]
+    for axis in axes:
+        image = run(b, image, axis, 0, 1)
+    return image
 
 
 def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
@@ -211,14 +254,14 @@ def mean(op: edge.MeanOp | edge.MeanDimOp, b: NodeBuilder) -> SSAValue:
     return mean_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule()
+@rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
 def sum_(op: edge.SumDimIntListOp, b: NodeBuilder) -> SSAValue:
     """The sum over `dim`: the mean times the number of elements."""
     value = op.self
     return sum_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule()
+@rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
 def sum_all(op: edge.SumOp, b: NodeBuilder) -> SSAValue:
     """The sum of all elements."""
     value = op.self
@@ -233,8 +276,14 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
         return dot(b, value, dims, 1.0, keepdim=keepdim)
     if b.target == "xir":
         return reduce(b, "sum", value, dims, keepdim=keepdim)
+    if (sums := product_with_ones(b, value, dims, keepdim=keepdim)) is not None:
+        return sums
     count = prod(b.shape(value)[d] for d in dims)
-    total = scaled(b, mean_over(b, b.convert(value, f32), dims, keepdim=keepdim), count)
+    mean = mean_over(b, b.convert(value, f32), dims, keepdim=keepdim)
+    if isinstance(count, SymbolicSize):
+        total = b.binary("multiply", mean, size_as_number(b, count))
+    else:
+        total = scaled(b, mean, count)
     return b.convert(total, element_type(value))
 
 
@@ -260,7 +309,7 @@ def prod_(op: edge.ProdOp | edge.ProdDimIntOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.reshape(value, kept))
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END, NO_DONOR))
 def vector_norm(op: edge.LinalgVectorNormOp, b: NodeBuilder) -> SSAValue:
     """(Σ|x|ⁿ)^(1/n) over `dim`; for ∞ and −∞ the largest and smallest |x|, for 0 how many are not 0."""
     value, order = op.self, float(op.ord)
@@ -278,14 +327,14 @@ def vector_norm(op: edge.LinalgVectorNormOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, power(b, sum_over(b, powers, dims, keepdim=keepdim), 1 / order))
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END))
 def amax(op: edge.AmaxOp, b: NodeBuilder) -> SSAValue:
     """The largest element over `dim`."""
     value = op.self
     return max_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END))
 def amin(op: edge.AminOp, b: NodeBuilder) -> SSAValue:
     """The smallest element over `dim`."""
     value = op.self
@@ -293,14 +342,14 @@ def amin(op: edge.AminOp, b: NodeBuilder) -> SSAValue:
     return min_over(b, value, dims, keepdim=op.keepdim)
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END))
 def extreme(op: edge.MaxOp | edge.MinOp, b: NodeBuilder) -> SSAValue:
     """The largest or smallest of all elements."""
     value = op.self
     return extreme_over(b, op, value, normalized_dims(None, rank_of(value)), keepdim=False)
 
 
-@rule(refuses=(INDICES_USED, DYNAMIC_PART))
+@rule(refuses=(INDICES_USED, UNBOUNDED, FROM_DYNAMIC_END))
 def extreme_of_dim(op: edge.MaxDimOp | edge.MinDimOp, b: NodeBuilder) -> list[SSAValue]:
     """The largest or smallest element over `dim`, if its indices are unused."""
     if op.results[1].first_use is not None:
@@ -314,7 +363,7 @@ def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequenc
     return (max_over if op.name.startswith("edge.max") else min_over)(b, value, dims, keepdim=keepdim)
 
 
-@rule(refuses=(DYNAMIC_PART,))
+@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END, NO_DONOR))
 def log_softmax(op: edge.LogSoftmaxOp, b: NodeBuilder) -> SSAValue:
     """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
     value = op.self
@@ -324,7 +373,7 @@ def log_softmax(op: edge.LogSoftmaxOp, b: NodeBuilder) -> SSAValue:
     return b.binary("subtract", shifted, b.unary("log", total))
 
 
-@rule(refuses=(NOTHING_TO_DIVIDE_BY,))
+@rule(refuses=(NOTHING_TO_DIVIDE_BY, FROM_DYNAMIC_END, NO_DONOR))
 def var(op: edge.VarCorrectionOp | edge.VarDimOp, b: NodeBuilder) -> SSAValue:
     """The variance over `dim`, its sum of squares divided by the number of elements less the correction."""
     value = op.self
@@ -335,8 +384,20 @@ def var(op: edge.VarCorrectionOp | edge.VarDimOp, b: NodeBuilder) -> SSAValue:
     if count <= correction:
         raise NOTHING_TO_DIVIDE_BY(count=count, correction=correction)
     _, variance = centered(b, value, dims)
-    result = b.convert(scaled(b, variance, count / (count - correction)), element_type(value))
+    result = b.convert(corrected(b, variance, count, correction), element_type(value))
     return b.reshape(result, kept_shape(b.shape(value), dims, op.keepdim))
+
+
+def corrected(b: NodeBuilder, variance: SSAValue, count: int, correction: float) -> SSAValue:
+    """A mean of `count` squares as their sum divided by count − correction, which is not below 0.
+
+    Where an open dimension leaves nothing to divide by, the quotient is infinite and the product NaN, as in ATen.
+    """
+    if not isinstance(count, SymbolicSize) or correction == 0:
+        return scaled(b, variance, count / (count - correction) if correction else 1)
+    number = size_as_number(b, count)
+    left = b.binary("subtract", number, b.scalar(float(correction), number), 0.0)
+    return b.binary("multiply", variance, b.binary("divide", number, left))
 
 
 @rule()
@@ -366,7 +427,11 @@ def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAV
 
 def standardized(b: NodeBuilder, value: SSAValue, dims: Sequence[int], eps: float) -> SSAValue:
     """(value − mean) / √(variance + eps) over `dims`, in fp32."""
-    difference, variance = centered(b, value, dims)
+    return divided_by_deviation(b, *centered(b, value, dims), eps)
+
+
+def divided_by_deviation(b: NodeBuilder, difference: SSAValue, variance: SSAValue, eps: float) -> SSAValue:
+    """Difference / √(variance + eps)."""
     inverse = b.unary("reciprocal_square_root", b.binary("add", variance, b.scalar(eps, variance)))
     return b.binary("multiply", difference, inverse)
 
@@ -398,14 +463,14 @@ def refuse_statistics(op: edge.EdgeOp) -> None:
         raise STATISTICS_USED()
 
 
-@rule(refuses=(STATISTICS_USED,))
+@rule(refuses=(STATISTICS_USED, FROM_DYNAMIC_END, NO_DONOR))
 def group_norm(op: edge.GroupNormOp | edge.NativeGroupNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise each group of channels, then scale and shift by channel."""
     refuse_statistics(op)
     return [grouped_norm(op, b, op.num_groups if isinstance(op, edge.GroupNormOp) else op.group)]
 
 
-@rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
+@rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC, FROM_DYNAMIC_END, NO_DONOR))
 def instance_norm(op: edge.InstanceNormOp, b: NodeBuilder) -> SSAValue:
     """Standardise each channel of each sample, or by running statistics, then scale and shift by channel."""
     if not op.use_input_stats:
@@ -419,7 +484,36 @@ def grouped_norm(
     """The normalisation of `groups` groups of channels."""
     value = op.input
     batch, channels, *space = b.shape(value)
-    grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
-    result = b.reshape(standardized(b, grouped, [2], op.eps), (batch, channels, *space))
+    if any(isinstance(size, SymbolicSize) for size in space):
+        result = standardized_by_channel(b, value, groups, op.eps)
+    else:
+        grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
+        result = b.reshape(standardized(b, grouped, [2], op.eps), (batch, channels, *space))
     result = affine(b, result, op.weight, op.bias, (channels, *(1 for _ in space)))
     return b.convert(result, element_type(value))
+
+
+def standardized_by_channel(b: NodeBuilder, value: SSAValue, groups: int, eps: float) -> SSAValue:
+    """[N, C, ...] standardised in groups of channels, in fp32: the mean of a group is that of its channels' means.
+
+    So no dimension is merged with another one, of which XNNPACK could not infer the sizes.
+    """
+    space = list(range(2, rank_of(value)))
+
+    def mean(of: SSAValue) -> SSAValue:
+        return shared_by_group(b, mean_over(b, of, space, keepdim=True), groups)
+
+    value = b.convert(value, f32)
+    difference = b.binary("subtract", value, mean(value))
+    return divided_by_deviation(b, difference, mean(b.unary("square", difference)), eps)
+
+
+def shared_by_group(b: NodeBuilder, value: SSAValue, groups: int) -> SSAValue:
+    """[N, C, 1, ...], each channel the mean of its group of channels."""
+    shape = b.shape(value)
+    batch, channels, *_ = shape
+    if groups == channels:
+        return value
+    grouped = (batch, groups, channels // groups)
+    means = mean_over(b, b.reshape(value, grouped), [2], keepdim=True)
+    return b.reshape(spread(b, means, grouped), shape)

@@ -1,54 +1,51 @@
 """Resizing images.
 
-Along each direction a resize is a linear map, the same for every row, so any of them is a product with a static matrix.
-That is what sizes and factors become which XNNPACK's own node does not compute.
+Along each direction a resize is a linear map, the same for every row, so any of them is a product with a matrix. Sizes
+and factors become that which XNNPACK's own node does not compute, and open sizes, whose matrix the graph computes.
 """
 
 from __future__ import annotations
-
-from math import floor
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.transforms.analysis.calls import call, tensor
-from xir.transforms.analysis.refusal import Refusal
+from xir.ir.symbolic_size import SymbolicSize, exact_quotient
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED
+from xir.transforms.xnnpack.legalizations.resampling_weights import (
+    TOO_MANY_WEIGHTS,
+    Matrix,
+    bilinear_weights,
+    inverse_scale,
+    nearest,
+    nearest_weights,
+    repeated,
+    weights,
+)
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
     Quantized,
-    fixed,
     rule,
 )
-
-MOST_WEIGHTS = 2**24
-"""Elements of a matrix of weights: 64 MiB in fp32, for images of 4096 elements a side."""
-
-TOO_MANY_WEIGHTS = Refusal(
-    "it takes a matrix of {rows}x{columns} weights; {most} are sensible",
-    example=call("edge.upsample_nearest2d", self=tensor(1, 1, 1, 5000), output_size=(1, 4999)),
-)
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
 
-def weights(rows: int, columns: int) -> np.ndarray:
-    """Zeros; RefusalError if they are too many."""
-    if rows * columns > MOST_WEIGHTS:
-        raise TOO_MANY_WEIGHTS(rows=rows, columns=columns, most=MOST_WEIGHTS)
-    return np.zeros((rows, columns), dtype=np.float32)
-
-
-def resampled(b: NodeBuilder, image: SSAValue, rows: np.ndarray, columns: np.ndarray) -> SSAValue:
+def resampled(b: NodeBuilder, image: SSAValue, rows: Matrix, columns: Matrix) -> SSAValue:
     """An NCHW image with `rows` [H', H] applied along its height and `columns` [W', W] along its width."""
     wide = along_last(b, image, columns)
+    if isinstance(rows, SSAValue):
+        return b.node(xnnpack.BatchMatrixMultiplyOp, [rows, wide])
     return b.transpose(along_last(b, b.transpose(wide, (0, 1, 3, 2)), rows), (0, 1, 3, 2))
 
 
-def along_last(b: NodeBuilder, value: SSAValue, matrix: np.ndarray) -> SSAValue:
+def along_last(b: NodeBuilder, value: SSAValue, matrix: Matrix) -> SSAValue:
     """`matrix` [out, in] applied to the last dimension."""
+    if isinstance(matrix, SSAValue):
+        return b.node(xnnpack.BatchMatrixMultiplyOp, [value, matrix], {"transpose_b": UnitAttr()})
     operands = [value, b.constant(matrix, value, "resample")]
     return b.node(xnnpack.FullyConnectedOp, operands)
 
@@ -57,32 +54,42 @@ UpsampleBilinear = edge.UpsampleBilinear2dVecOp | edge.UpsampleBilinear2dOp
 UpsampleNearest = edge.UpsampleNearest2dVecOp | edge.UpsampleNearest2dOp
 
 
-def inverse_scales(
-    op: UpsampleBilinear | UpsampleNearest, size: tuple[int, int], out: tuple[int, int]
-) -> tuple[float, float]:
-    """How far the source moves for one step of the result, (height, width).
+Axis = tuple[int, int, float | None]
+"""The size along one direction, that of the result, and the op's factor."""
 
-    By the op's factors where it has them; ATen does not look at those that are not positive, nor where the size stays.
-    """
-    if isinstance(op, edge.UpsampleBilinear2dVecOp | edge.UpsampleNearest2dVecOp):
-        factors = op.scale_factors or (None, None)
-    else:
-        factors = (op.scales_h, op.scales_w)
-    height, width = (1.0 / f if f and f > 0 and n != m else n / m for f, n, m in zip(factors, size, out, strict=True))
+
+def axes_of(op: UpsampleBilinear | UpsampleNearest, b: NodeBuilder) -> list[Axis]:
+    """Height and width."""
+    sizes = b.shape(op.operands[0])[2:], b.shape(op.results[0])[2:]
+    return list(zip(*sizes, factors_of(op), strict=True))
+
+
+def takes_ratio(size: int, out: int, factor: float | None) -> bool:
+    """Whether the factor is that of the sizes, from which XNNPACK computes it."""
+    return bool(np.isclose(inverse_scale(size, out, factor), size / out, rtol=1e-6))
+
+
+def factors_of(op: UpsampleBilinear | UpsampleNearest) -> tuple[float | None, float | None]:
+    """The op's factors for (height, width)."""
+    if not isinstance(op, edge.UpsampleBilinear2dVecOp | edge.UpsampleNearest2dVecOp):
+        return op.scales_h, op.scales_w
+    height, width = op.scale_factors or (None, None)
     return height, width
 
 
-@rule(quantized=Quantized.MOVES, refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS))
+@rule(
+    quantized=Quantized.MOVES,
+    symbolic=True,
+    refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END),
+)
 def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
     value = op.operands[0]
-    size = b.shape(value)[2:]
-    height, width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
-    align = bool(op.align_corners)
-    ratio = (size[0] / height, size[1] / width)
-    steps = inverse_scales(op, (size[0], size[1]), (height, width))
-    if not align and not np.allclose(steps, ratio, rtol=1e-6):
-        return resampled(b, value, hat_functions(size[0], height, steps[0]), hat_functions(size[1], width, steps[1]))
+    height, width = b.shape(op.results[0])[2:]
+    align, axes = bool(op.align_corners), axes_of(op, b)
+    if is_open(op, b) or (not align and not all(takes_ratio(*axis) for axis in axes)):
+        rows, columns = (bilinear_weights(b, *axis, align=align) for axis in axes)
+        return resampled(b, value, rows, columns)
     properties: dict[str, Attribute] = {"new_height": IntegerAttr(height, i32), "new_width": IntegerAttr(width, i32)}
     if align:
         properties["align_corners"] = UnitAttr()
@@ -91,51 +98,41 @@ def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-def hat_functions(size: int, out: int, step: float) -> np.ndarray:
-    """The matrix [out, size] of linear interpolation at (i + ½)·step − ½, ATen's rule for unaligned corners."""
-    matrix = weights(out, size)
-    for i in range(out):
-        position = max((i + 0.5) * step - 0.5, 0.0)
-        left = min(int(position), size - 1)
-        right = min(left + 1, size - 1)
-        matrix[i, left] += 1.0 - (position - left)
-        matrix[i, right] += position - left
-    return matrix
-
-
-@rule(refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS))
+@rule(symbolic=True, refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END))
 def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
+    axes = axes_of(op, b)
+    copies = [whole_factor(*axis) for axis in axes]
+    open_sizes = sum(isinstance(size, SymbolicSize) for size in b.shape(op.results[0]))
+    if copies[0] and copies[1] and (open_sizes <= 1 or not is_open(op, b)):
+        return with_copies(op, b, copies[0], copies[1])
+    rows, columns = (nearest_weights(b, *axis) for axis in axes)
+    return resampled(b, value, rows, columns)
+
+
+def with_copies(op: UpsampleNearest, b: NodeBuilder, rows: int, columns: int) -> SSAValue:
+    """Each pixel in so many rows and columns."""
+    value = op.operands[0]
     batch, channels, height, width = b.shape(value)
-    out_height, out_width = (fixed(n, "size") for n in b.shape(op.results[0])[2:])
-    steps = inverse_scales(op, (height, width), (out_height, out_width))
-    rows, columns = nearest(height, out_height, steps[0]), nearest(width, out_width, steps[1])
-    if rows != repeated(height, out_height // height) or columns != repeated(width, out_width // width):
-        return resampled(b, value, picked(rows, height), picked(columns, width))
-    ones = weights(out_height // height, out_width // width)[:, None] + 1
+    ones = weights(rows, columns)[:, None] + 1
     pixels = b.reshape(value, (batch * channels, height, 1, width, 1))
     spread = b.binary("multiply", pixels, b.constant(ones, value, "ones"))
     return b.reshape(spread, b.shape(op.results[0]))
 
 
-def nearest(size: int, out: int, step: float) -> list[int]:
-    """The source index of each result index: floor(i·step) in fp32, within the image.
-
-    Where the size doubles, ATen does not look at the step: `at::native::nearest_idx`.
-    """
-    if out == 2 * size:
-        return repeated(size, 2)
-    return [min(floor(np.float32(i) * np.float32(step)), size - 1) for i in range(out)]
-
-
-def repeated(size: int, factor: int) -> list[int]:
-    """Each of `size` indices, `factor` times in a row."""
-    return [i for i in range(size) for _ in range(factor)]
+def whole_factor(size: int, out: int, factor: float | None) -> int | None:
+    """How often each element stands in the result, where that is the same for all; None for other factors."""
+    times = exact_quotient(out, size)
+    if times is None or isinstance(times, SymbolicSize):
+        return None
+    if isinstance(size, SymbolicSize):
+        return times if not factor or factor == times else None
+    return times if nearest(size, out, inverse_scale(size, out, factor)) == repeated(size, times) else None
 
 
-def picked(indices: list[int], size: int) -> np.ndarray:
-    """The matrix [out, size] that picks `indices`."""
-    matrix = weights(len(indices), size)
-    matrix[range(len(indices)), indices] = 1.0
-    return matrix
+def is_open(op: UpsampleBilinear | UpsampleNearest, b: NodeBuilder) -> bool:
+    """Whether an image, or what it is resized to, has an open height or width."""
+    return any(
+        isinstance(size, SymbolicSize) for value in (op.operands[0], op.results[0]) for size in b.shape(value)[2:]
+    )

@@ -100,7 +100,7 @@ NO_SUCH_NUMBER = Refusal(
     "{number:g} is no {element}", example=call("edge.add.Scalar", self=tensor(4, element=i32), other=3, alpha=0.5)
 )
 DYNAMIC_PART = Refusal(
-    "its {what} depends on a dynamic dimension", example=call("edge.amax", self=tensor("?", 4), dim=[0])
+    "its {what} depends on a dynamic dimension", example=call("edge.flip", self=tensor("?", 4), dims=[0])
 )
 
 NCHW_TO_NHWC = (0, 2, 3, 1)

@@ -15,8 +15,9 @@ from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
-from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, spread
+from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
+from xir.transforms.xnnpack.legalizations.ends import counted_from_end
 from xir.transforms.xnnpack.legalizations.prefixes import prefix_of_table
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, rule
@@ -140,7 +141,7 @@ def cat(op: edge.CatOp, b: NodeBuilder) -> SSAValue:
     return joined(b, values, op.dim % rank_of(values[0]))
 
 
-@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END, NO_DONOR))
+@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, FROM_DYNAMIC_END, NO_DONOR, UNBOUNDED))
 def slice_(op: edge.SliceTensorOp, b: NodeBuilder) -> SSAValue:
     """Elements `start` to `end` of one dimension, each or every `step`th."""
     value, prefix = op.self, prefix_of_table(op, b)
@@ -153,6 +154,8 @@ def slice_(op: edge.SliceTensorOp, b: NodeBuilder) -> SSAValue:
         return clamp_index(number if isinstance(shape[dim], SymbolicSize) else fixed(number, "run"), shape[dim])
 
     start, end, step = index(op.start, 0), index(op.end, shape[dim]), b.integer(op.step)
+    if step == 1 and (last := counted_from_end(b, value, dim, start, end - start)) is not None:
+        return last
     return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
 
 
@@ -313,14 +316,14 @@ def taken(b: NodeBuilder, value: SSAValue, dim: int, index: Sequence[int]) -> SS
     return joined(b, [run(b, value, dim, start, size) for start, size in runs], dim)
 
 
-@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
+@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END, NO_DONOR, UNBOUNDED))
 def select(op: edge.SelectIntOp, b: NodeBuilder) -> SSAValue:
     """One index of one dimension, which goes away."""
     value = op.self
     shape, dim = b.shape(value), op.dim % rank_of(value)
-    offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = wrap_index(b.integer(op.index), shape[dim]), 1
-    return b.reshape(box(b, value, offsets, sizes), (*shape[:dim], *shape[dim + 1 :]))
+    place = wrap_index(b.integer(op.index), shape[dim])
+    last = counted_from_end(b, value, dim, place, 1)
+    return b.reshape(run(b, value, dim, place, 1) if last is None else last, (*shape[:dim], *shape[dim + 1 :]))
 
 
 def wrap_index(index: int, size: int) -> int:

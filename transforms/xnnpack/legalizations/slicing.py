@@ -16,7 +16,7 @@ from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
 
 FROM_DYNAMIC_END = Refusal(
     "it counts from the end of a dynamic dimension",
-    example=call("edge.select.int", self=tensor("?", 4), dim=0, index=-1),
+    example=call("edge.slice.Tensor", self=tensor("?", 4), dim=0, start=0, end=-1),
 )
 
 

@@ -35,6 +35,14 @@ def var_mean(
     return aten.var.correction(self, dim, correction=correction, keepdim=keepdim), mean(self, dim, keepdim)
 
 
+@decomposes(aten.var_mean.dim)
+def var_mean_of_dims(
+    self: torch.Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The variance, by default of a sample, and the mean."""
+    return var_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
 @decomposes(aten.std_mean.correction)
 def std_mean(
     self: torch.Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
@@ -42,6 +50,14 @@ def std_mean(
     """The standard deviation and the mean."""
     variance, average = var_mean(self, dim, correction=correction, keepdim=keepdim)
     return variance.sqrt(), average
+
+
+@decomposes(aten.std_mean.dim)
+def std_mean_of_dims(
+    self: torch.Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The standard deviation, by default of a sample, and the mean."""
+    return std_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def mean(value: torch.Tensor, dim: Sequence[int] | None, keepdim: bool) -> torch.Tensor:

@@ -1,0 +1,225 @@
+"""Programs that compute with open sizes, held to eager at many of them: one delegate in both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from reference.both_runtimes import Inputs, Program, check, delegates, lower
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.nn import functional
+
+from xir.runtime import Runtime
+
+BATCH, LENGTH = Dim("batch", max=6), Dim("length", max=40)
+HEIGHT, WIDTH = Dim("height", max=12), Dim("width", max=17)
+
+ROWS = ({0: BATCH, 1: LENGTH},)
+IMAGES = ({0: BATCH, 2: HEIGHT, 3: WIDTH},)
+
+SIZES_OF_ROWS = ((3, 5), (6, 40), (1, 1), (2, 2), (6, 1), (1, 33))
+SIZES_OF_IMAGES = ((3, 5, 7), (6, 12, 17), (1, 1, 1), (2, 12, 2), (4, 3, 9))
+
+
+class OfTwo(nn.Module):
+    """A function of two tensors."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.function(x, y)
+
+
+def holds(model: nn.Module, inputs: Sequence[Inputs], shapes: Any, outside: Sequence[str] = ()) -> None:
+    """One delegate, and kernels of the names `outside`, right for all inputs; the first are those of the export."""
+    lowered = lower(model, inputs[0], shapes)
+    assert delegates(lowered) == 1
+    check(model, lowered, inputs, outside)
+
+
+def rows(n: int, length: int) -> Tensor:
+    return torch.randn(n, length, 8)
+
+
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """As sentence transformers pool embeddings of tokens."""
+    wide = mask.unsqueeze(-1).expand(x.size())
+    return torch.sum(x * wide, 1) / torch.clamp(wide.sum(1), min=1e-9)
+
+
+def attentive_statistics(x: Tensor) -> Tensor:
+    """As speaker encoders pool frames."""
+    weights = torch.softmax(x, 1)
+    mean = (weights * x).sum(1)
+    return torch.cat([mean, ((weights * x * x).sum(1) - mean * mean).clamp(min=1e-5).sqrt()], 1)
+
+
+OF_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sum": lambda x: x.sum(1),
+    "sum_kept": lambda x: x * x.sum(1, keepdim=True),
+    "sum_innermost": lambda x: x.mean(2).sum(1),
+    "sum_of_two": lambda x: x.sum((0, 1)),
+    "sum_of_all": lambda x: x.sum(),
+    "lengths": lambda x: functional.normalize(x, dim=1),
+    "log_sum_exp": lambda x: torch.logsumexp(x, 1),
+    "log_softmax": lambda x: functional.log_softmax(x, 1),
+    "population_variance": lambda x: x.var(1, correction=0),
+    "attentive_statistics": attentive_statistics,
+    "largest": lambda x: x.amax(1),
+    "smallest": lambda x: x.amin(1, keepdim=True) - x,
+    "largest_of_two": lambda x: x.amax((0, 1)),
+    "largest_of_all": lambda x: x.max(),
+    "last": lambda x: x[:, -1],
+    "statistics": lambda x: torch.cat(torch.var_mean(x, 1, correction=0), -1),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_of_rows(name: str) -> None:
+    torch.manual_seed(2)
+    holds(Program(OF_ROWS[name]), [rows(*size) for size in SIZES_OF_ROWS], ROWS)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x.var(1), lambda x: torch.cat(torch.std_mean(x, 1), 1), lambda x: x.var()]
+)
+def test_variances(function: Callable[[Tensor], Tensor]) -> None:
+    torch.manual_seed(2)
+    holds(Program(function), [rows(*size) for size in ((3, 5), (6, 40), (1, 2), (2, 7))], ROWS)
+
+
+@pytest.mark.parametrize(("counted", "outside"), [(torch.float32, []), (torch.int64, ["edge._to_copy"])])
+def test_masked_mean(counted: torch.dtype, outside: list[str]) -> None:
+    torch.manual_seed(2)
+
+    def batch(n: int, length: int) -> Inputs:
+        return rows(n, length), (torch.rand(n, length) > 0.3).to(counted)
+
+    model = OfTwo(lambda x, mask: masked_mean(x, mask.float()))
+    holds(model, [batch(*size) for size in SIZES_OF_ROWS], ({0: BATCH, 1: LENGTH}, {0: BATCH, 1: LENGTH}), outside)
+
+
+def test_sums_of_ones_are_whole() -> None:
+    """What is counted is compared and truncated: 4.9999995 would not do."""
+    model = Program(lambda x: x.sum(1))
+    lowered = lower(model, torch.ones(3, 5), ROWS)
+    check(model, lowered, [torch.ones(n, length) for n, length in SIZES_OF_ROWS])
+    method = Runtime.get().load_program(lowered.to_executorch().buffer).load_method()
+    for length in range(1, 41):
+        (result,) = method.execute([torch.ones(2, length)])
+        assert result.tolist() == [length, length]
+
+
+def images(n: int, height: int, width: int, channels: int = 6) -> Tensor:
+    return torch.randn(n, channels, height, width)
+
+
+def generalised_mean(x: Tensor) -> Tensor:
+    """GeM pooling."""
+    return functional.adaptive_avg_pool2d(x.clamp(min=1e-6).pow(3), 1).pow(1 / 3).flatten(1)
+
+
+AFFINE = torch.linspace(0.5, 2, 6), torch.linspace(-1, 1, 6)
+
+OF_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
+    "sum": lambda x: x.sum((2, 3)),
+    "variance": lambda x: x.var((2, 3), correction=0, keepdim=True),
+    "generalised_mean": generalised_mean,
+    "instance_norm": lambda x: functional.instance_norm(x, weight=AFFINE[0], bias=AFFINE[1]),
+    "group_norm": lambda x: functional.group_norm(x, 2, *AFFINE),
+    "group_norm_of_one": lambda x: functional.group_norm(x, 1, *AFFINE),
+    "largest": lambda x: x.amax((2, 3)),
+    "adaptive_largest": lambda x: functional.adaptive_max_pool2d(x, 1),
+    "last_rows": lambda x: x[:, :, -1:].relu(),
+    "nearest": lambda x: functional.interpolate(x, scale_factor=2),
+    "nearest_by_two_factors": lambda x: functional.interpolate(x, scale_factor=(3, 2)),
+    "bilinear": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bilinear_by_two_factors": lambda x: functional.interpolate(x, scale_factor=(4, 3), mode="bilinear"),
+    "bilinear_by_half_steps": lambda x: functional.interpolate(x, scale_factor=(1.5, 2.5), mode="bilinear"),
+    "bilinear_of_corners": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
+    "bilinear_to_a_size": lambda x: functional.interpolate(x, size=(9, 14), mode="bilinear"),
+    "nearest_to_a_size": lambda x: functional.interpolate(x, size=(9, 14)),
+}
+
+
+@pytest.mark.parametrize("name", OF_IMAGES)
+def test_of_images(name: str) -> None:
+    torch.manual_seed(2)
+    sizes = SIZES_OF_IMAGES if "norm" not in name else [each for each in SIZES_OF_IMAGES if each[1] > 1]
+    holds(Program(OF_IMAGES[name]), [images(*size) for size in sizes], IMAGES)
+
+
+def resized(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """As feature pyramids put a level upon the next finer one."""
+    return lambda x, y: functional.interpolate(x, size=y.shape[-2:], mode=mode) + y
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize(
+    ("height", "width", "larger"),
+    [
+        (2 * HEIGHT, 2 * WIDTH, lambda h, w: (2 * h, 2 * w)),
+        (2 * HEIGHT + 1, WIDTH + 3, lambda h, w: (2 * h + 1, w + 3)),
+        (Dim("rows", max=30), Dim("columns", max=30), lambda h, w: (h + 9, 21 - w)),
+    ],
+    ids=["doubled", "in_step", "any"],
+)
+def test_to_the_size_of_another(mode: str, height: Any, width: Any, larger: Callable[[int, int], Any]) -> None:
+    torch.manual_seed(2)
+    inputs = [(images(n, h, w), images(n, *larger(h, w))) for n, h, w in SIZES_OF_IMAGES]
+    holds(OfTwo(resized(mode)), inputs, ({0: BATCH, 2: HEIGHT, 3: WIDTH}, {0: BATCH, 2: height, 3: width}))
+
+
+class Tokens(nn.Module):
+    """An image's pixels as tokens between convolutions, as in blocks of Segformer and PVT, and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(6, 8, 3, padding=1)
+        self.norm, self.first, self.last = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8)
+        self.between = nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, _, height, width = x.shape
+        rows = self.patches(x).flatten(2).transpose(1, 2)
+        wide = self.first(self.norm(rows)).transpose(1, 2).view(n, 16, height, width)
+        rows = rows + self.last(functional.gelu(self.between(wide).flatten(2).transpose(1, 2)))
+        image = self.head(rows).permute(0, 2, 1).reshape(n, -1, height, width)
+        return functional.interpolate(image, scale_factor=2, mode="bilinear")
+
+
+def test_pixels_as_tokens() -> None:
+    torch.manual_seed(2)
+    holds(Tokens(), [images(*size) for size in SIZES_OF_IMAGES], IMAGES)
+
+
+class UNet(nn.Module):
+    """Halved twice, and resized back to what it was before, whatever its size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(6, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
+        self.down = nn.ModuleList(nn.Conv2d(8, 8, 3, stride=2, padding=1) for _ in range(2))
+        self.up = nn.ModuleList(nn.Conv2d(8, 8, 3, padding=1) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        levels = [self.first(x).relu()]
+        for down in self.down:
+            levels.append(down(levels[-1]).relu())
+        y = levels.pop()
+        for up in self.up:
+            skipped = levels.pop()
+            y = up(functional.interpolate(y, size=skipped.shape[-2:], mode="bilinear") + skipped).relu()
+        return self.last(y)
+
+
+def test_unet_of_any_size() -> None:
+    torch.manual_seed(2)
+    shapes = ({0: BATCH, 2: Dim("height", min=5, max=17), 3: Dim("width", min=5, max=17)},)
+    holds(UNet(), [images(*size) for size in ((3, 6, 7), (6, 17, 17), (1, 5, 5), (2, 16, 9), (4, 5, 12))], shapes)
