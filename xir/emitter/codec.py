@@ -3,7 +3,7 @@
 A **tree** is what JSON would hold: a table is a dict by field name, a vector a list, a string a str, a `[ubyte]` vector
 bytes (a memoryview of the buffer when read), a number or an enum an int, float or bool, and a union a `Tagged`
 (member name, tree). A field that is absent is missing from the dict, except that reading fills in a scalar's default:
-FlatBuffers does not tell a default from its absence.
+FlatBuffers does not tell a default from its absence. A table may also be written as a `Filled` pattern (`stamps.py`).
 
 `encode` is deterministic: the same tree gives the same bytes. `decode` trusts nothing: every offset and length is
 checked before it is followed, and whatever is wrong is one FormatError.
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
+from xir.emitter.stamps import Entry, Filled, Stamp
 from xir.emitter.table_layout import PERIOD, Fields, table_layout
 
 Tree: TypeAlias = dict[str, Any]
@@ -107,8 +108,29 @@ class _Writer:
         self.prepend(_UINT.pack(self.size + 4 - root), alignment=4)
         return b"".join(reversed(self.parts))
 
-    def table(self, name: str, tree: Mapping[str, Any]) -> int:
+    def filled(self, filled: Filled) -> int:
+        """Write a table by the stamp of its pattern; its place."""
+        pattern, numbers = filled
+        data = None
+        # Behind a vtable the buffer may end within a word.
+        if self.size % 4 == 0:
+            written = filled.written
+            if (stamp := pattern.stamps.get(written)) is None:
+                stamp = pattern.stamps[written] = _Recorder(self.schema).stamp(filled)
+            try:
+                data = stamp.print(numbers, self.size, self.vtables)
+            except _MISFITS:
+                data = None
+        if data is None:
+            return self.table(pattern.table, filled.tree())
+        self.parts.append(data)
+        self.size += len(data)
+        return self.size
+
+    def table(self, name: str, tree: Mapping[str, Any] | Filled) -> int:
         """Write a table behind what it points at; its place."""
+        if isinstance(tree, Filled):
+            return self.filled(tree)
         table = self.schema.tables[name]
         if not tree.keys() <= table.names:
             raise FormatError(f"{name} has no field named {', '.join(sorted(tree.keys() - table.names))}")
@@ -196,6 +218,56 @@ class _Writer:
             return self.string(value) if item.type == "string" else self.table(item.type, value)
         except FormatError as error:
             raise error.within(f"[{index}]") from None
+
+
+class _Recorder(_Writer):
+    """Takes note of where the entries of a pattern, and its tables, are written."""
+
+    def __init__(self, schema: Schema):
+        super().__init__(schema)
+        self.tables: dict[int, bytes] = {}
+        """The vtables of the tables at these places."""
+        self.entries: dict[int, tuple[str, int]] = {}
+        """The codes and indices of the numbers at these places."""
+
+    def stamp(self, filled: Filled) -> Stamp:
+        """The stamp of a pattern with such numbers."""
+        numbers, layouts = filled.numbers, -1
+        while len(self.vtables) > layouts:
+            # Once more behind whole words, until nothing brings a vtable along.
+            layouts = len(self.vtables)
+            self.table(filled.pattern.table, filled.tree())
+            self.prepend(alignment=4)
+        first = len(self.parts)
+        entries = [
+            Entry(*each) if written else each[1]
+            for each, written in zip(enumerate(numbers), filled.written, strict=True)
+        ]
+        self.tables.clear()
+        self.table(filled.pattern.table, filled.pattern.filled(entries))
+        assert self.alignment == 4, "a stamp holds no numbers of 64 bits"
+        vtables = {self.size - place: vtable for place, vtable in self.tables.items()}
+        found = {self.size - place: entry for place, entry in self.entries.items()}
+        return Stamp.of(b"".join(reversed(self.parts[first:])), vtables, found, len(numbers))
+
+    def fixed(self, table: Table, fields: Fields, values: list[Any]) -> int:
+        layout = table_layout(fields, self.size % PERIOD)
+        at = super().fixed(table, fields, [each.number if isinstance(each, Entry) else each for each in values])
+        self.tables[at] = layout.vtable
+        for (slot, scalar), each in zip(fields, values, strict=True):
+            if isinstance(each, Entry):
+                assert scalar is not None
+                (offset,) = struct.unpack_from("<H", layout.vtable, 4 + 2 * slot)
+                self.entries[at - offset] = scalar.code, each.which
+        return at
+
+    def vector(self, item: Field, values: Any) -> int:
+        if item.scalar is None or not values or not isinstance(values[0], Entry):
+            return super().vector(item, values)
+        at = super().vector(item, [entry.number for entry in values])
+        for position, entry in enumerate(values):
+            self.entries[at - 4 - position * item.scalar.size] = item.scalar.code, entry.which
+        return at
 
 
 _UINT = struct.Struct("<I")

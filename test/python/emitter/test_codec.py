@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from emitter.library_encoder import encode_by_library
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from xir.emitter.codec import MAX_DEPTH, Tagged, Tree, decode, encode
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema, parse_schema
+from xir.emitter.stamps import Blank, Filled, Pattern
 
 PROGRAM = load_schema("program")
 XNNPACK = load_schema("xnnpack")
@@ -40,6 +41,39 @@ def test_program_round_trip(tree: Tree):
 @given(trees(XNNPACK, "XNNGraph"))
 def test_graph_round_trip(tree: Tree):
     check_round_trip(XNNPACK, tree)
+
+
+def with_blanks(tree: Any, numbers: list[Any]) -> Any:
+    """A tree with blanks for its numbers, which are added to `numbers`."""
+    if isinstance(tree, Tagged):
+        return Tagged(tree.member, with_blanks(tree.value, numbers))
+    if isinstance(tree, dict):
+        return {name: with_blanks(each, numbers) for name, each in cast(Tree, tree).items()}
+    if isinstance(tree, list):
+        return [with_blanks(each, numbers) for each in cast("list[Any]", tree)]
+    numbers.append(tree)
+    return Blank(len(numbers) - 1)
+
+
+@quick
+@given(st.data())
+def test_a_pattern_is_written_like_its_tree(data: st.DataObject):
+    """Of a few patterns, filled in many ways, in any order."""
+    drawn = data.draw(st.lists(trees(XNNPACK, "XNode"), min_size=1, max_size=3))
+    filled: list[Filled] = []
+    for tree in drawn:
+        numbers: list[Any] = []
+        pattern = Pattern(XNNPACK, "XNode", with_blanks(tree, numbers))
+        others = st.tuples(*(st.sampled_from([0, 1, number]) for number in numbers))
+        filled += [Filled(pattern, each) for each in [tuple(numbers), *data.draw(st.lists(others, max_size=5))]]
+    filled = data.draw(st.permutations(filled * 2))
+    assert encode(XNNPACK, {"xnodes": filled}) == encode(XNNPACK, {"xnodes": [each.tree() for each in filled]})
+
+
+def test_a_number_that_does_not_fit_a_pattern():
+    pattern = Pattern(XNNPACK, "XNode", {"debug_handle": Blank(0)})
+    with pytest.raises(FormatError, match=r"a value does not fit its field: .* in XNNGraph.xnodes\[1\].debug_handle"):
+        encode(XNNPACK, {"xnodes": [Filled(pattern, [1]), Filled(pattern, [-1])]})
 
 
 SAMPLE = encode(

@@ -7,10 +7,12 @@ Constants become named data of the program, keyed by the sha256 of their bytes, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias, cast
+from itertools import count
+from operator import itemgetter
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -45,12 +47,14 @@ from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
 from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter
 from xir.emitter.fbs import load_schema
+from xir.emitter.stamps import Blank, Filled, Number, Pattern
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, pack_blob
 from xir.emitter.xnnpack.types import quant_params
 from xir.ir import nibbles
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.walking import ops_in
 
 
 @dataclass(frozen=True)
@@ -106,64 +110,62 @@ class _GraphWriter:
         self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
         count = len(self.values)
         usable = value_ids is not None and len(set(value_ids)) == len(value_ids) == count
-        self.ids = dict(zip(self.values, value_ids if usable and value_ids is not None else range(count), strict=True))
+        numbers = value_ids if usable and value_ids is not None else range(count)
+        self.ids = dict(zip(map(id, self.values), numbers, strict=True))
+        """The ids on the wire by those of the objects, which are looked up faster."""
         externals = (*block.args, *subgraph.yield_op.values)
         self.external_ids = {value: index for index, value in enumerate(externals)}
-        self.of_types: dict[int, Tree] = {}
+        self.of_types: dict[int, Sequence[int]] = {}
         """What `of_type` answered, by the id of a type: the subgraph keeps each of them."""
-        self.of_kinds: dict[Hashable, Tree] = {}
-        """What nodes hold beside the ids of values, by what it is read from, as ids too."""
+        self.of_kinds: dict[Hashable, _Kind] = {}
+        """The kinds of nodes by what they are read from, as ids too."""
         # Entry 0 means "no data". ExecuTorch writes it with an empty key.
         self.constants: list[Tree] = [{"offset": 0, "size": 0, "named_key": ""}]
         self.named_data: dict[str, Data] = {}
 
     def flatbuffer(self) -> bytes:
-        block = self.subgraph.body.block
-        nodes = [self.node(op) for op in block.ops if isinstance(op, NodeOp)]
-        ordered = sorted(self.values, key=self.ids.__getitem__)
+        nodes = [self.node(op) for op in ops_in(self.subgraph, NodeOp)]
+        ordered = sorted(self.values, key=lambda value: self.ids[id(value)])
         graph = {
             "version": "0",
             "xnodes": nodes,
-            "xvalues": [{"xvalue_union": self.value(value)} for value in ordered],
+            "xvalues": [self.value(value) for value in ordered],
             "num_externs": len(self.external_ids),
-            "input_ids": sorted(self.ids[value] for value in block.args),
-            "output_ids": sorted(self.ids[value] for value in self.subgraph.yield_op.values),
+            "input_ids": sorted(self.ids[id(value)] for value in self.subgraph.body.block.args),
+            "output_ids": sorted(self.ids[id(value)] for value in self.subgraph.yield_op.values),
             "constant_data": self.constants,
         }
         return encode(self.schema, graph)
 
-    def value(self, value: SSAValue) -> Tagged:
-        type = value.type
+    def value(self, value: SSAValue) -> Tree | Filled:
+        """The `XValue` of a value."""
+        type, owner = value.type, value.owner
         if (of_type := self.of_types.get(id(type))) is None:
             of_type = self.of_types[id(type)] = self.of_type(value)
-        owner = value.owner
+        constant = self.constant(owner) if isinstance(owner, ConstantOp) else 0
         flags = 0
         if (external := self.external_ids.get(value, ABSENT_VALUE)) != ABSENT_VALUE:
             flags = EXTERNAL_OUTPUT if isinstance(owner, NodeOp) else EXTERNAL_INPUT
-        tensor = of_type | {
-            "constant_buffer_idx": self.constant(owner) if isinstance(owner, ConstantOp) else 0,
-            "external_id": external,
-            "flags": flags,
-            "id_out": self.ids[value],
-        }
+        numbers = (constant, external, flags, self.ids[id(value)], *of_type)
         element = cast(TensorType, type).element_type
         if not isinstance(element, UniformType | DynamicType):
-            return Tagged("XNNTensorValue", tensor)
+            return Filled(_value_pattern(len(of_type) - 2), numbers)
+        tensor = Filled(_tensor_pattern(len(of_type) - 2), numbers)
         params = quant_params(element, lambda scales: self.data(Data.of(scales), "scale_"))
-        return Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})
+        return {"xvalue_union": Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})}
 
-    def of_type(self, value: SSAValue) -> Tree:
-        """What is written of all values of the type of one."""
+    def of_type(self, value: SSAValue) -> Sequence[int]:
+        """What is written of all values of the type of one: its datatype, its rank and its dimensions."""
         type = value.type
         assert isinstance(type, TensorType)
         name = datatype_of(type.element_type)
         if name is None:
             raise DiagnosticError(value, f"XNNPACK's format has no code for elements of type {type.element_type}")
         # A scalar has no dimensions here either: both runtimes compare with what the nodes compute.
-        dims = list(type.get_shape())
+        dims = type.get_shape()
         if DYNAMIC_INDEX in dims:
             raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
-        return {"datatype": self.schema.enums["XNNDatatype"].members[name], "num_dims": len(dims), "dims": dims}
+        return (self.schema.enums["XNNDatatype"].members[name], len(dims), *dims)
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
@@ -191,25 +193,20 @@ class _GraphWriter:
         self.constants.append({"offset": IN_NAMED_DATA, "size": data.size, "named_key": key})
         return len(self.constants) - 1
 
-    def node(self, op: NodeOp) -> Tree:
-        readers = _readers(type(op))
-        types = [id(value.type) for value in op.operands]
-        kind = (type(op), *types, *op.properties, *map(id, op.properties.values()))
-        if (fields := self.of_kinds.get(kind)) is None:
-            fields = self.of_kinds[kind] = {name: read(op) for name, read in readers.of_kind}
-        tree: Tree = {
-            "xnode_union": Tagged(op.member().name, fields | {name: read(op, self.ids) for name, read in readers.ids}),
-            "debug_handle": self.debug_handle(op),
-        }
-        low, high = op.properties.get("output_min"), op.properties.get("output_max")
-        if op.WIRE.bounds == "required" or low is not None or high is not None:
-            # Both fields default to 0, so an infinite bound has to be written.
-            tree["output_min_max"] = {"output_min": _bound(low, -math.inf), "output_max": _bound(high, math.inf)}
-        return tree
+    def node(self, op: NodeOp) -> Filled:
+        """The `XNode` of an op."""
+        ids, operands = self.ids, op.operands
+        key = (type(op), *[id(value.type) for value in operands], *op.properties, *map(id, op.properties.values()))
+        if (kind := self.of_kinds.get(key)) is None:
+            kind = self.of_kinds[key] = _kind_of(op)
+        given = [self.debug_handle(op), ABSENT_VALUE]
+        given += [ids[id(value)] for value in operands]
+        given += [ids[id(value)] for value in op.results]
+        return Filled(kind.pattern, (*kind.order(given), *kind.others))
 
     def debug_handle(self, op: NodeOp) -> int:
-        if op.debug_handle is not None:
-            return op.debug_handle.value.data
+        if (known := op.properties.get("debug_handle")) is not None:
+            return cast(IntegerAttr, known).value.data
         return NO_HANDLE if self.debug_info is None else self.debug_info.handle(op.location)
 
 
@@ -223,32 +220,92 @@ class _UnweightedWriter(_GraphWriter):
         return len(self.constants) - 1
 
 
-_IdReader: TypeAlias = Callable[[NodeOp, Mapping[SSAValue, int]], int]
-"""The id of one of a node's values, from the node and the ids of all values."""
+@dataclass(frozen=True)
+class _Kind:
+    """Nodes that differ in the ids of their values and in their debug handles alone."""
+
+    pattern: Pattern
+    order: Callable[[Sequence[int]], Sequence[int]]
+    """The first numbers of the pattern, from the debug handle, `ABSENT_VALUE`, and the ids of operands and results."""
+    others: Sequence[Number]
 
 
 @dataclass(frozen=True)
 class _Readers:
-    """What the slots of a kind of node are read by, with their names: what a slot is need not be asked again for each
-    node."""
+    """What the slots of a class of nodes are read by, with their names."""
 
-    ids: Sequence[tuple[str, _IdReader]]
-    of_kind: Sequence[tuple[str, Callable[[NodeOp], Any]]]
+    ids: Sequence[tuple[str, bool, int]]
+    """Where the values are: whether among the results, and which of them."""
+    others: Sequence[tuple[str, Callable[[NodeOp], Any]]]
     """All else, from a node's properties and the types of its operands."""
 
 
 @cache
 def _readers(kind: type[NodeOp]) -> _Readers:
-    places = _places(kind)
-    ids = [(slot.name, _id_reader(slot, places)) for slot in kind.WIRE.slots if isinstance(slot, ValueSlot)]
-    others = [(slot.name, _reader(slot)) for slot in kind.WIRE.slots if not isinstance(slot, ValueSlot)]
+    definition = kind.get_irdl_definition()
+    # Only the last operand may be absent, or several.
+    assert all(type(each) is OperandDef for _, each in definition.operands[:-1])
+    places = {name: (False, place) for place, (name, _) in enumerate(definition.operands)}
+    places |= {name: (True, place) for place, (name, _) in enumerate(definition.results)}
+    ids: list[tuple[str, bool, int]] = []
+    others: list[tuple[str, Callable[[NodeOp], Any]]] = []
+    for slot in kind.WIRE.slots:
+        if isinstance(slot, ValueSlot):
+            is_result, first = places[slot.field]
+            ids.append((slot.name, is_result, first + (slot.index or 0)))
+        else:
+            others.append((slot.name, _reader(slot)))
     return _Readers(ids, others)
 
 
-def _id_reader(slot: ValueSlot, places: Mapping[str, tuple[bool, int]]) -> _IdReader:
-    is_result, first = places[slot.field]
-    index = slot.index
-    return _result_id(first + (index or 0)) if is_result else _operand_id(first + (index or 0))
+@cache
+def _tensor_pattern(rank: int) -> Pattern:
+    """Of an `XNNTensorValue`."""
+    return Pattern(load_schema("xnnpack"), "XNNTensorValue", _tensor(rank))
+
+
+@cache
+def _value_pattern(rank: int) -> Pattern:
+    """Of an `XValue` that is not quantised."""
+    return Pattern(load_schema("xnnpack"), "XValue", {"xvalue_union": Tagged("XNNTensorValue", _tensor(rank))})
+
+
+def _tensor(rank: int) -> Tree:
+    names = ("constant_buffer_idx", "external_id", "flags", "id_out", "datatype", "num_dims")
+    blanks: Tree = {name: Blank(index) for index, name in enumerate(names)}
+    return blanks | {"dims": [Blank(len(names) + dim) for dim in range(rank)]}
+
+
+@cache
+def _node_pattern(kind: type[NodeOp], member: str, lengths: Sequence[int | None], is_bounded: bool) -> Pattern:
+    """Of an `XNode`: its debug handle, the ids of its values, then all else, of which some are lists of these lengths,
+    and its bounds."""
+    readers, blanks = _readers(kind), map(Blank, count())
+    tree: Tree = {"debug_handle": next(blanks)}
+    fields: Tree = {name: next(blanks) for name, *_ in readers.ids}
+    for (name, _), length in zip(readers.others, lengths, strict=True):
+        fields[name] = next(blanks) if length is None else [next(blanks) for _ in range(length)]
+    tree["xnode_union"] = Tagged(member, fields)
+    if is_bounded:
+        tree["output_min_max"] = {"output_min": next(blanks), "output_max": next(blanks)}
+    return Pattern(load_schema("xnnpack"), "XNode", tree)
+
+
+def _kind_of(op: NodeOp) -> _Kind:
+    readers = _readers(type(op))
+    behind = 2 + len(op.operands)
+    order = [0]
+    for _, is_result, place in readers.ids:
+        order.append(behind + place if is_result else 2 + place if 2 + place < behind else 1)
+    fields = [read(op) for _, read in readers.others]
+    numbers = [number for each in fields for number in (each if isinstance(each, list) else [each])]
+    lengths = tuple(len(each) if isinstance(each, list) else None for each in fields)
+    low, high = op.properties.get("output_min"), op.properties.get("output_max")
+    is_bounded = op.WIRE.bounds == "required" or low is not None or high is not None
+    if is_bounded:
+        # Both fields default to 0, so an infinite bound has to be written.
+        numbers += [_bound(low, -math.inf), _bound(high, math.inf)]
+    return _Kind(_node_pattern(type(op), op.member().name, lengths, is_bounded), itemgetter(*order), numbers)
 
 
 def _reader(slot: Slot) -> Callable[[NodeOp], Any]:
@@ -271,30 +328,6 @@ def _reader(slot: Slot) -> Callable[[NodeOp], Any]:
             return lambda op: sum(bit for name, bit in bits.items() if name in op.properties)
         case _:
             raise AssertionError(f"{slot} is no slot")
-
-
-def _result_id(place: int) -> _IdReader:
-    return lambda op, ids: ids[op.results[place]]
-
-
-def _operand_id(place: int) -> _IdReader:
-    """Absent operands, and those of shorter lists, are behind the last one."""
-
-    def read(op: NodeOp, ids: Mapping[SSAValue, int]) -> int:
-        operands = op.operands
-        return ids[operands[place]] if place < len(operands) else ABSENT_VALUE
-
-    return read
-
-
-@cache
-def _places(kind: type[NodeOp]) -> Mapping[str, tuple[bool, int]]:
-    """Where a node's values are: whether among the results, and the first of a name. Only the last operand may be
-    absent, or several."""
-    definition = kind.get_irdl_definition()
-    assert all(type(each) is OperandDef for _, each in definition.operands[:-1])
-    operands = {name: (False, place) for place, (name, _) in enumerate(definition.operands)}
-    return operands | {name: (True, place) for place, (name, _) in enumerate(definition.results)}
 
 
 def _shape(op: ConstantOp) -> tuple[int, ...]:
