@@ -12,6 +12,7 @@ The layout of the bytes: https://flatbuffers.dev/internals/.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from mmap import mmap
@@ -151,7 +152,7 @@ class _Writer:
                 else:
                     fields.append((item.slot, None))
                     values.append(target)
-            elif value != item.default:
+            elif value != item.default or is_negative_zero(value):
                 fields.append((item.slot, item.scalar))
                 values.append(value)
         return self.fixed(table, tuple(fields), values)
@@ -274,6 +275,11 @@ _UINT = struct.Struct("<I")
 _TAG = SCALARS["ubyte"]
 _MISFITS = (struct.error, OverflowError, TypeError)
 """What packing a value raises that its code cannot hold."""
+
+
+def is_negative_zero(value: float) -> bool:
+    """Whether a number is −0.0, which equals a default of 0, and is another number."""
+    return value == 0 and isinstance(value, float) and math.copysign(1, value) < 0
 
 
 def _pack(scalar: Scalar, values: Sequence[Any]) -> bytes:

@@ -46,7 +46,9 @@ def _table(builder: Any, schema: Schema, name: str, tree: Tree) -> int:
         value, slot = tree[item.name], item.slot
         if item.name not in places:
             assert item.scalar is not None
-            builder.PrependSlot(_FLAGS[item.scalar.code], slot, value, item.default)
+            # The library takes -0.0 for 0.0, which it equals.
+            default = None if str(value) == "-0.0" else item.default
+            builder.PrependSlot(_FLAGS[item.scalar.code], slot, value, default)
             continue
         if isinstance(value, Tagged):
             builder.PrependUint8Slot(slot, schema.unions[item.type].members[value.member][0], 0)

@@ -199,6 +199,13 @@ def test_presence_and_absence_differ():
     assert decode(XNNPACK, encode(XNNPACK, {})) == {"num_externs": 0}
 
 
+def test_negative_zero_is_no_default():
+    for number in (0.0, -0.0):
+        node = {"xnode_union": ("XNNStaticConstantPad", {"padding_value": number})}
+        found = decode(XNNPACK, encode(XNNPACK, {"xnodes": [node]}))["xnodes"][0]["xnode_union"][1]["padding_value"]
+        assert str(found) == str(number)
+
+
 def test_bytes_are_aligned_and_not_copied():
     data = encode(PROGRAM, {"backend_delegate_data": [{"data": b"x" * 40}, {"data": b"y" * 7}]})
     for entry in decode(PROGRAM, data)["backend_delegate_data"]:
