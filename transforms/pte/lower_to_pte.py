@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -32,7 +32,7 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.ir.annotations import IN_SPEC, OUT_SPEC
-from xir.ir.constants import storage_array
+from xir.ir.constants import constant_array, storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.functions import methods_of
@@ -291,6 +291,8 @@ class _PlanBuilder:
             raise DiagnosticError(where, f"a program cannot hold elements of type {type.element_type}")
 
     def constant(self, op: edge.ConstantOp) -> None:
+        if op.result.first_use is not None and all(is_item(use.operation) for use in op.result.uses):
+            return
         value = op.value
         assert isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr)
         type = value.get_type()
@@ -449,6 +451,9 @@ class _PlanBuilder:
     def kernel(self, op: EdgeOp) -> None:
         if op.results and all(result in self.values for result in op.results):
             return  # a copy of an input that was made already
+        if is_item(op):
+            self.values[op.results[0]] = self.item(op)
+            return
         arguments = [self.argument(op, name) for name in kernel_arguments(op.schema, op.out_kernel)]
         results = [self.variable(result) for result in op.results]
         self.values.update(zip(op.results, results, strict=True))
@@ -468,6 +473,19 @@ class _PlanBuilder:
             self.ctx.diagnostics.emit(MissingKernel.of(op, op.out_kernel, said))
         out = self.out_arguments(op, results)
         self.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *self.returned(op, results)]), op)
+
+    def item(self, op: edge.LocalScalarDenseOp) -> SSAValue:
+        """The element of a constant, such as a number that the program returns."""
+        constant = op.self.owner
+        assert isinstance(constant, edge.ConstantOp)
+        number = constant_array(constant.value, self.ctx, constant).item()
+        match op.result_types[0]:
+            case t if t == i1:
+                return self.boolean(bool(number))
+            case t if t == f64:
+                return self.double(float(number))
+            case _:
+                return self.integer(int(number))
 
     def out_arguments(self, op: EdgeOp, results: Sequence[SSAValue]) -> list[SSAValue]:
         """The out tensors; a number that a kernel computes is only returned."""
@@ -513,8 +531,7 @@ class _PlanBuilder:
             case int():
                 return self.integer(value)
             case float():
-                # Through its text, because -0.0 equals 0.0 and nan does not equal itself.
-                return self.scalar((float, repr(value)), lambda: pte.DoubleOp.make(double_val=FloatAttr(value, f64)))
+                return self.double(value)
             case str() if kind.base == "MemoryFormat":
                 return self.integer(_MEMORY_FORMATS[value])
             case str() if kind.base == "Layout":
@@ -536,6 +553,10 @@ class _PlanBuilder:
     def integer(self, value: int) -> SSAValue:
         # Not under the number itself: True equals 1.
         return self.scalar((int, value), lambda: pte.IntOp.make(int_val=IntegerAttr(value, i64)))
+
+    def double(self, value: float) -> SSAValue:
+        # Through its text, because -0.0 equals 0.0 and nan does not equal itself.
+        return self.scalar((float, repr(value)), lambda: pte.DoubleOp.make(double_val=FloatAttr(value, f64)))
 
     def plain_list(self, op: EdgeOp, name: str, base: str, values: tuple[Any, ...]) -> SSAValue:
         if base == "float":
@@ -560,6 +581,11 @@ def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
     if out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
         return [name for name in names if name not in _TENSOR_OPTIONS]
     return names
+
+
+def is_item(op: Operation) -> TypeGuard[edge.LocalScalarDenseOp]:
+    """Whether an op reads the element of a constant."""
+    return isinstance(op, edge.LocalScalarDenseOp) and isinstance(op.self.owner, edge.ConstantOp)
 
 
 def _is_zero(array: np.ndarray) -> bool:

@@ -282,12 +282,9 @@ class _Importer:
         outputs = (spec for spec in self.program.graph_signature.output_specs if spec.kind not in changes)
         for index, spec in enumerate(outputs):
             if isinstance(spec.arg, ConstantArgument):
-                if spec.arg.value is None:
-                    continue
-                raise DiagnosticError(
-                    name_location(f"output #{index}"),
-                    f"output #{index} is the constant {spec.arg.value!r}: return tensors only",
-                )
+                if spec.arg.value is not None:
+                    results.append(self._number(spec.arg.value, f"output #{index}"))
+                continue
             value = self.values[nodes[spec.arg.name]]
             if isinstance(value, ComplexValue):
                 raise DiagnosticError(
@@ -296,6 +293,18 @@ class _Importer:
                 )
             results.append(value)
         return results
+
+    def _number(self, value: object, name: str) -> SSAValue:
+        """A number that the program returns, as the element of a constant; DiagnosticError for what is none."""
+        location = name_location(name)
+        if not isinstance(value, bool | int | float):
+            raise DiagnosticError(location, f"{name} is the constant {value!r}: return tensors and numbers only")
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise DiagnosticError(location, f"{name} is the constant {value}, which has more than 64 bits")
+        constant = make_dense(np.array(value), self.ctx, "number", _number_type(value))
+        tensor = self._add(edge.ConstantOp(constant, location)).results[0]
+        op_class = edge.op("_local_scalar_dense")
+        return self._add(op_class.build_from({"self": tensor}, [_number_type(value)], location)).results[0]
 
     def _mutable_buffer(self, node: Node, spec: InputSpec) -> SSAValue:
         """A buffer that the program writes to. Its initial value is copied: the model may run meanwhile."""

@@ -170,8 +170,15 @@ def test_output_that_is_an_input_or_a_constant() -> None:
     check(Model(), X)
 
 
+def test_numbers_as_outputs() -> None:
+    module = check(lambda x: (x + 1, 3, True, {"rate": -0.0, "again": 3}), X)
+    assert names(module).count("_local_scalar_dense") == 4
+
+
 def test_constant_output_is_refused() -> None:
-    assert "output #1 is the constant 3: return tensors only" in str(rejected(lambda x: (x + 1, 3), X))
+    said = str(rejected(lambda x: (x + 1, "three"), X))
+    assert "output #1 is the constant 'three': return tensors and numbers only" in said
+    assert "output #1 is the constant 1180591620717411303424, which has more" in str(rejected(lambda x: (x, 2**70), X))
 
 
 # Operators

@@ -1,0 +1,69 @@
+"""Numbers among what a program returns: those that it computes, and those that it always returns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.utils._pytree import tree_leaves
+
+from xir.api import XnnpackPartitioner, to_edge
+from xir.runtime import Runtime
+
+
+class Returning(nn.Module):
+    """A layer, and constants beside its result."""
+
+    def __init__(self, *numbers: Any) -> None:
+        super().__init__()
+        self.layer, self.numbers = nn.Linear(4, 3), numbers
+
+    def forward(self, x: Tensor) -> Any:
+        return self.numbers[0], self.layer(x), {"rest": self.numbers[1:]}
+
+
+@pytest.mark.parametrize("delegate", [True, False])
+def test_constant_numbers(delegate: bool) -> None:
+    """As stock ExecuTorch's export returns them: each in its place, and of its type."""
+    torch.manual_seed(0)
+    numbers = (3, True, 0.5, -0.0, math.inf, 3, -(2**63), False, 1, 1.0, 0)
+    model, x = Returning(*numbers), torch.rand(2, 4)
+    edge = to_edge(torch.export.export(model, (x,)))
+    program = (edge.to_backend(XnnpackPartitioner()) if delegate else edge).to_executorch()
+    assert "aten::_local_scalar_dense" not in program.kernel_names
+    with torch.no_grad():
+        expected = tree_leaves(model(x))
+    file = program.buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    for results in (method.execute([x]), stock.forward([x])):
+        for found, wanted in zip(results, expected, strict=True):
+            assert type(found) is type(wanted)
+            if isinstance(wanted, Tensor):
+                torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+            else:
+                assert str(found) == str(wanted)  # -0.0 equals 0.0
+    assert [info.kind for info in method.metadata.outputs[:4]] == ["int", "tensor", "bool", "double"]
+
+
+class Sized(nn.Module):
+    """A number that the program computes beside one that it has, equal to it at some sizes."""
+
+    def forward(self, x: Tensor) -> Any:
+        return x.relu(), x.shape[0], 3
+
+
+def test_computed_numbers_beside_constant_ones() -> None:
+    shapes = ({0: Dim("rows", min=2, max=8)},)
+    program = torch.export.export(Sized(), (torch.randn(4, 3),), dynamic_shapes=shapes)
+    buffer = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
+    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    for rows in (3, 8, 2):
+        x = torch.randn(rows, 3)
+        for results in (method.execute([x]), stock.forward([x])):
+            assert results[1:] == [rows, 3]
+            assert torch.equal(results[0], x.relu())
