@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
@@ -18,6 +17,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops, may_try
+from xir.ir.symbolic_size import is_dynamic
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.edge._float_masks import Builder
@@ -87,7 +87,10 @@ class LookupFolding:
         for op in list(self.block.ops):
             if not isinstance(op, edge.EmbeddingOp) or not isinstance(op.weight.owner, edge.ConstantOp):
                 continue
-            if may_try(op, "fold") and (self.add_one_row(op) or self.take_rest(op) or self.move_rows(op)):
+            if not may_try(op, "fold"):
+                continue
+            is_less = self.add_one_row(op) or self.take_rest(op)
+            if self.move_rows(op) or is_less:
                 passed(op, "look-up", f"looks up less of a table of {shape_of(op.weight)[0]} rows")
         erase_dead_ops(self.block)
 
@@ -177,9 +180,10 @@ class LookupFolding:
             rows = edge.SliceTensorOp(self=op.weight, dim=0, start=0, end=end)
             rows = build.call(rows, (size, shape_of(op.weight)[1]))
         elif (positions := self.positions.known(value)) is not None and positions.array is not None:
-            if not any(positions.ends) or not self.are_few(op, positions.array):
+            found = self.first_rows(op, build, value, positions.array)
+            if found is None:
                 return False
-            rows = self.first_rows(op, build, value, positions.ends, self.table(op)[positions.array])
+            rows = found
         else:
             return False
         for move in reversed(moves):
@@ -188,19 +192,22 @@ class LookupFolding:
         return True
 
     def first_rows(
-        self,
-        op: edge.EmbeddingOp,
-        build: Builder,
-        indices: SSAValue,
-        ends: Sequence[SSAValue | None],
-        rows: np.ndarray,
-    ) -> SSAValue:
-        """As many of the rows that are looked up at the largest sizes as there are indices."""
-        value, shape = self.constant(op, rows), list(rows.shape)
-        for dim, end in enumerate(ends):
-            if end is not None:
-                shape[dim] = shape_of(indices)[dim]
-                value = build.call(edge.SliceTensorOp(self=value, dim=dim, start=0, end=end), tuple(shape))
+        self, op: edge.EmbeddingOp, build: Builder, indices: SSAValue, positions: np.ndarray
+    ) -> SSAValue | None:
+        """As many of the rows that are looked up at the largest sizes as there are indices; None if these are none."""
+        sizes = self.sizes.known(indices)
+        lengths = [1 if is_dynamic(size) else size for size in sizes]
+        positions = np.broadcast_to(positions, np.broadcast_shapes(positions.shape, tuple(lengths)))
+        open_dims = {dim: self.positions.ends.get(size) for dim, size in enumerate(sizes) if is_dynamic(size)}
+        if not open_dims or None in open_dims.values() or not self.are_few(op, positions):
+            return None
+        if any(positions.shape[dim] == 1 for dim in open_dims):
+            return None
+        value = self.constant(op, self.table(op)[positions])
+        shape = list(shape_of(value))
+        for dim, end in open_dims.items():
+            shape[dim] = shape_of(indices)[dim]
+            value = build.call(edge.SliceTensorOp(self=value, dim=dim, start=0, end=end), tuple(shape))
         return value
 
     def are_few(self, op: edge.EmbeddingOp, indices: np.ndarray) -> bool:

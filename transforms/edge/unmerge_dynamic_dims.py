@@ -23,6 +23,7 @@ from xir.ir.symbolic_size import exact_quotient, is_dynamic, size_order
 from xir.ir.tensor_types import has_dynamic_size
 from xir.ir.walking import functions_in
 from xir.transforms.analysis.sizes import SymbolicSizes
+from xir.transforms.analysis.static_tensor import is_static
 
 View = edge.ViewOp | edge.UnsafeViewOp
 
@@ -31,11 +32,11 @@ View = edge.ViewOp | edge.UnsafeViewOp
 class UnmergeDynamicDimsPass(XirPass):
     """Keep dynamic dimensions apart that a view merges and a later one splits again.
 
-    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-head
-    attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
-    view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged rows, as a
-    linear layer, a normalisation or an elementwise op does, computes on the rows as they were. So do models that take
-    the pixels of an image for tokens between convolutions.
+    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-
+    head attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind
+    such a view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged
+    rows, as a linear layer, a product with a matrix, a normalisation or an elementwise op does, computes on the rows
+    as they were. So do models that take the pixels of an image for tokens between convolutions.
 
     Before, with %n and %t the sizes of %x:
     ```mlir
@@ -150,9 +151,9 @@ class Unmerger:
         operands = [self.unmerged(op, merged[value]) if value in merged else value for value in op.operands]
         first = next(iter(merged.values()))
         result_type = TensorType(element_of(op.results[0]), [*map(int, first.outer), result[-1]])
-        new = op.create(operands=operands, properties=op.properties, result_types=[result_type])
         size = [first.size[dim] for dim in first.perm[:-1]]
-        self.replace(op, self.insert(op, edge.ViewOp(self=self.insert(op, new), size=[*size, result[-1]])))
+        made = self.made(op, operands, result_type)
+        self.replace(op, self.insert(op, edge.ViewOp(self=made, size=[*size, result[-1]])))
 
     def merged_rows(self, value: SSAValue) -> MergedRows | None:
         """The rows that a view behind permutations has merged."""
@@ -171,6 +172,17 @@ class Unmerger:
         if rows.order != sorted(rows.order):
             apart = self.insert(op, edge.PermuteOp(self=apart, dims=rows.order))
         return self.viewed(op, apart, (*rows.outer, rows.features))
+
+    def made(self, op: edge.EdgeOp, operands: Sequence[SSAValue], result_type: TensorType) -> SSAValue:
+        """The result of an op on rows of any number of dimensions; products of matrices are of theirs alone."""
+        if isinstance(op, edge.MmOp):
+            rows, matrix = operands
+            return self.insert(op, edge.MatmulOp(self=rows, other=matrix))
+        if isinstance(op, edge.AddmmOp):
+            bias, rows, matrix = operands
+            product = self.insert(op, edge.MatmulOp(self=rows, other=matrix))
+            return self.insert(op, edge.AddTensorOp(self=product, other=bias))
+        return self.insert(op, op.create(operands=operands, properties=op.properties, result_types=[result_type]))
 
     def merging_view(self, value: SSAValue) -> View | None:
         """The view that `value` comes from, if it does not keep all dynamic dimensions."""
@@ -215,9 +227,18 @@ def row_operands(op: edge.EdgeOp) -> Sequence[SSAValue]:
     if isinstance(op, RowByRow):
         is_by_row = isinstance(op, edge.LinearOp) or len(op.normalized_shape) == 1
         return [op.input] if is_by_row else []
+    if isinstance(op, edge.MmOp):
+        return [op.self] if is_static(op.mat2) else []
+    if isinstance(op, edge.AddmmOp):
+        return [op.mat1] if has_bias(op) and is_static(op.mat2) else []
     if op.name not in ELEMENTWISE:
         return []
     return [value for value in op.operands if isinstance(value.type, TensorType) and value.type.get_num_dims()]
+
+
+def has_bias(op: edge.AddmmOp) -> bool:
+    """Whether a product has a vector added to each row, and no factors."""
+    return op.alpha == op.beta == 1 and len(shape_of(op.self)) == 1
 
 
 def through_permutations(value: SSAValue) -> tuple[SSAValue, list[int]]:

@@ -100,3 +100,27 @@ func.func @numbers_of_rows(%x: tensor<?x?x4xf32> {xir.dim_names = ["n", "t", ""]
   %1 = edge.add.Tensor(%0, %y) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %1 : tensor<?x4xf32>
 }
+
+// -----
+
+// Products with matrices, as GPT-2's layers are; one whose terms are weighted stays.
+// CHECK-LABEL: func.func @products(
+// CHECK:         %[[M:.*]] = edge.matmul(%x, %{{.*}}) : (tensor<?x?x4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32>
+// CHECK-NEXT:    %[[A:.*]] = edge.add.Tensor(%[[M]], %b) : (tensor<?x?x4xf32>, tensor<4xf32>) -> tensor<?x?x4xf32>
+// CHECK:         %[[N:.*]] = edge.matmul(%x, %{{.*}}) : (tensor<?x?x4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32>
+// CHECK:         edge.addmm({{.*}}) {alpha = 2 : i64}
+// CHECK:         func.return %[[A]], %[[N]], %{{.*}}
+func.func @products(%x: tensor<?x?x4xf32>, %b: tensor<4xf32>) -> (tensor<?x?x4xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) {
+  %w = edge.constant dense<1.0> : tensor<4x4xf32>
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x?x4xf32>) -> i64
+  %t = edge.sym_size.int(%x) {dim = 1 : i64} : (tensor<?x?x4xf32>) -> i64
+  %rows = edge.executorch_prim.mul.Scalar()[%n, %t] {a = -9223372036854775808 : i64, b = -9223372036854775808 : i64} : (i64, i64) -> i64
+  %0 = edge.view(%x)[%rows] {size = array<i64: -9223372036854775808, 4>} : (tensor<?x?x4xf32>, i64) -> tensor<?x4xf32>
+  %1 = edge.addmm(%b, %0, %w) : (tensor<4xf32>, tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  %2 = edge.view(%1)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 4>} : (tensor<?x4xf32>, i64, i64) -> tensor<?x?x4xf32>
+  %3 = edge.mm(%0, %w) : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  %4 = edge.view(%3)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 4>} : (tensor<?x4xf32>, i64, i64) -> tensor<?x?x4xf32>
+  %5 = edge.addmm(%b, %0, %w) {alpha = 2 : i64} : (tensor<4xf32>, tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  %6 = edge.view(%5)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 4>} : (tensor<?x4xf32>, i64, i64) -> tensor<?x?x4xf32>
+  func.return %2, %4, %6 : tensor<?x?x4xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>
+}

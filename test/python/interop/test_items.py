@@ -1,0 +1,55 @@
+"""Numbers that a program reads of tensors and computes with: arithmetic of tensors in a delegate, eager's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from torch import Tensor, nn
+
+from bench.encoders import kernel_calls
+from xir.api import XnnpackPartitioner, to_edge
+from xir.runtime import Runtime
+
+COMPUTED: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "product": lambda x, s: x * s.item(),
+    "sum": lambda x, s: torch.add(x, s.item(), alpha=3),
+    "difference": lambda x, s: x - s.item(),
+    "difference to it": lambda x, s: s.item() - x,
+    "quotient": lambda x, s: x / s.item(),
+    "of a computed number": lambda x, s: x.relu() * (s.exp() * 2 + 1).item(),
+    "of one element of three dimensions": lambda x, s: x * s.view(1, 1, 1).item(),
+    "filled": lambda x, s: torch.full((3, 4), s.item(), dtype=x.dtype) + x,
+}
+
+
+class Computed(nn.Module):
+    """One of COMPUTED."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.function = COMPUTED[name]
+
+    def forward(self, x: Tensor, s: Tensor) -> Tensor:
+        return self.function(x, s)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", COMPUTED)
+def test_items(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model, x = Computed(name), torch.randn(3, 4, dtype=dtype)
+    program = to_edge(torch.export.export(model, (x, torch.tensor(1.5, dtype=dtype))))
+    program = program.to_backend(XnnpackPartitioner()).to_executorch()
+    file = program.buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    assert method.metadata.num_delegates == 1
+    assert kernel_calls(program) == []
+    for number in (1.5, -0.37, 3.0):
+        given = (torch.randn(3, 4).to(dtype), torch.tensor(number, dtype=dtype))
+        wanted = model(*given)
+        for results in (method.execute(given), stock.forward(given)):
+            unit = torch.finfo(dtype).eps
+            torch.testing.assert_close(results[0], wanted, rtol=4 * unit, atol=4 * unit)
