@@ -402,14 +402,19 @@ def stack(op: edge.StackOp, b: NodeBuilder) -> SSAValue:
     return joined(b, [b.reshape(value, widened) for value in op.tensors], dim)
 
 
-@rule(quantized=Quantized.MOVES)
+@rule(quantized=Quantized.MOVES, symbolic=True, refuses=(DYNAMIC_PART, NO_DONOR, FROM_DYNAMIC_END))
 def repeat(op: edge.RepeatOp, b: NodeBuilder) -> SSAValue:
-    """Lay copies side by side in each dimension."""
+    """Lay copies side by side in each dimension; as many as a size says where that is of size 1, as `expand` does."""
     value, repeats = op.self, b.integers(op.repeats)
     value = b.reshape(value, (1,) * (len(repeats) - rank_of(value)) + b.shape(value))
     for dim, count in enumerate(repeats):
-        value = joined(b, [value] * count, dim)
-    return value
+        if not isinstance(count, SymbolicSize):
+            value = joined(b, [value] * count, dim)
+    shape = b.shape(value)
+    counts = [count if isinstance(count, SymbolicSize) else 1 for count in repeats]
+    if any(size != 1 and count != 1 for size, count in zip(shape, counts, strict=True)):
+        raise DYNAMIC_PART(what="number of copies")
+    return spread(b, value, tuple(size * count for size, count in zip(shape, counts, strict=True)))
 
 
 @rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))

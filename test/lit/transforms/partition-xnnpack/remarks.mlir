@@ -113,3 +113,12 @@ func.func @small(%x: tensor<4xf64>) -> tensor<4xf64> {
   %1 = edge.exp(%0) : (tensor<4xf64>) -> tensor<4xf64>
   func.return %1 : tensor<4xf64>
 }
+
+// -----
+
+// A mixture of experts, whose tokens have been sorted by the router's choice.
+func.func @experts(%x: tensor<6x4xf32>, %experts: tensor<2x4x3xf32>, %ends: tensor<2xi32>) -> tensor<6x3xf32> {
+  // expected-remark @+1 {{transformers::grouped_mm_fallback not delegated: only the run time knows which rows it multiplies with which matrix (let all experts compute every token, and weigh their results: for models of transformers model.set_experts_implementation(xir.llm.huggingface.experts.DENSE) before torch.export)}}
+  %0 = edge.opaque "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor" (%x, %experts, %ends) : (tensor<6x4xf32>, tensor<2x4x3xf32>, tensor<2xi32>) -> tensor<6x3xf32>
+  func.return %0 : tensor<6x3xf32>
+}
