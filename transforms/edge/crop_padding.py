@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import shape_of, wrap_dim
@@ -90,7 +90,12 @@ class Cropping:
             return None
         padding, stride = (values[axis if len(values) > 1 else 0] for values in (conv.padding, conv.stride))
         dropped = whole[dim] - kept[dim]
-        if isinstance(dropped, SymbolicSize) or not isinstance(padding, int) or dropped < 1:
+        if (
+            isinstance(dropped, SymbolicSize)
+            or dropped < 1
+            or isinstance(padding, SSAValue)
+            or isinstance(stride, SSAValue)
+        ):
             return None
         behind = padding - dropped * stride
         return (axis, padding, behind) if behind >= 0 else None
