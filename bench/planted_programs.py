@@ -389,6 +389,9 @@ LIT_TESTS = {
     "windows": ("collapse-dims", 0),
     "bands": ("band-spatial", 0),
     "blocks": ("skip-masked-keys", 0),
+    "causal": ("crop-padding", 0),
+    "items": ("raise-items", 1),
+    "counted": ("fold-positions", 1),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

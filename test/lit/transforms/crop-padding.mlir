@@ -5,7 +5,7 @@
 // CHECK:         %[[P:.*]] = edge.constant_pad_nd(%x) {pad = array<i64: 2, 0>, value = 0.000000e+00 : f64} : (tensor<1x4x?xf32>) -> tensor<1x4x?xf32>
 // CHECK-NEXT:    %[[C:.*]] = edge.conv1d(%[[P]], %w, none) : (tensor<1x4x?xf32>, tensor<4x4x3xf32>) -> tensor<1x4x?xf32>
 // CHECK-NEXT:    func.return %[[C]]
-func.func @causal(%x: tensor<1x4x?xf32>, %w: tensor<4x4x3xf32>) -> tensor<1x4x?xf32> {
+func.func @causal(%x: tensor<1x4x?xf32> {xir.max_shape = array<i64: 1, 4, 9>, xir.dim_names = ["", "", "n"]}, %w: tensor<4x4x3xf32>) -> tensor<1x4x?xf32> {
   %0 = edge.conv1d(%x, %w, none) {padding = array<i64: 2>} : (tensor<1x4x?xf32>, tensor<4x4x3xf32>) -> tensor<1x4x?xf32>
   %1 = edge.slice.Tensor(%0) {dim = 2 : i64, start = 0 : i64, end = -2 : i64} : (tensor<1x4x?xf32>) -> tensor<1x4x?xf32>
   func.return %1 : tensor<1x4x?xf32>
