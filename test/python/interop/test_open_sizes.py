@@ -223,3 +223,11 @@ def test_unet_of_any_size() -> None:
     torch.manual_seed(2)
     shapes = ({0: BATCH, 2: Dim("height", min=5, max=17), 3: Dim("width", min=5, max=17)},)
     holds(UNet(), [images(*size) for size in ((3, 6, 7), (6, 17, 17), (1, 5, 5), (2, 16, 9), (4, 5, 12))], shapes)
+
+
+def test_large_images_are_resized_by_a_kernel() -> None:
+    """Where products with matrices take longer."""
+    model = nn.Sequential(nn.Conv2d(3, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear"))
+    shapes = ({2: Dim("height", min=2, max=257), 3: Dim("width", min=2, max=20)},)
+    images = [torch.randn(1, 3, *size) for size in ((9, 5), (257, 20), (2, 2))]
+    holds(model, images, shapes, ("edge.upsample_bilinear2d.vec",))

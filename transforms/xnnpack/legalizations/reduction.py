@@ -119,9 +119,51 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
         return reduce(b, "mean", value, dims, keepdim=keepdim)
     if (mean := mean_of_matrices(b, value, dims)) is not None:
         return mean if keepdim else b.reshape(mean, kept_shape(shape, dims, keepdim=False))
+    if merges_open(shape, dims):
+        return mean_by_products(b, value, dims, keepdim=keepdim)
     image = as_image(b, value, dims)
     mean = b.node(xnnpack.GlobalAveragePooling2dOp, [image])
     return b.reshape(mean, kept_shape(shape, dims, keepdim))
+
+
+def merges_open(shape: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether `as_image` merges an open dimension with others while another one is open, too.
+
+    XNNPACK infers one size of a reshape, so it could not split them again.
+    """
+    if sum(isinstance(size, SymbolicSize) for size in shape) < 2:
+        return False
+    rest = [d for d in range(len(shape)) if d not in dims]
+    is_block = dims[-1] - dims[0] + 1 == len(dims)
+    outer = [d for d in rest if d < dims[0]] if is_block else rest
+    groups = (outer, dims, [d for d in rest if d not in outer])
+    sizes = [[shape[d] for d in group if shape[d] != 1] for group in groups]
+    return any(len(group) > 1 and any(isinstance(size, SymbolicSize) for size in group) for group in sizes)
+
+
+def mean_by_products(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The mean over `dims` where the others keep their places: products with ones, divided by the size, in fp32."""
+    shape = b.shape(value)
+    total = b.convert(value, f32)
+    for dim in dims:
+        total = sum_by_product(b, total, dim)
+    mean = b.binary("divide", total, size_as_number(b, prod(shape[d] for d in dims)))
+    return b.reshape(b.convert(mean, element_type(value)), kept_shape(shape, dims, keepdim))
+
+
+def sum_by_product(b: NodeBuilder, value: SSAValue, dim: int) -> SSAValue:
+    """The sum over a dimension in fp32, which is kept, as a product with as many ones."""
+    rank, shape = rank_of(value), b.shape(value)
+    size, axis = shape[dim], rank - 2 if dim == rank - 1 else rank - 1
+    if isinstance(size, SymbolicSize):
+        line = ones(b, size, f32, axis, rank)
+    else:
+        line = b.constant(np.ones([size if d == axis else 1 for d in range(rank)], np.float32), value, "ones")
+    if dim == rank - 1:
+        return b.node(xnnpack.BatchMatrixMultiplyOp, [value, line])
+    perm = (*(d for d in range(rank - 1) if d != dim), dim, rank - 1)
+    total = b.node(xnnpack.BatchMatrixMultiplyOp, [line, b.transpose(value, perm)])
+    return b.transpose(total, [perm.index(d) for d in range(rank)])
 
 
 def mean_of_matrices(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue | None:
@@ -245,7 +287,7 @@ def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
 
 
-@rule(quantized=Quantized.OPERANDS)
+@rule(quantized=Quantized.OPERANDS, refuses=(FROM_DYNAMIC_END, NO_DONOR))
 def mean(op: edge.MeanOp | edge.MeanDimOp, b: NodeBuilder) -> SSAValue:
     """The mean over `dim`, or over everything."""
     value = op.self
@@ -400,7 +442,7 @@ def corrected(b: NodeBuilder, variance: SSAValue, count: int, correction: float)
     return b.binary("multiply", variance, b.binary("divide", number, left))
 
 
-@rule()
+@rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
 def rms_norm(op: edge.RmsNormOp, b: NodeBuilder) -> SSAValue:
     """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
     value, shape = op.input, b.integers(op.normalized_shape)
@@ -447,7 +489,7 @@ def affine(
     return value
 
 
-@rule(refuses=(STATISTICS_USED,))
+@rule(refuses=(STATISTICS_USED, FROM_DYNAMIC_END, NO_DONOR))
 def layer_norm(op: edge.LayerNormOp | edge.NativeLayerNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise over the last dimensions, then scale and shift elementwise."""
     refuse_statistics(op)

@@ -20,6 +20,10 @@ from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder
 MOST_WEIGHTS = 2**24
 """Elements of a matrix of weights: 64 MiB in fp32, for images of 4096 elements a side."""
 
+MOST_OPEN_WEIGHTS = 2**17
+"""Of a matrix that is computed at run time, for images of 256 elements a side that are doubled. Beyond, products with
+it take longer than ExecuTorch's kernel."""
+
 TOO_MANY_WEIGHTS = Refusal(
     "it takes a matrix of {rows}x{columns} weights; {most} are sensible",
     example=call("edge.upsample_nearest2d", self=tensor(1, 1, 1, 5000), output_size=(1, 4999)),
@@ -129,9 +133,9 @@ def open_weights(b: NodeBuilder, size: int, out: int, places: SSAValue) -> SSAVa
 
     Places behind the last element are the last one's.
     """
-    limits = (b.sizes.limit(out) or MOST_WEIGHTS + 1, b.sizes.limit(size) or MOST_WEIGHTS + 1)
-    if prod(limits) > MOST_WEIGHTS:
-        raise TOO_MANY_WEIGHTS(rows=limits[0], columns=limits[1], most=MOST_WEIGHTS)
+    limits = tuple(b.sizes.limit(each) or MOST_OPEN_WEIGHTS + 1 for each in (out, size))
+    if prod(limits) > MOST_OPEN_WEIGHTS:
+        raise TOO_MANY_WEIGHTS(rows=limits[0], columns=limits[1], most=MOST_OPEN_WEIGHTS)
     sources = b.reshape(positions(b, size), (1, 1, 1, size))
     distance = b.unary("abs", b.binary("subtract", b.binary("minimum", places, size_as_number(b, size - 1)), sources))
     near = b.binary("subtract", b.scalar(1.0, distance), distance, 0.0)
