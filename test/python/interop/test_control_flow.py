@@ -92,7 +92,8 @@ def chosen(m: TwoLayers, x: Tensor) -> Tensor:
 def test_nested_choices_of_an_open_length() -> None:
     above, between = torch.rand(3, 8), torch.cat([torch.rand(1, 8), -torch.rand(8, 8)])
     lowered, instructions = holds(choose, chosen, [(above,), (between,), (-above,)], ({0: Dim("n", min=2, max=9)},))
-    assert sum(isinstance(op, GraphOp) for op in lowered.module.walk()) == 5, "a sum, an extreme, two branches, and the rest"
+    graphs = sum(isinstance(op, GraphOp) for op in lowered.module.walk())
+    assert graphs == 5, "a sum, an extreme, two branches, and the rest"
     assert sum(isinstance(op, pte.JumpFalseOp) for op in instructions) == 4
     assert "aten::linear.out" not in kernels(instructions)
 
