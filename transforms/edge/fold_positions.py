@@ -26,6 +26,10 @@ from xir.transforms.edge._float_masks import AND, OR, Builder
 from xir.transforms.edge._open_positions import Elementwise, Followed, OpenPositions
 
 
+Shifted = edge.AddScalarOp | edge.MulScalarOp
+"""What makes a line begin elsewhere, or take other steps."""
+
+
 @dataclass(frozen=True)
 class FoldPositionsPass(XirPass):
     """Leave out what positions answer by themselves, at every size.
@@ -115,7 +119,7 @@ class PositionFolding:
     def is_counted(self, value: SSAValue) -> bool:
         """Whether a value is computed as `counted` does."""
         op = value.owner
-        while isinstance(op, edge.UnsqueezeOp | edge.AddScalarOp | edge.MulScalarOp):
+        while isinstance(op, edge.UnsqueezeOp | Shifted):
             op = op.self.owner
         return isinstance(op, edge.ArangeStartStepOp)
 

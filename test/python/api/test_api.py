@@ -135,7 +135,7 @@ def test_partitioner_has_the_options_of_the_passes() -> None:
         hints = get_type_hints(cls)
         return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
 
-    composing = [option for option in options(WinogradConv2dPass) if option[0] not in ("form", "max_bytes")]
+    composing = [option for option in options(WinogradConv2dPass) if option[0] not in ("form", "by_gemm", "max_bytes")]
     (limit,) = options(BandSpatialPass)
     expected = [*options(PartitionXnnpackPass), *composing, ("max_arena", *limit[1:])]
     assert options(xir.XnnpackPartitioner) == expected

@@ -114,8 +114,10 @@ NOT_CHANGING = {
     "check-delegates",
     "check-quantization",
     "check-xnnpack",
+    "crop-padding",
     "cse",
     "drop-dead-resources",
+    "fold-positions",
     "fuse-prefix-attention",
     "unmerge-dynamic-dims",
 }
