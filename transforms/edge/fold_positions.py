@@ -25,7 +25,6 @@ from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._float_masks import AND, OR, Builder
 from xir.transforms.edge._open_positions import Elementwise, Followed, OpenPositions
 
-
 Shifted = edge.AddScalarOp | edge.MulScalarOp
 """What makes a line begin elsewhere, or take other steps."""
 
