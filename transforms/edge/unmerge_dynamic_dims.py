@@ -32,11 +32,11 @@ View = edge.ViewOp | edge.UnsafeViewOp
 class UnmergeDynamicDimsPass(XirPass):
     """Keep dynamic dimensions apart that a view merges and a later one splits again.
 
-    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-
-    head attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind
-    such a view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged
-    rows, as a linear layer, a product with a matrix, a normalisation or an elementwise op does, computes on the rows
-    as they were. So do models that take the pixels of an image for tokens between convolutions.
+    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-head
+    attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
+    view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged rows, as a
+    linear layer, a product with a matrix, a normalisation or an elementwise op does, computes on the rows as they were.
+    So do models that take the pixels of an image for tokens between convolutions.
 
     Before, with %n and %t the sizes of %x:
     ```mlir
