@@ -25,9 +25,6 @@ from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBui
 from xir.transforms.xnnpack.legalizations.donors import Donors
 
 NO_RULE = Refusal("no rule lowers it to XNNPACK", example=call("edge.cumsum", self=tensor(2, 3), dim=0))
-GROUPED_PRODUCTS = frozenset({"transformers::grouped_mm_fallback", "aten::_grouped_mm"})
-"""Products of groups of rows with a matrix each, as transformers computes mixtures of experts."""
-
 GROUPS_AT_RUN_TIME = Refusal(
     "only the run time knows which rows it multiplies with which matrix",
     "let all experts compute every token, and weigh their results: for models of transformers "
@@ -40,6 +37,12 @@ func.func @forward(%x: tensor<6x4xf32>, %experts: tensor<2x4x3xf32>, %ends: tens
 }
 """,
 )
+WITHOUT_RULE: dict[str, Refusal] = {
+    "transformers::grouped_mm_fallback": GROUPS_AT_RUN_TIME,
+    "aten::_grouped_mm": GROUPS_AT_RUN_TIME,
+}
+"""Operators without a rule -> why, and what helps; products of groups of rows are how transformers computes experts."""
+
 SIZE_AT_RUN_TIME = Refusal(
     "a size among its arguments is known only at run time",
     example="""
@@ -88,7 +91,7 @@ class XnnpackTrial(Trial):
 
     def take(self, op: edge.EdgeOp) -> Taken:
         if (rule := RULES.get(op.name)) is None:
-            raise GROUPS_AT_RUN_TIME() if op.operator_name in GROUPED_PRODUCTS else NO_RULE()
+            raise WITHOUT_RULE.get(op.operator_name, NO_RULE)()
         if op.symbols and op.name not in SYMBOLIC:
             raise SIZE_AT_RUN_TIME()
         needed = [result for result in op.results if result.first_use is not None or len(op.results) == 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from xir.aot_compiler import main as xir_aot
 from xir.cost.choices import Choice, Choices, Layer, load_choices, parse_choices
 from xir.dialects.xnnpack import Conv2dOp
 from xir.transforms.xnnpack._winograd import DIRECT, Form
+from xir.tuning import search as tuning
 from xir.tuning.search import Undecided, search, tune, undecided
 
 LAYER = Layer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), (1, 1), (1, 1), True)
@@ -78,6 +79,29 @@ def test_the_search_takes_what_is_fastest_beside_what_was_found() -> None:
     ticks = count()
     assert search(open_ones, {}, ratio_of, 1.5, clock=lambda: float(next(ticks))) == {LAYER: found[LAYER]}
     assert search(open_ones, {}, ratio_of, 0.0) == {}
+
+
+class Timed:
+    """A method whose runs take the nanoseconds that are given, over and over."""
+
+    def __init__(self, *times: int) -> None:
+        self.times = cycle(times)
+        self.spent = 0
+
+    def execute(self, inputs: object) -> None:
+        """Take some time."""
+        self.spent += next(self.times)
+
+
+def test_a_clock_that_stands_still_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = Timed(10), Timed(0, 5)
+
+    def clock() -> int:
+        return before.spent + after.spent
+
+    monkeypatch.setattr(tuning.time, "process_time_ns", clock)
+    monkeypatch.setattr(tuning, "SECONDS", 0.0)
+    assert tuning.paired(before, after, []) == 0.5  # pyright: ignore[reportArgumentType]
 
 
 class Net(torch.nn.Module):
