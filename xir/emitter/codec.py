@@ -12,7 +12,6 @@ The layout of the bytes: https://flatbuffers.dev/internals/.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Mapping, Sequence
 from mmap import mmap
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
-from xir.emitter.stamps import Entry, Filled, Stamp
+from xir.emitter.stamps import Entry, Filled, Stamp, is_written
 from xir.emitter.table_layout import PERIOD, Fields, table_layout
 
 Tree: TypeAlias = dict[str, Any]
@@ -152,7 +151,7 @@ class _Writer:
                 else:
                     fields.append((item.slot, None))
                     values.append(target)
-            elif value != item.default or is_negative_zero(value):
+            elif is_written(value, item.default):
                 fields.append((item.slot, item.scalar))
                 values.append(value)
         return self.fixed(table, tuple(fields), values)
@@ -275,11 +274,6 @@ _UINT = struct.Struct("<I")
 _TAG = SCALARS["ubyte"]
 _MISFITS = (struct.error, OverflowError, TypeError)
 """What packing a value raises that its code cannot hold."""
-
-
-def is_negative_zero(value: float) -> bool:
-    """Whether a number is −0.0, which equals a default of 0, and is another number."""
-    return value == 0 and isinstance(value, float) and math.copysign(1, value) < 0
 
 
 def _pack(scalar: Scalar, values: Sequence[Any]) -> bytes:

@@ -4,11 +4,12 @@ lie is found out once, so that later ones are one `struct.pack`.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter, ne
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from xir.emitter.fbs import Schema
@@ -63,7 +64,7 @@ class Filled(NamedTuple):
     @property
     def written(self) -> tuple[bool, ...]:
         """Which of the numbers are written, because they are no defaults."""
-        return tuple(map(ne, self.numbers, self.pattern.defaults))
+        return tuple(map(is_written, self.numbers, self.pattern.defaults))
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,11 @@ class Stamp:
                 return None
             offsets.append(found - end - place)
         return self.form.pack(*self.order((*offsets, *numbers, *self.rest)))
+
+
+def is_written(value: Number, default: Number | None) -> bool:
+    """Whether a number stands in a file, because it is another one than the default: −0.0 is, though it equals 0."""
+    return value != default or (value == 0 and isinstance(value, float) and math.copysign(1, value) < 0)
 
 
 def _filled(value: Any, entries: Sequence[Any]) -> Any:

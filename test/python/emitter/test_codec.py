@@ -202,8 +202,12 @@ def test_presence_and_absence_differ():
 def test_negative_zero_is_no_default():
     for number in (0.0, -0.0):
         node = {"xnode_union": ("XNNStaticConstantPad", {"padding_value": number})}
-        found = decode(XNNPACK, encode(XNNPACK, {"xnodes": [node]}))["xnodes"][0]["xnode_union"][1]["padding_value"]
-        assert str(found) == str(number)
+        pattern = Pattern(
+            XNNPACK, "XNode", {"xnode_union": Tagged("XNNStaticConstantPad", {"padding_value": Blank(0)})}
+        )
+        for written in (node, Filled(pattern, [number])):
+            (read,) = decode(XNNPACK, encode(XNNPACK, {"xnodes": [written]}))["xnodes"]
+            assert str(read["xnode_union"][1]["padding_value"]) == str(number)
 
 
 def test_bytes_are_aligned_and_not_copied():
