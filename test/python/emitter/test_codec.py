@@ -199,15 +199,13 @@ def test_presence_and_absence_differ():
     assert decode(XNNPACK, encode(XNNPACK, {})) == {"num_externs": 0}
 
 
-def test_negative_zero_is_no_default():
-    for number in (0.0, -0.0):
-        node = {"xnode_union": ("XNNStaticConstantPad", {"padding_value": number})}
-        pattern = Pattern(
-            XNNPACK, "XNode", {"xnode_union": Tagged("XNNStaticConstantPad", {"padding_value": Blank(0)})}
-        )
-        for written in (node, Filled(pattern, [number])):
-            (read,) = decode(XNNPACK, encode(XNNPACK, {"xnodes": [written]}))["xnodes"]
-            assert str(read["xnode_union"][1]["padding_value"]) == str(number)
+@pytest.mark.parametrize("numbers", [(0.0, -0.0, 0.0), (-0.0, 0.0, -0.0)])
+def test_negative_zero_is_no_default(numbers: tuple[float, ...]):
+    pattern = Pattern(XNNPACK, "XNode", {"xnode_union": Tagged("XNNStaticConstantPad", {"padding_value": Blank(0)})})
+    filled = [Filled(pattern, [number]) for number in numbers]
+    for nodes in ([each.tree() for each in filled], filled):
+        read = decode(XNNPACK, encode(XNNPACK, {"xnodes": nodes}))["xnodes"]
+        assert [str(each["xnode_union"][1]["padding_value"]) for each in read] == [str(number) for number in numbers]
 
 
 def test_bytes_are_aligned_and_not_copied():
