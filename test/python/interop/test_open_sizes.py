@@ -76,6 +76,10 @@ OF_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
     "largest_of_all": lambda x: x.max(),
     "last": lambda x: x[:, -1],
     "statistics": lambda x: torch.cat(torch.var_mean(x, 1, correction=0), -1),
+    "standardised": lambda x: (x - x.mean((1, 2), keepdim=True)) / (x.var((1, 2), keepdim=True) + 1e-7).sqrt(),
+    "mean_of_the_last_of_three": lambda x: (x @ x.transpose(1, 2)).mean(-1),
+    "attention_pooling": lambda x: (x * x.sum(-1, keepdim=True).softmax(1)).sum(1),
+    "copies_for_each_text": lambda x: x.sum(1)[:, None] + x[:1, :1].repeat(x.shape[0], 1, 1),
 }
 
 
@@ -113,6 +117,20 @@ def test_sums_of_ones_are_whole() -> None:
     for length in range(1, 41):
         (result,) = method.execute([torch.ones(2, length)])
         assert result.tolist() == [length, length]
+
+
+def test_sums_of_hundreds() -> None:
+    torch.manual_seed(2)
+    lengths = Dim("many", min=2, max=600)
+    model = Program(lambda x: torch.cat([x.sum(1), x.var(1)], 1))
+    holds(model, [rows(2, 7), rows(4, 600), rows(1, 2)], ({0: BATCH, 1: lengths},))
+
+
+def test_norms_of_texts() -> None:
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Conv1d(3, 8, 3, padding=1), nn.GroupNorm(8, 8), nn.GELU(), nn.GroupNorm(2, 8))
+    texts = [torch.randn(n, 3, length) for n, length in ((2, 8), (1, 2), (4, 555))]
+    holds(model, texts, ({0: BATCH, 2: Dim("many", min=2, max=600)},))
 
 
 def images(n: int, height: int, width: int, channels: int = 6) -> Tensor:
