@@ -92,26 +92,16 @@ $(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
 
 ##@ Test
 .PHONY: test
-test: build ## Every check there is: lint, lit, C++ under sanitizers, docs and the tests of tools, with the other pytests beside them
-	$(BIN)/python scripts/run_checks.py lint,test-lit,test-cpp,docs-check,test-py-tools test-py-rest
+test: build ## Every check there is: lint, lit, C++ under sanitizers and docs, with the Python tests beside them
+	$(BIN)/python scripts/run_checks.py lint,test-lit,test-cpp,docs-check test-py
 
 .PHONY: test-lit
 test-lit: build ## The golden tests on the IR
 	$(BIN)/lit --workers $(JOBS) --succinct --verbose test/lit
 
 .PHONY: test-py
-test-py: build ## The Python tests; ARGS='-k name' chooses
-	$(BIN)/python -m pytest $(ARGS)
-
-# Two halves, which take about as long with the C++ tests in one of them.
-TOOL_TESTS := $(addprefix test/python/,api docs evaluate explore faults llm lsp packaging tools)
-.PHONY: test-py-tools
-test-py-tools: build ## Those of the Python tests that are about tools, language models and documentation
-	$(BIN)/python -m pytest $(TOOL_TESTS) $(ARGS)
-
-.PHONY: test-py-rest
-test-py-rest: build ## The others
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(TOOL_TESTS)) $(ARGS)
+test-py: build ## The Python tests, on all cores; ARGS='-k name' chooses; JOBS=1 runs them in one process
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal $(ARGS)
 
 .PHONY: test-zoo
 test-zoo: build ## Every model of the zoo without a delegate and in int8, in both runtimes; takes long, not part of test
