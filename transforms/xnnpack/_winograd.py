@@ -20,13 +20,16 @@ stacked, and along direct dimensions the pixels under a filter are gathered firs
     a frame of zeros
     for each column of the filter:   a slice of the image, of every s-th pixel;  joined along the channels
     for each row of the filter:      a slice of that, of every s-th row;         joined along the channels
+
+Without filtering along either dimension, the rows' slices are multiplied one after the other and the products summed,
+where that moves less than to join them.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -120,13 +123,12 @@ class Convolution:
 
     def differs_by_gemm(self, form: Form) -> bool:
         """Whether a form by GEMM is another than the one of the same tiles: it stacks no rows, or gathers pixels."""
-        gathers = not all(axis.is_plain for axis in self.direct(form))
-        return gathers or (form.height > 1 and form.width > 1)
+        return bool(self.gathered_axes(form)) or (form.height > 1 and form.width > 1)
 
-    def direct(self, form: Form) -> list[Axis]:
-        """The dimensions that a form computes tap by tap."""
-        pairs = ((form.height, self.height), (form.width, self.width))
-        return [axis for outputs, axis in pairs if outputs == 1]
+    def gathered_axes(self, form: Form) -> list[int]:
+        """The dimensions along which a form by GEMM gathers pixels: the direct ones, where a pixel is not all it takes."""
+        pairs = ((WIDTH, form.width, self.width), (HEIGHT, form.height, self.height))
+        return [axis for axis, outputs, of in pairs if outputs == 1 and not of.is_plain]
 
     def error_growth(self, form: Form) -> float:
         """How many times the error of the direct form a form may make."""
@@ -145,6 +147,8 @@ class Factor:
     height: Axis
     width: Axis
     """What the product's own filter does."""
+    part: tuple[int, int] | None = None
+    """Which of how many equal parts of the filter's taps; None for all of them."""
 
     @property
     def groups(self) -> int:
@@ -260,6 +264,8 @@ class Window:
 
 def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> Value:
     """Make the nodes of a form, and return the result."""
+    if form.by_gemm and form.height == form.width == 1:
+        return im2col(convolution, nodes, image)
     if form.by_gemm:
         image, convolution = gathered(convolution, form, nodes, image)
     vertical, horizontal = convolution.height, convolution.width
@@ -297,24 +303,63 @@ def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Va
     return nodes.image(result, computed, (vertical.output, horizontal.output))
 
 
+def im2col(convolution: Convolution, nodes: Nodes[Value], image: Value) -> Value:
+    """A plain product of the pixels under the filter, or the sum of products of those under each of its rows."""
+    height, width = convolution.height, convolution.width
+    pixels = Axis(height.output, 1, 0, 0), Axis(width.output, 1, 0, 0)
+    image = framed(convolution, DIRECT, nodes, image)
+    if not sums_rows(convolution):
+        for axis, of in ((WIDTH, width), (HEIGHT, height)):
+            image = nodes.joined(list(under_taps(nodes, image, axis, of)), CHANNELS)
+        return nodes.product(image, Factor((), None, *pixels), is_result=True)
+    image = nodes.joined(list(under_taps(nodes, image, WIDTH, width)), CHANNELS)
+    total: Value | None = None
+    for row, pixel_row in enumerate(under_taps(nodes, image, HEIGHT, height)):
+        product = nodes.product(pixel_row, Factor((), None, *pixels, part=(row, height.taps)))
+        total = product if total is None else nodes.binary("add", total, product)
+    assert total is not None
+    return nodes.bounded(total)
+
+
+def sums_rows(convolution: Convolution) -> bool:
+    """Whether adding up the products of a filter's rows moves less than joining what they multiply.
+
+    A join reads and writes each pixel under the filter, a sum reads two results and writes one. Several smaller
+    matrices of weights are better, too: XNNPACK reads a matrix for every few rows of pixels again.
+    """
+    rows = convolution.height.taps
+    joined = 2 * rows * convolution.width.taps * convolution.input_channels
+    return rows > 1 and 3 * (rows - 1) * convolution.output_channels < joined
+
+
 def gathered(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> tuple[Value, Convolution]:
-    """The pixels under the filter along direct dimensions as channels, in the filter's own order, and what is left of
-    the convolution: one tap along these."""
-    axes = {HEIGHT: convolution.height, WIDTH: convolution.width}
-    pairs = ((WIDTH, form.width), (HEIGHT, form.height))
-    direct = [axis for axis, outputs in pairs if outputs == 1 and not axes[axis].is_plain]
-    frame = {axis: (axes[axis].before, frame_after(axes[axis])) for axis in direct}
-    before, after = (tuple(frame.get(axis, (0, 0))[end] for axis in range(4)) for end in range(2))
-    if any((*before, *after)):
-        image = nodes.padded(image, before, after)
-    channels = convolution.input_channels
-    for axis in direct:
+    """The pixels under the filter along a direct dimension as channels, in the filter's own order, and what is left of
+    the convolution: one tap along that."""
+    image = framed(convolution, form, nodes, image)
+    axes, channels = {HEIGHT: convolution.height, WIDTH: convolution.width}, convolution.input_channels
+    for axis in convolution.gathered_axes(form):
         of = axes[axis]
-        taps = [nodes.every(image, axis, tap * of.dilation, of.stride, of.output) for tap in range(of.taps)]
-        image = nodes.joined(taps, CHANNELS)
+        image = nodes.joined(list(under_taps(nodes, image, axis, of)), CHANNELS)
         channels *= of.taps
         axes[axis] = Axis(of.output, 1, 0, 0)
     return image, Convolution(axes[HEIGHT], axes[WIDTH], channels, convolution.output_channels)
+
+
+def framed(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> Value:
+    """The image with the zeros around it that gathering along direct dimensions reads."""
+    axes = {HEIGHT: convolution.height, WIDTH: convolution.width}
+    frame = {axis: (axes[axis].before, frame_after(axes[axis])) for axis in convolution.gathered_axes(form)}
+    before, after = (tuple(frame.get(axis, (0, 0))[end] for axis in range(4)) for end in range(2))
+    return nodes.padded(image, before, after) if any((*before, *after)) else image
+
+
+def under_taps(nodes: Nodes[Value], image: Value, axis: int, of: Axis) -> Iterator[Value]:
+    """For each tap along a dimension, the pixels of a framed image that it multiplies, made as they are asked for."""
+    if of.is_plain:
+        yield image
+        return
+    for tap in range(of.taps):
+        yield nodes.every(image, axis, tap * of.dilation, of.stride, of.output)
 
 
 def frame_after(axis: Axis) -> int:

@@ -248,7 +248,8 @@ class Builder(Nodes[SSAValue]):
         name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
         row = f"_row{factor.rows[0]}" if factor.rows else ""
         column = "" if factor.column is None else f"_column{factor.column}"
-        return self.stored(np.ascontiguousarray(values, np.float32), f"{name}{row}{column}", constant)
+        part = "" if factor.part is None else f"_part{factor.part[0]}"
+        return self.stored(np.ascontiguousarray(values, np.float32), f"{name}{row}{column}{part}", constant)
 
     def depthwise(self, value: SSAValue, taps: Sequence[Fraction], axis: int, window: Window) -> SSAValue:
         channels = shape_of(value)[CHANNELS]
@@ -272,10 +273,12 @@ class Builder(Nodes[SSAValue]):
         batch, *_, inner = shape_of(value)
         channels = factor.groups * self.convolution.output_channels
         rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
-        filter = self.filters[factor.column or 0, rows].reshape(channels, *factor.taps, inner // factor.groups)
+        part, parts = factor.part or (0, 1)
+        filter = self.filters[factor.column or 0, rows].reshape(channels, parts, -1)[:, part]
+        filter = filter.reshape(channels, *factor.taps, inner // factor.groups)
         operands = [value, self.weights_like(self.filter, filter, factor)]
         shares = self.shares[factor.rows or (0,), factor.column or 0]
-        if self.bias is not None and shares.any():
+        if self.bias is not None and shares.any() and part == 0:
             values = storage_array(self.bias.elements, self.ctx, self.bias).astype(np.float64)
             operands.append(self.weights_like(self.bias, np.outer(shares, values).reshape(-1), factor))
         properties: dict[str, Attribute] = {"padding": u32s((height.before, width.after, height.after, width.before))}

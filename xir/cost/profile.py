@@ -49,6 +49,10 @@ COSTS = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row
 READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm")
 """The kernels whose `weights` are constants, which every run reads anew."""
 
+ONE_MATRIX: tuple[Kernel, ...] = ("gemm",)
+"""Those whose weights are one matrix, which is read again for each tile of rows: from the memory, where the last cache
+does not hold it. Source: the order of tiles in `pthreadpool_parallelize_2d_tile_2d`, rows outside."""
+
 WITHOUT_PROFILE = ("any", "x86")
 """What names processors, but no profile: what is chosen for those needs no figures."""
 
@@ -113,7 +117,10 @@ class CostProfile:
 
     def nanoseconds(self, work: Work) -> float:
         """What a node takes."""
-        return self.kernels[work.kernel].nanoseconds(work, self.caches)
+        cost = self.kernels[work.kernel]
+        if work.kernel in ONE_MATRIX and work.weights > self.caches[1]:
+            work = replace(work, weights=work.weights * -(-work.rows // cost.rows))
+        return cost.nanoseconds(work, self.caches)
 
     def of_program(self, weights: int) -> CostProfile:
         """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""

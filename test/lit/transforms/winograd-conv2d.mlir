@@ -108,16 +108,43 @@ func.func @others(%x: tensor<1x8x8x4xf32>, %f: tensor<4x3x3x4xf32>) -> (tensor<1
 // GATHER:         %[[U1:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 0, 2, 3, 6>
 // GATHER:         %[[U2:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
 // GATHER:         %[[G:.*]] = xnnpack.concatenate %[[U0]], %[[U1]], %[[U2]] {axis = 3 : i32, {{.*}} -> tensor<?x2x3x18xf32>
-// GATHER:         xnnpack.conv2d %[[G]], %{{[^,]*}} {output_max = 6.000000e+00 : f32, xir.composed = "conv2d as im2col"} : (tensor<?x2x3x18xf32>, tensor<4x1x1x18xf32>) -> tensor<?x2x3x4xf32>
-func.func @strided(%x: tensor<?x4x5x3xf32>) -> tensor<?x2x3x4xf32> {
-  %y = xnnpack.subgraph(%x) : (tensor<?x4x5x3xf32>) -> tensor<?x2x3x4xf32> {
+// GATHER:         xnnpack.conv2d %[[G]], %{{[^,]*}} {output_max = 6.000000e+00 : f32, xir.composed = "conv2d as im2col"} : (tensor<?x2x3x18xf32>, tensor<8x1x1x18xf32>) -> tensor<?x2x3x8xf32>
+func.func @strided(%x: tensor<?x4x5x3xf32>) -> tensor<?x2x3x8xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<?x4x5x3xf32>) -> tensor<?x2x3x8xf32> {
   ^bb0(%a: tensor<?x4x5x3xf32>):
-    %w = xnnpack.constant dense<0.5> : tensor<4x3x2x3xf32>
+    %w = xnnpack.constant dense<0.5> : tensor<8x3x2x3xf32>
     %0 = xnnpack.conv2d %a, %w {padding = array<i32: 1, 0, 0, 1>, stride = array<i32: 2, 2>, output_max = 6.0 : f32}
-         : (tensor<?x4x5x3xf32>, tensor<4x3x2x3xf32>) -> tensor<?x2x3x4xf32>
-    xnnpack.yield %0 : tensor<?x2x3x4xf32>
+         : (tensor<?x4x5x3xf32>, tensor<8x3x2x3xf32>) -> tensor<?x2x3x8xf32>
+    xnnpack.yield %0 : tensor<?x2x3x8xf32>
   }
-  func.return %y : tensor<?x2x3x4xf32>
+  func.return %y : tensor<?x2x3x8xf32>
+}
+
+// -----
+
+// With fewer channels in the result than under a row of the filter, the rows' products are summed. The bias is added to the
+// first one, and bounds hold for the sum.
+// GATHER-LABEL: func.func @summed(
+// GATHER:         %[[W:.*]] = xnnpack.concatenate {{.*}} -> tensor<?x3x3x6xf32>
+// GATHER:         %[[R0:.*]] = xnnpack.static_slice %[[W]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[F0:.*]] = xnnpack.constant dense<1.000000e+00> : tensor<1x1x1x6xf32>
+// GATHER:         %[[B:.*]] = xnnpack.constant dense<8.000000e+00> : tensor<1xf32>
+// GATHER:         %[[P0:.*]] = xnnpack.conv2d %[[R0]], %[[F0]], %[[B]] {xir.composed = "conv2d as im2col"}
+// GATHER:         %[[R1:.*]] = xnnpack.static_slice %[[W]] {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[F1:.*]] = xnnpack.constant dense<2.000000e+00> : tensor<1x1x1x6xf32>
+// GATHER:         %[[P1:.*]] = xnnpack.conv2d %[[R1]], %[[F1]] {xir.composed = "conv2d as im2col"}
+// GATHER:         %[[S:.*]] = xnnpack.binary add %[[P0]], %[[P1]]
+// GATHER:         xnnpack.clamp %[[S]] {output_max = 6.000000e+00 : f32, xir.composed = "conv2d as im2col"}
+func.func @summed(%x: tensor<?x3x4x3xf32>) -> tensor<?x2x3x1xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<?x3x4x3xf32>) -> tensor<?x2x3x1xf32> {
+  ^bb0(%a: tensor<?x3x4x3xf32>):
+    %w = xnnpack.constant dense<[[[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]]> : tensor<1x2x2x3xf32>
+    %b = xnnpack.constant dense<8.0> : tensor<1xf32>
+    %0 = xnnpack.conv2d %a, %w, %b {output_max = 6.0 : f32}
+         : (tensor<?x3x4x3xf32>, tensor<1x2x2x3xf32>, tensor<1xf32>) -> tensor<?x2x3x1xf32>
+    xnnpack.yield %0 : tensor<?x2x3x1xf32>
+  }
+  func.return %y : tensor<?x2x3x1xf32>
 }
 
 // -----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ def test_weights_stream_where_the_last_cache_does_not_hold_them() -> None:
     took = {kernel: streaming.nanoseconds(Work(kernel, weights=10)) for kernel in KERNELS}
     assert {kernel for kernel, each in took.items() if each == 50.0} == {"gemm", "gemv", "igemm"}
     assert took["bmm"] == 10.0, "these it has just computed"
+
+
+def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_rows() -> None:
+    last = 1 << 20
+    profile = replace(load_profile("zen4"), caches=(1 << 10, last)).of_program(4 * last)
+    gemm = profile.kernels["gemm"]
+    rows = 3 * gemm.rows - 1
+
+    def of_weights(weights: int) -> float:
+        return profile.nanoseconds(Work("gemm", 64, rows, 64, weights=weights))
+
+    assert of_weights(last) - of_weights(0) == pytest.approx(gemm.streamed * last)
+    assert of_weights(2 * last) - of_weights(0) == pytest.approx(3 * gemm.streamed * 2 * last)
 
 
 @pytest.mark.parametrize(
