@@ -32,7 +32,7 @@ import torch
 
 from bench import planted_programs
 from bench.mutation import Mutation, fits, mutations
-from bench.planted import MOST_OPS, ROOT, Outcome, Planter, bisected, in_process, outcome, passes, preload
+from bench.planted import ROOT, Outcome, Planter, bisected, in_process, most_ops, outcome, passes, preload
 from bench.planted_programs import LIT_TESTS, PROGRAMS, write_programs
 
 SOURCES = (
@@ -361,7 +361,7 @@ class Campaign:
         if lines and found.place not in [*lines, *near]:
             yield f"the op is named as the one at {found.place or 'no line'}"
         # What ends in an error may do so on any program, an empty one too.
-        if not ("error" in told or found.ops) or found.ops > MOST_OPS:
+        if not ("error" in told or found.ops) or found.ops > most_ops(found.culprit):
             yield f"the test has {found.ops} ops"
         if not found.fails:
             yield "the test does not fail with the mutant"

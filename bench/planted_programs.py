@@ -392,6 +392,7 @@ LIT_TESTS = {
     "causal": ("crop-padding", 0),
     "items": ("raise-items", 1),
     "counted": ("fold-positions", 1),
+    "gated": ("densify-experts", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

@@ -68,6 +68,10 @@ CompareWithNumber = ops.EqScalarOp | ops.NeScalarOp | ops.LtScalarOp | ops.LeSca
 Sum = ops.AddTensorOp | ops.AddScalarOp | ops.SubTensorOp | ops.SubScalarOp
 """Sums and differences, the second operand times `alpha`."""
 
+GROUPED_PRODUCTS = frozenset({"transformers::grouped_mm_fallback", "aten::_grouped_mm"})
+"""Operators without a row that multiply the rows up to each offset, from the one before, by a matrix: (rows [S, K],
+matrices [E, K, N], offsets [E])."""
+
 SizeArithmetic = (
     ops.ExecutorchPrimAddScalarOp
     | ops.ExecutorchPrimSubScalarOp

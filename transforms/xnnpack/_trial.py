@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.backend.interface import Request, Taken, Trial
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
@@ -37,11 +38,9 @@ func.func @forward(%x: tensor<6x4xf32>, %experts: tensor<2x4x3xf32>, %ends: tens
 }
 """,
 )
-WITHOUT_RULE: dict[str, Refusal] = {
-    "transformers::grouped_mm_fallback": GROUPS_AT_RUN_TIME,
-    "aten::_grouped_mm": GROUPS_AT_RUN_TIME,
-}
-"""Operators without a rule -> why, and what helps; products of groups of rows are how transformers computes experts."""
+WITHOUT_RULE: dict[str, Refusal] = dict.fromkeys(GROUPED_PRODUCTS, GROUPS_AT_RUN_TIME)
+"""Operators without a rule -> why, and what helps. Groups of rows are how transformers computes experts; what
+`densify-experts` does not recognise stays."""
 
 SIZE_AT_RUN_TIME = Refusal(
     "a size among its arguments is known only at run time",

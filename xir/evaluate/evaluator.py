@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import delegate, edge, xnnpack
+from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type
 from xir.evaluate import quantised
@@ -195,7 +196,7 @@ class Evaluator:
         args = {name: in_fp64(value) for name, value in arguments(op, values).items()}
         if op.name == "edge._softmax" or op.name == "edge._log_softmax":
             args["half_to_float"] = False
-        own = depthwise(op, args) or with_fractions(op, args) or nearest(op, args)
+        own = depthwise(op, args) or with_fractions(op, args) or nearest(op, args) or grouped(op, args)
         results = [widened(value) for value in own or called(op, args)]
         return results if self.noise is None else [self.noise.of(value) for value in results]
 
@@ -375,6 +376,20 @@ def nearest(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | None:
         return None
     (taken,) = called(op, {**args, name: torch.arange(size, dtype=torch.float32).reshape(1, 1, *value.shape[2:])})
     return (value.flatten(2)[..., taken.flatten().long()].reshape(*value.shape[:2], *taken.shape[2:]),)
+
+
+def grouped(op: edge.EdgeOp, args: dict[str, Any]) -> Sequence[Any] | None:
+    """A product of groups of rows, whose operators take no fp64 or are not torch's; None for others."""
+    if op.operator_name not in GROUPED_PRODUCTS or len(op.operands) != 3 or args["offs"] is None:
+        return None
+    rows, matrices, ends = (args[name] for name in tuple(op.schema.tensors)[:3])
+    if rows.ndim != 2 or matrices.ndim != 3:
+        return None
+    result, start = rows.new_zeros(len(rows), matrices.shape[-1]), 0
+    for end, matrix in zip(ends.tolist(), matrices, strict=True):
+        result[start:end] = rows[start:end] @ matrix
+        start = end
+    return (result,)
 
 
 def check_type(result: SSAValue, value: Any) -> None:

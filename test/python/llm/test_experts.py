@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from executorch.extension.pybindings.portable_lib import _load_for_executorch_fr
 from torch import Tensor, nn
 from torch.export import Dim
 
-from xir.api import XnnpackPartitioner, to_edge
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp
 from xir.llm.huggingface.checkpoint import import_transformers
@@ -55,24 +55,93 @@ def qwen3() -> nn.Module:
     return transformers.Qwen3MoeForCausalLM(config)
 
 
-@pytest.mark.parametrize("build", [mixtral, qwen3])
-def test_dense_experts_of_an_open_length(build: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    ("build", "implementation"), [(mixtral, None), (qwen3, None), (qwen3, DENSE)], ids=["mixtral", "qwen3", "dense"]
+)
+def test_experts_of_an_open_length(build: Callable[[], Any], implementation: str | None) -> None:
     torch.manual_seed(3)
     inner = build().eval().requires_grad_(False)
     model = Logits(inner)
     prompts = [torch.randint(100, (1, length)) for length in (7, 16, 2)]
     expected = [model(tokens) for tokens in prompts]  # by transformers' own implementation
-    inner.set_experts_implementation(DENSE)
+    if implementation is not None:
+        inner.set_experts_implementation(implementation)
     program = torch.export.export(model, (prompts[0],), dynamic_shapes=({1: Dim("length", min=2, max=16)},))
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
-    outside = [op.name for op in lowered.module.walk() if isinstance(op, edge.EdgeOp)]
-    # The router's choice of each layer is a kernel, and so are masks of an open length, which come before.
+    # The router's choice of each layer is a kernel; tokens are looked up before all of them.
+    choices = ["edge.topk", "edge._to_copy"]
+    assert outside(lowered) == ["edge.embedding", *choices, *choices]
     assert sum(isinstance(op, GraphOp) for op in lowered.module.walk()) == 3
-    assert outside[-4:] == ["edge.topk", "edge._to_copy", "edge.topk", "edge._to_copy"]
-    assert outside.count("edge.topk") == 2
-    assert not {"edge.sort", "edge.index_put", "edge.opaque", "edge.gather"}.intersection(outside)
+    check(lowered, [(tokens,) for tokens in prompts], expected)
+
+
+class Selecting(nn.Module):
+    """Experts for the tokens of a choice that is an input, with what each counts."""
+
+    def __init__(self, experts: nn.Module, count: int) -> None:
+        super().__init__()
+        self.experts, self.router = experts, nn.Linear(16, count)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores, chosen = torch.topk(self.router(x), 3)
+        return self.experts(x, chosen, scores.softmax(-1))
+
+
+def test_experts_with_biases_and_a_gate_of_every_other_number() -> None:
+    transformers = import_transformers()
+    from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
+
+    torch.manual_seed(4)
+    config = transformers.GptOssConfig(hidden_size=16, intermediate_size=12, num_local_experts=5)
+    config._experts_implementation = "grouped_mm"  # pyright: ignore[reportPrivateUsage]
+    experts = GptOssExperts(config)
+    for parameter in experts.parameters():
+        nn.init.normal_(parameter)
+    model = Selecting(experts, 5).eval().requires_grad_(False)
+    inputs = [(torch.randn(tokens, 16),) for tokens in (6, 1, 9)]
+    program = torch.export.export(model, inputs[0], dynamic_shapes=({0: Dim("tokens", max=9)},))
+    lowered = to_edge(program).to_backend(XnnpackPartitioner())
+    assert outside(lowered) == ["edge.topk", "edge._to_copy"]
+    check(lowered, inputs, [model(*each) for each in inputs])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
+def test_experts_in_16_bits(dtype: torch.dtype, tolerance: float) -> None:
+    """No further from fp32 than eager's own, by twice; `tolerance` is what that may be at all."""
+    torch.manual_seed(5)
+    inner = mixtral().eval().requires_grad_(False)
+    model, tokens = Logits(inner), torch.randint(100, (1, 9))
+    exact = model(tokens)
+    inner.to(dtype)
+    own = (model(tokens).float() - exact).norm() / exact.norm()
+    lowered = to_edge(torch.export.export(model, (tokens,))).to_backend(XnnpackPartitioner())
+    assert not {"edge.sort", "edge.opaque"}.intersection(outside(lowered))
     buffer = lowered.to_executorch().buffer
+    for outputs in (
+        Runtime.get().load_program(buffer).load_method().execute([tokens]),
+        _load_for_executorch_from_buffer(buffer).forward([tokens]),
+    ):
+        error = (outputs[0].float() - exact).norm() / exact.norm()
+        assert error < 2 * own < tolerance
+
+
+def test_without_a_delegate() -> None:
+    """Stock ExecuTorch has kernels for all of it."""
+    torch.manual_seed(6)
+    model, tokens = Logits(mixtral().eval().requires_grad_(False)), torch.randint(100, (1, 5))
+    check(to_edge(torch.export.export(model, (tokens,))), [(tokens,)], [model(tokens)])
+
+
+def outside(program: EdgeProgram) -> list[str]:
+    """The ops outside of delegates, in order."""
+    ops = (op for op in program.module.walk() if isinstance(op, edge.EdgeOp) and not isinstance(op, edge.ConstantOp))
+    return [op.name for op in ops]
+
+
+def check(program: EdgeProgram, inputs: Sequence[tuple[Tensor, ...]], expected: Sequence[Tensor]) -> None:
+    """Compare a program with eager, in both runtimes."""
+    buffer = program.to_executorch().buffer
     method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
-    for tokens, wanted in zip(prompts, expected, strict=True):
-        for outputs in (method.execute([tokens]), stock.forward([tokens])):
+    for given, wanted in zip(inputs, expected, strict=True):
+        for outputs in (method.execute(list(given)), stock.forward(list(given))):
             torch.testing.assert_close(outputs[0], wanted, rtol=1e-4, atol=1e-5)

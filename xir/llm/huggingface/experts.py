@@ -1,7 +1,7 @@
 """Mixtures of experts as two products of matrices.
 
-transformers picks the experts of each token by sorting tokens, or by gathering weights for each of them; XNNPACK does
-neither. Here all experts see every token, and those that the router has not chosen count nothing:
+`densify-experts` makes them of transformers' own, which sort tokens by the experts that `topk` has chosen. This is for
+those that are chosen in another way, or gather weights. All experts see every token, and others count nothing:
 
     from xir.llm.huggingface.experts import DENSE
 
@@ -31,8 +31,10 @@ def dense_experts(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor)
 
     `chosen` [T, K] are the numbers of the experts, `weights` [T, K] what each counts. `experts` is a module of
     transformers: `gate_up_proj` [E, 2·I, H] or `up_proj` [E, I, H], and `down_proj` [E, H, I], transposed and with
-    biases where it says so.
+    biases where it says so. ValueError for experts whose results are normalised before they are added.
     """
+    if experts.has_post_expert_norm:
+        raise ValueError(f"{DENSE} has no norm of what each expert gives, as {type(experts).__name__} has")
     numbers = torch.arange(experts.num_experts, dtype=hidden.dtype)
     # 1 where the expert is the chosen one, without a comparison, which no node of XNNPACK makes.
     is_chosen = 1 - (chosen.to(hidden.dtype).unsqueeze(-1) - numbers).abs().clamp(max=1)
