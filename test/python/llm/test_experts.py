@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.dialects.delegate import GraphOp
 from xir.llm.huggingface.checkpoint import import_transformers
-from xir.llm.huggingface.experts import DENSE
+from xir.llm.huggingface.experts import DENSE, dense_experts
 from xir.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -103,6 +104,12 @@ def test_experts_with_biases_and_a_gate_of_every_other_number() -> None:
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
     assert outside(lowered) == ["edge.topk", "edge._to_copy"]
     check(lowered, inputs, [model(*each) for each in inputs])
+
+
+def test_dense_has_no_norm_of_results() -> None:
+    tokens = torch.zeros(1, 1)
+    with pytest.raises(ValueError, match="xir_dense has no norm of what each expert gives, as SimpleNamespace has"):
+        dense_experts(SimpleNamespace(has_post_expert_norm=True), tokens, tokens, tokens)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
