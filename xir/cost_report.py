@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -14,6 +14,7 @@ from xir.cost.profile import CostProfile
 from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.edge import EdgeOp
+from xir.dialects.xnnpack.base import shape_of
 from xir.files import size_text
 from xir.ir.annotations import COMPOSED
 from xir.ir.context import XirContext
@@ -24,7 +25,8 @@ from xir.transforms.delegate._check import at_bounds
 from xir.transforms.delegate._marks import computes_sizes
 from xir.transforms.xnnpack._backend import XnnpackBackend
 from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
-from xir.transforms.xnnpack._node_costs import weight_bytes, work_of
+from xir.transforms.xnnpack._node_costs import looked_up, weight_bytes, work_of
+from xir.transforms.xnnpack._tables import tables
 
 
 @dataclass(frozen=True)
@@ -111,15 +113,15 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
     lines: dict[tuple[object, ...], Line] = {}
     nodes = list(_nodes(function, ctx, unknown))
     streaming = profile.of_program(weight_bytes(function))
-    for index, (node, work) in enumerate(_works(nodes)):
-        if work is None:
-            unknown[node.name] += 1
+    for index, step in enumerate(_timed(_steps(nodes))):
+        if step.work is None or not profile.knows(step.work):
+            unknown[step.node.name] += 1
             continue
-        took = streaming.nanoseconds(work)
-        form = node.attributes.get(COMPOSED)
-        place = format_location(node.location)
+        took = streaming.nanoseconds(step.work)
+        form = step.node.attributes.get(COMPOSED)
+        place = format_location(step.node.location)
         key: tuple[object, ...] = (form, place) if isinstance(form, StringAttr) else (index,)
-        op = form.data if isinstance(form, StringAttr) else _name(node)
+        op = form.data if isinstance(form, StringAttr) else _name(step.node)
         before = lines.get(key, Line(op, 0, 0.0, place))
         lines[key] = Line(op, before.nodes + 1, before.microseconds + took / 1e3, place)
     named = (
@@ -129,21 +131,49 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
     return MethodCost(function.sym_name.data, tuple(named), tuple(sorted(unknown.items())), _peak(nodes))
 
 
-def _works(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[tuple[xnnpack.NodeOp, Work | None]]:
-    """What each node that takes time does, with the bytes moved since its operands were last read or written."""
-    moved = 0
-    touched: dict[SSAValue, int] = {}
+@dataclass(frozen=True)
+class _Step:
+    """What runs at once: a node, or a chain of them that is one table of integers."""
+
+    node: xnnpack.NodeOp
+    """Of a chain the one that computes first."""
+    work: Work | None
+    reads: Sequence[SSAValue]
+    writes: Sequence[SSAValue]
+
+
+def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
+    """What takes time. A node of a chain runs by itself only if others read its result."""
+    chains = [chain for block in _blocks(nodes) for chain in tables(block)]
+    inside = {node for chain in chains for node in chain}
+    ends = {chain[-1]: chain for chain in chains}
     for node in nodes:
         if isinstance(node, xnnpack.StaticReshapeOp):
             continue  # the result lies where its operand does
-        work = work_of(node)
-        if work is not None:
-            tensors = {stored(value) for value in node.operands if not isinstance(value.owner, xnnpack.ConstantOp)}
+        if (chain := ends.get(node)) is not None:
+            work = looked_up(shape_of(node.results[0]))
+            yield _Step(chain[1], work, chain[0].operands, node.results)
+        elif node not in inside or any(use.operation not in inside for use in node.results[0].uses):
+            yield _Step(node, work_of(node), node.operands, node.results)
+
+
+def _timed(steps: Iterable[_Step]) -> Iterator[_Step]:
+    """The same, with the bytes moved since what is read was last read or written."""
+    moved = 0
+    touched: dict[SSAValue, int] = {}
+    for step in steps:
+        if (work := step.work) is not None:
+            tensors = {stored(value) for value in step.reads if not isinstance(value.owner, xnnpack.ConstantOp)}
             since = moved - min((touched.get(value, 0) for value in tensors), default=moved)
-            work = replace(work, since=since)
             moved += work.traffic + work.weights
-            touched |= dict.fromkeys((*tensors, *node.results), moved)
-        yield node, work
+            touched |= dict.fromkeys((*tensors, *step.writes), moved)
+            step = replace(step, work=replace(work, since=since))
+        yield step
+
+
+def _blocks(nodes: Sequence[xnnpack.NodeOp]) -> list[Block]:
+    """The graphs that nodes are in."""
+    return list(dict.fromkeys(block for node in nodes if (block := node.parent) is not None))
 
 
 def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
@@ -153,10 +183,9 @@ def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
     tensor lies where it lay before.
     """
     peak: Peak | None = None
-    for node_block in dict.fromkeys(node.parent for node in nodes):
-        assert isinstance(node_block, Block)
-        alive = alive_bytes(steps_of(node_block), given_to(node_block), activation_bytes)
-        for op, size in zip(node_block.ops, alive, strict=True):
+    for block in _blocks(nodes):
+        alive = alive_bytes(steps_of(block), given_to(block), activation_bytes)
+        for op, size in zip(block.ops, alive, strict=True):
             if isinstance(op, xnnpack.NodeOp) and (peak is None or size > peak.bytes):
                 peak = Peak(size, _name(op), format_location(op.location))
     return peak

@@ -1,20 +1,22 @@
-"""What XNNPACK's nodes do, in fp32: which kernel runs a node, and how much it multiplies and moves.
+"""What XNNPACK's nodes do: which kernel runs a node, and how much it multiplies and moves.
 
 Sources, for which kernel runs what: `src/operators/*.c` and `src/configs/*.c` of XNNPACK at commit 92a7ad501b.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i32
 from xdsl.ir import Operation, SSAValue
 
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
+from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, element_type, ints, shape_of
 from xir.dialects.xnnpack.interfaces import Elementwise, moves_data
 from xir.ir.shapes import Shape
@@ -23,9 +25,15 @@ from xir.transforms.analysis.cost import tensor_bytes
 
 FLOAT_BYTES = 4
 
+FIRST_CACHE = 32 << 10
+"""The bytes of numbers that a core's first cache has: 32 KB on most processors, and 48 KB or 64 KB on some."""
+
 DEPTHWISE_TILES = (3, 4, 9, 25)
 """The numbers of taps that XNNPACK has depthwise kernels for, on every processor: `src/configs/dwconv-config.c`. One of
 fewer taps runs on the next of them, with weights of zero."""
+
+INTEGER_DEPTHWISE_TILES = (3, 9, 25)
+"""Some of these: those on 8-bit integers, with a scale for each channel."""
 
 FUNCTIONS: dict[str, Kernel] = {
     "sigmoid": "sigmoid",
@@ -37,12 +45,33 @@ FUNCTIONS: dict[str, Kernel] = {
 }
 """The elementwise operators that compute for longer than they load."""
 
+INTEGER_FORMS: Mapping[Kernel, Kernel] = {
+    "copy": "copy",
+    "dwconv": "qs8_dwconv",
+    "dwconv_strided": "qs8_dwconv_strided",
+    "gemm": "qs8_gemm",
+    "gemv": "qs8_gemv",
+    "igemm": "qs8_igemm",
+    "elementwise": "qs8_elementwise",
+    "reduce": "qs8_reduce",
+    "max_pool": "qs8_max_pool",
+}
+"""What runs a node on fp32 -> what runs it on 8-bit integers. Copies are the same, of a quarter of the bytes."""
+
 
 def work_of(node: NodeOp) -> Work | None:
-    """What a node of known sizes does; None for one that no profile knows, such as on integers."""
+    """What a node of known sizes does; None for one that no profile knows, such as in halves."""
     values = (*node.operands, *node.results)
-    if any(element_type(value) != f32 or DYNAMIC_INDEX in shape_of(value) for value in values):
+    if any(DYNAMIC_INDEX in shape_of(value) for value in values):
         return None
+    if isinstance(node, xnnpack.ConvertOp):
+        return _converted(node)
+    if all(element_type(value) == f32 for value in values):
+        return _on_floats(node)
+    return _on_integers(node) if all(is_signed(value) for value in values) else None
+
+
+def _on_floats(node: NodeOp) -> Work | None:
     if (rule := _RULES.get(node.name)) is not None:
         return rule(node)
     if moves_data(node):
@@ -50,9 +79,35 @@ def work_of(node: NodeOp) -> Work | None:
     return _elementwise(node) if node.has_trait(Elementwise) else None
 
 
+def _on_integers(node: NodeOp) -> Work | None:
+    if isinstance(node, xnnpack.UnaryOp):
+        return looked_up(shape_of(node.output))
+    work = _on_floats(node)
+    return None if work is None else on_integers(work)
+
+
+def is_signed(value: SSAValue) -> bool:
+    """Whether a value has signed integers of 8 bits with known scales, or of 32, as biases have."""
+    element = element_type(value)
+    return isinstance(element, UniformType) and element.storage in (i8, i32)
+
+
 def weight_bytes(module: Operation) -> int:
     """Of all constants in a program's graphs."""
     return sum(tensor_bytes(op.output.type) or 0 for op in ops_in(module, xnnpack.ConstantOp))
+
+
+def on_integers(work: Work) -> Work | None:
+    """What the same node does on 8-bit integers, of what it does on fp32; None for one that no profile knows."""
+    kernel = INTEGER_FORMS.get(work.kernel)
+    if kernel is None:
+        return None
+    traffic, weights = work.traffic // FLOAT_BYTES, work.weights // FLOAT_BYTES
+    made = replace(work, kernel=kernel, traffic=traffic, weights=weights)
+    if work.kernel not in ("dwconv", "dwconv_strided"):
+        return made
+    made = replace(made, inner=_tile(work.inner, INTEGER_DEPTHWISE_TILES))
+    return replace(made, reread=_reread(made, 1))
 
 
 # --- By shapes ---------------------------------------------------------------------------------------------------
@@ -77,9 +132,29 @@ def _product(inner: int, rows: int, columns: int, traffic: int, weights: int) ->
 
 def depthwise(taps: int, image: Shape, result: Shape, is_strided: bool) -> Work:
     """A depthwise convolution; a strided one has a stride along the width, so that neighbouring pixels share less."""
-    tile = next((tile for tile in DEPTHWISE_TILES if tile >= taps), taps)
     kernel: Kernel = "dwconv_strided" if is_strided else "dwconv"
-    return Work(kernel, tile, prod(result[:-1]), result[-1], traffic=_bytes(image, result))
+    work = Work(kernel, _tile(taps, DEPTHWISE_TILES), prod(result[:-1]), result[-1], traffic=_bytes(image, result))
+    return replace(work, reread=_reread(work, FLOAT_BYTES))
+
+
+def _reread(work: Work, number: int) -> int:
+    """The bytes of filter and window for all pixels of a depthwise convolution, on numbers of so many bytes."""
+    each = 2 * work.inner * work.columns * number
+    return work.rows * each if each > FIRST_CACHE else 0
+
+
+def _tile(taps: int, tiles: Sequence[int]) -> int:
+    return next((tile for tile in tiles if tile >= taps), taps)
+
+
+def converted(shape: Shape) -> Work:
+    """A conversion of 8-bit integers to fp32, or back."""
+    return Work("qs8_convert", traffic=(1 + FLOAT_BYTES) * prod(shape))
+
+
+def looked_up(shape: Shape) -> Work:
+    """A function of 8-bit integers, which XNNPACK looks up in a table."""
+    return Work("qs8_table", traffic=2 * prod(shape))
 
 
 def elementwise(operands: int, result: Shape) -> Work:
@@ -125,6 +200,13 @@ def _convolution(node: xnnpack.Conv2dOp) -> Work:
 def _depthwise(node: xnnpack.DepthwiseConv2dOp) -> Work:
     taps, (_, stride) = node.kernel_height * node.kernel_width, ints(node.stride)
     return depthwise(taps, shape_of(node.input), shape_of(node.output), stride > 1)
+
+
+def _converted(node: xnnpack.ConvertOp) -> Work | None:
+    """Between fp32 and integers; other types have kernels of their own."""
+    values = (node.input, node.output)
+    is_known = any(element_type(value) == f32 for value in values) and any(is_signed(value) for value in values)
+    return converted(shape_of(node.input)) if is_known else None
 
 
 def _deconvolution(node: xnnpack.Deconv2dOp) -> Work:

@@ -5,7 +5,7 @@ one kernel and on one thread. Bytes beyond what a core's cache holds cost `far`,
 Weights cost `streamed` where a program has more of them than the last cache holds. The figures are fitted to
 measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 5
+    version = 6
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
@@ -23,6 +23,8 @@ measurements of one processor (`xir-tune`). They are a text file, in TOML:
     rows = 7
     columns = 32
     narrow = 16
+
+A profile has all kernels on fp32; those on integers (`INTEGER_KERNELS`) may be missing.
 """
 
 from __future__ import annotations
@@ -35,21 +37,27 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from xir.cost.work import KERNELS, Kernel, Work
+from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel, Work
 
-VERSION = 5
+VERSION = 6
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
+
+READ_VERSIONS = (5, VERSION)
+"""Those that are read: one of version 5 is one of version 6 without kernels on integers, and without `reread`."""
 
 Family = Literal["any", "x86", "arm"]
 """Processors with the same choice of kernels, as far as passes distinguish them."""
 
-COSTS = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
-"""What each kernel's table has, besides tiles."""
+REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
+"""What each kernel's table has; the rest of `KernelCost` may be missing."""
 
-READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm")
+COSTS = (*REQUIRED, "reread")
+"""What is fitted for a kernel, besides tiles."""
+
+READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm", "qs8_gemm", "qs8_gemv", "qs8_igemm")
 """The kernels whose `weights` are constants, which every run reads anew."""
 
-ONE_MATRIX: tuple[Kernel, ...] = ("gemm",)
+ONE_MATRIX: tuple[Kernel, ...] = ("gemm", "qs8_gemm")
 """Those whose weights are one matrix, which is read again for each tile of rows: from the memory, where the last cache
 does not hold it. Source: the order of tiles in `pthreadpool_parallelize_2d_tile_2d`, rows outside."""
 
@@ -79,6 +87,8 @@ class KernelCost:
     """A node, whatever its size."""
     row: float
     """A row of a product's result, or a pixel of a depthwise convolution's, whatever its length."""
+    reread: float = 0.0
+    """A byte that a depthwise convolution reads again for each pixel, because the first cache does not hold them."""
     rows: int = 1
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
@@ -97,7 +107,8 @@ class KernelCost:
         near, far, memory = by_level(work.traffic, work.since, caches)
         moved = self.traffic * near + self.far * far + self.memory * memory
         fixed = self.row * work.batches * work.rows + self.call
-        return self.work * self.multiplied(work) + moved + self.weights * work.weights + fixed
+        constants = self.weights * work.weights + self.reread * work.reread
+        return self.work * self.multiplied(work) + moved + constants + fixed
 
 
 @dataclass(frozen=True)
@@ -111,12 +122,17 @@ class CostProfile:
     caches: tuple[int, int]
     """The bytes of a core's own cache, and of the last one before the memory: what one program gets of that."""
     kernels: Mapping[Kernel, KernelCost]
+    """All of `FLOAT_KERNELS`, and what was measured of `INTEGER_KERNELS`."""
 
     def __hash__(self) -> int:
         return hash((self.processor, self.xnnpack, self.caches))
 
+    def knows(self, work: Work) -> bool:
+        """Whether the node's kernel was measured."""
+        return work.kernel in self.kernels
+
     def nanoseconds(self, work: Work) -> float:
-        """What a node takes."""
+        """What a node of a known kernel takes."""
         cost = self.kernels[work.kernel]
         if work.kernel in ONE_MATRIX and work.weights > self.caches[1]:
             work = replace(work, weights=work.weights * -(-work.rows // cost.rows))
@@ -127,7 +143,9 @@ class CostProfile:
         if weights <= self.caches[1]:
             return self
         streaming = {
-            kernel: replace(self.kernels[kernel], weights=self.kernels[kernel].streamed) for kernel in READ_WEIGHTS
+            kernel: replace(self.kernels[kernel], weights=self.kernels[kernel].streamed)
+            for kernel in READ_WEIGHTS
+            if kernel in self.kernels
         }
         return replace(self, kernels={**self.kernels, **streaming})
 
@@ -135,7 +153,8 @@ class CostProfile:
         """The file."""
         lines = [
             "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
-            "# weights and streamed for each byte, call for each node, row for each row or pixel; from `xir-tune`.",
+            "# weights, streamed and reread for each byte, call for each node, row for each row or pixel;",
+            "# by `xir-tune`.",
             f"version = {VERSION}",
             *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
             f"caches = {list(self.caches)}",
@@ -177,13 +196,26 @@ def load_profile(name: str) -> CostProfile:
     return parse_profile(path.read_text(encoding="utf-8"), str(path))
 
 
+def named_profile(cpu: str) -> CostProfile | None:
+    """The profile that `cpu` names, as an option; None for what names no profile. ValueError for what is neither."""
+    if cpu in WITHOUT_PROFILE:
+        return None
+    known = (*WITHOUT_PROFILE, *shipped())
+    if cpu not in known and not cpu.endswith(".toml"):
+        raise ValueError(f"cpu is one of {', '.join(known)}, or a .toml file of xir-tune, not '{cpu}'")
+    try:
+        return load_profile(cpu)
+    except OSError as error:
+        raise ValueError(f"cannot read the profile '{cpu}': {error.strerror}") from error
+
+
 def parse_profile(text: str, name: str) -> CostProfile:
     """The profile that a text is. ValueError says what is wrong in the file `name`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name} is no profile: {error}") from error
-    if document.get("version") != VERSION:
+    if document.get("version") not in READ_VERSIONS:
         raise ValueError(
             f"{name} has version {document.get('version')!r}, this is version {VERSION}: run xir-tune anew"
         )
@@ -196,7 +228,9 @@ def parse_profile(text: str, name: str) -> CostProfile:
     if unknown := sorted(document.keys() - {"version", "caches", *texts, *KERNELS}):
         raise ValueError(f"{name}: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
     kernels: dict[Kernel, KernelCost] = {
-        kernel: _kernel_cost(document.get(kernel), f"{name}: [{kernel}]") for kernel in KERNELS
+        kernel: _kernel_cost(document.get(kernel), f"{name}: [{kernel}]")
+        for kernel in KERNELS
+        if kernel in FLOAT_KERNELS or kernel in document
     }
     family = cast(Family, texts["family"])
     caches = _caches(document.get("caches"), f"{name}: caches")
@@ -218,7 +252,7 @@ def _kernel_cost(table: object, where: str) -> KernelCost:
     known = {field.name: field for field in fields(KernelCost)}
     if unknown := sorted(values.keys() - known.keys()):
         raise ValueError(f"{where} has no '{unknown[0]}'")
-    if missing := [name for name in COSTS if name not in values]:
+    if missing := [name for name in REQUIRED if name not in values]:
         raise ValueError(f"{where} lacks '{missing[0]}'")
     for key, value in values.items():
         whole = known[key].type == "int"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Kernel = Literal[
+FloatKernel = Literal[
     "gemm",
     "gemv",
     "igemm",
@@ -26,9 +26,28 @@ Kernel = Literal[
     "average_pool",
     "resize",
 ]
-"""The kernels of XNNPACK's that a profile knows, in fp32; docs/cost_profiles.md says which nodes they run."""
+"""The kernels of XNNPACK's that every profile knows, in fp32; docs/cost_profiles.md says which nodes they run."""
 
-KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+IntegerKernel = Literal[
+    "qs8_convert",
+    "qs8_dwconv",
+    "qs8_dwconv_strided",
+    "qs8_gemm",
+    "qs8_gemv",
+    "qs8_igemm",
+    "qs8_elementwise",
+    "qs8_table",
+    "qs8_reduce",
+    "qs8_max_pool",
+]
+"""Those on signed 8-bit integers, which a profile may know."""
+
+Kernel = FloatKernel | IntegerKernel
+
+FLOAT_KERNELS: tuple[FloatKernel, ...] = get_args(FloatKernel)
+INTEGER_KERNELS: tuple[IntegerKernel, ...] = get_args(IntegerKernel)
+KERNELS: tuple[Kernel, ...] = (*FLOAT_KERNELS, *INTEGER_KERNELS)
+"""All of them, each behind those that are needed to measure it."""
 
 
 @dataclass(frozen=True)
@@ -48,5 +67,8 @@ class Work:
     """The bytes that are read and written, but for weights."""
     weights: int = 0
     """The bytes of constant weights, or of what a product packs first."""
+    reread: int = 0
+    """The bytes that a depthwise convolution reads again for each pixel, its filter and the window under it, if the
+    first cache holds less."""
     since: int = 0
     """The bytes that the program has moved since it last touched what is read here; the node itself does not count."""

@@ -6,10 +6,12 @@ import argparse
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import COSTS, CostProfile, Family
+from xir.cost.profile import COSTS, CostProfile, Family, KernelCost, parse_profile
+from xir.cost.work import KERNELS
 from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
 from xir.tuning.machine import cache_sizes, processor_name, xnnpack_name
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 """What a system calls its machines -> the processors that passes distinguish."""
 
-HEADINGS = ("ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row")
+HEADINGS = ("ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row", "reread")
 """Of the table, in the order of `COSTS`."""
 
 
@@ -38,6 +40,11 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--samples", metavar="N", type=int, help="measure only every N-th size, for a rough profile in less time"
     )
+    parser.add_argument(
+        "--only",
+        metavar="KERNELS",
+        help="measure these kernels alone, separated by commas, and keep what FILE.toml says of the others",
+    )
     return parser
 
 
@@ -53,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
-    from xir.tuning.fit import fit_share
+    from xir.tuning.fit import fit_all, fit_share
     from xir.tuning.measure import measure, samples
 
     if options.output.suffix != ".toml":
@@ -65,15 +72,47 @@ def _tune(options: argparse.Namespace) -> int:
         raise UsageError(f"--processor takes a printable name without quotes and backslashes, not {processor!r}")
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder '{options.output.parent}'")
-    sizes = cache_sizes()
-    caches, fits = fit_share(measure(samples(options.samples or 1), sizes[1]), sizes)
-    family = FAMILIES.get(platform.machine().lower(), "any")
-    profile = CostProfile(processor, family, xnnpack_name(), caches, {kernel: fit.cost for kernel, fit in fits.items()})
+    every, sizes = options.samples or 1, cache_sizes()
+    if options.only is None:
+        caches, fits = fit_share(measure(samples(every), sizes[1]), sizes)
+        family = FAMILIES.get(platform.machine().lower(), "any")
+        profile = CostProfile(processor, family, xnnpack_name(), caches, costs_of(fits))
+    else:
+        kernels, before = kernels_of(options.only), measured_before(options.output)
+        chosen = [each for each in samples(every) if each.kernel in kernels]
+        fits = fit_all(measure(chosen, sizes[1]), before.caches, before.kernels)
+        found = {**before.kernels, **costs_of(fits)}
+        ordered: dict[Kernel, KernelCost] = {kernel: found[kernel] for kernel in KERNELS if kernel in found}
+        profile = replace(before, processor=options.processor or before.processor, kernels=ordered)
     with atomic_file(options.output) as file:
         file.write(profile.text().encode("utf-8"))
     print(table(fits))
     print(f"wrote {options.output}")
     return 0
+
+
+def kernels_of(names: str) -> list[Kernel]:
+    """Those that `--only` names. UsageError for what is none."""
+    given = names.split(",")
+    if unknown := [name for name in given if name not in KERNELS]:
+        raise UsageError(f"--only: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
+    return [kernel for kernel in KERNELS if kernel in given]
+
+
+def measured_before(file: Path) -> CostProfile:
+    """The profile that `--only` completes. UsageError for what is none or of another XNNPACK, OSError for no file."""
+    try:
+        profile = parse_profile(file.read_text(encoding="utf-8"), str(file))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if profile.xnnpack != xnnpack_name():
+        raise UsageError(f"{file} is of {profile.xnnpack}, this is {xnnpack_name()}: leave --only out")
+    return profile
+
+
+def costs_of(fits: Mapping[Kernel, Fit]) -> dict[Kernel, KernelCost]:
+    """Of each kernel."""
+    return {kernel: fit.cost for kernel, fit in fits.items()}
 
 
 def table(fits: Mapping[Kernel, Fit]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -24,10 +25,11 @@ BY_ROW = [(1, columns, 0) for columns in WIDTHS]
 """Those of kernels that compute one row, or one pixel, at a time."""
 
 TILED: dict[Kernel, list[Tile]] = {
-    **dict.fromkeys(("gemm", "bmm"), TILES),
+    **dict.fromkeys(("gemm", "bmm", "qs8_gemm", "qs8_igemm"), TILES),
     # Convolutions of fewer channels than the tile has columns take another kernel: `src/operators/convolution-nhwc.c`.
     "igemm": TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES],
     **dict.fromkeys(("gemv", "dwconv", "dwconv_strided"), BY_ROW),
+    **dict.fromkeys(("qs8_gemv", "qs8_dwconv", "qs8_dwconv_strided"), BY_ROW),
 }
 
 
@@ -68,15 +70,23 @@ def fit_share(measured: Sequence[Measured], caches: tuple[int, int]) -> tuple[tu
     return min(found, key=lambda each: sum(fit.samples * fit.error**2 for fit in each[1].values()))
 
 
-def fit_all(measured: Sequence[Measured], caches: tuple[int, int]) -> dict[Kernel, Fit]:
-    """The costs of each kernel; kernels whose samples have nodes of others come behind those."""
+def fit_all(
+    measured: Sequence[Measured], caches: tuple[int, int], known: Mapping[Kernel, KernelCost] = MappingProxyType({})
+) -> dict[Kernel, Fit]:
+    """The costs of each kernel that was measured; kernels whose samples have nodes of others come behind those, or the
+    others are `known`."""
     fits: dict[Kernel, Fit] = {}
+    costs = dict(known)
     for kernel in KERNELS:
-        fits[kernel] = fit(kernel, [each for each in measured if each.sample.kernel == kernel], fits, caches)
+        if samples := [each for each in measured if each.sample.kernel == kernel]:
+            fits[kernel] = fit(kernel, samples, costs, caches)
+            costs[kernel] = fits[kernel].cost
     return fits
 
 
-def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit], caches: tuple[int, int]) -> Fit:
+def fit(
+    kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, KernelCost], caches: tuple[int, int]
+) -> Fit:
     """The costs of one kernel; of products, with the tile that explains the times best."""
     works = [each.sample.works() for each in measured]
     others = [[work for work in each if work.kernel != kernel] for each in works]
@@ -84,7 +94,7 @@ def fit(kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, Fit
         [[work for work in each if work.kernel == kernel] for each in works],
         [each.streamed for each in measured],
         np.array([each.nanoseconds for each in measured]),
-        np.array([sum(known[work.kernel].cost.nanoseconds(work, caches) for work in each) for each in others], float),
+        np.array([sum(known[work.kernel].nanoseconds(work, caches) for work in each) for each in others], float),
         caches,
     )
     return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1, 0)])), key=lambda found: found.error)
@@ -112,7 +122,8 @@ def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
 def row(work: Work, tile: KernelCost, caches: tuple[int, int], streamed: bool) -> list[float]:
     """What a node has of everything that costs."""
     weights = (0, work.weights) if streamed else (work.weights, 0)
-    return [tile.multiplied(work), *by_level(work.traffic, work.since, caches), *weights, 1, work.batches * work.rows]
+    moved, rows = by_level(work.traffic, work.since, caches), work.batches * work.rows
+    return [tile.multiplied(work), *moved, *weights, 1, rows, work.reread]
 
 
 def solved(features: np.ndarray, wanted: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,6 +17,7 @@ from xir.tuning.samples import (
     Addition,
     Attention,
     ByRow,
+    Conversion,
     Convolution,
     Depthwise,
     Enlargement,
@@ -27,6 +28,7 @@ from xir.tuning.samples import (
     Sample,
     Softmax,
     Swap,
+    Table,
     Transposition,
     program,
 )
@@ -49,8 +51,14 @@ SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32)
 NARROW = ((56, 16), (112, 8), (28, 4))
 """The same for convolutions of fewer channels than a kernel computes at once."""
 
+WIDE = ((14, 576), (7, 960))
+"""The same for depthwise convolutions whose filters the first cache does not hold."""
+
 OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (112, 64), (448, 32), (448, 64))
 """The same for what is not multiplied: from 256 bytes, where a node takes what it takes, to 51 MB."""
+
+INTEGER_TAPS = ((3, 1), (3, 3), (5, 5))
+"""Of depthwise convolutions on integers: as many as their kernels have."""
 
 LARGE = ((224, 64), (448, 32), (448, 64))
 """The same for kernels that multiply, whose images leave the last cache."""
@@ -83,27 +91,57 @@ class Measured:
 
 def samples(every: int = 1) -> list[Sample]:
     """What is measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them, or some of those."""
-    chosen: list[Sample] = []
-    for size, channels in SHAPES[::every]:
-        chosen += [Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3))]
-        chosen += [Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5))]
-        chosen += [Phases(size, channels, *each) for each in PHASES if size % max(each[1]) == 0]
-    for size, channels in NARROW[::every]:
-        chosen += [Convolution(size, channels, (3, 1)), Convolution(size, channels, (3, 3))]
-    for size, channels in LARGE[::every]:
-        chosen += [Convolution(size, channels, (1, 1)), Convolution(size, channels, (3, 1))]
-        chosen += [Depthwise(size, channels, (4, 1)), Depthwise(size, channels, (3, 3))]
-        chosen += [Phases(size, channels, *each) for each in PHASES]
-    chosen += [Convolution(1, size, (1, 1)) for size in VECTORS[::every]]
-    for size, channels in OTHERS[::every]:
-        chosen += [Addition(size, channels), ByRow(size, channels), Swap(size, channels)]
-        chosen += [Function(size, channels, kind) for kind in ("sigmoid", "tanh", "gelu", "exp", "log")]
-        chosen += [Mean(size, channels), Enlargement(size, channels)]
-        chosen += [Transposition(size, channels)] if size > 1 else []
-        chosen += [Pooling(size, channels, "max_pool"), Pooling(size, channels, "average_pool")]
-    chosen += [Attention(*each) for each in ATTENTION[::every]]
-    chosen += [Softmax(*each) for each in ROWS[::every]]
+    chosen = [*float_samples(every), *integer_samples(every)]
     return [each for each in chosen if not isinstance(each, Convolution) or products(each) <= LARGEST_PRODUCT]
+
+
+def float_samples(every: int) -> Iterator[Sample]:
+    """Those on fp32 numbers."""
+    for size, channels in SHAPES[::every]:
+        yield from (Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3)))
+        yield from (Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5)))
+        yield from (Phases(size, channels, *each) for each in PHASES if size % max(each[1]) == 0)
+    for size, channels in NARROW[::every]:
+        yield from (Convolution(size, channels, taps) for taps in ((3, 1), (3, 3)))
+    for size, channels in LARGE[::every]:
+        yield from (Convolution(size, channels, taps) for taps in ((1, 1), (3, 1)))
+        yield from (Depthwise(size, channels, taps) for taps in ((4, 1), (3, 3)))
+        yield from (Phases(size, channels, *each) for each in PHASES)
+    for size, channels in WIDE[::every]:
+        yield from (Depthwise(size, channels, taps) for taps in ((3, 3), (5, 5)))
+    yield from (Convolution(1, size, (1, 1)) for size in VECTORS[::every])
+    for size, channels in OTHERS[::every]:
+        yield from (kind(size, channels) for kind in (Addition, ByRow, Swap, Mean, Enlargement))
+        yield from (Function(size, channels, kind) for kind in ("sigmoid", "tanh", "gelu", "exp", "log"))
+        yield from (Pooling(size, channels, kind) for kind in ("max_pool", "average_pool"))
+        if size > 1:
+            yield Transposition(size, channels)
+    yield from (Attention(*each) for each in ATTENTION[::every])
+    yield from (Softmax(*each) for each in ROWS[::every])
+
+
+def integer_samples(every: int) -> Iterator[Sample]:
+    """Those on 8-bit integers."""
+    for size, channels in SHAPES[::every]:
+        yield from (Convolution(size, channels, taps, quantised=True) for taps in ((1, 1), (3, 3)))
+        yield from (Depthwise(size, channels, taps, quantised=True) for taps in INTEGER_TAPS)
+        yield from (Phases(size, channels, taps, (2, 2), quantised=True) for taps in INTEGER_TAPS if size % 2 == 0)
+    for size, channels in NARROW[::every]:
+        yield Convolution(size, channels, (3, 3), quantised=True)
+    for size, channels in LARGE[::every]:
+        yield Convolution(size, channels, (1, 1), quantised=True)
+        yield Depthwise(size, channels, (3, 3), quantised=True)
+        yield Phases(size, channels, (3, 3), (2, 2), quantised=True)
+    for size, channels in WIDE[::every]:
+        yield from (Depthwise(size, channels, taps, quantised=True) for taps in ((3, 3), (5, 5)))
+    yield from (Convolution(1, size, (1, 1), quantised=True) for size in VECTORS[::every])
+    for size, channels in OTHERS[::every]:
+        yield Conversion(size, channels)
+        yield from (kind(size, channels, quantised=True) for kind in (Addition, Table, Mean))
+        yield Pooling(size, channels, "max_pool", quantised=True)
+        if size > 1:
+            # Products by a single number in a row would be one table.
+            yield ByRow(size, channels, quantised=True)
 
 
 def products(sample: Convolution) -> int:

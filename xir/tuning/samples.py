@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from math import prod
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, f32, i8, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import Shape, tensor_type, u32s
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
 from xir.emitter import emit
 from xir.ir.constants import make_dense
@@ -23,33 +24,54 @@ from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.transforms.pipelines import passes_of
-from xir.transforms.xnnpack._node_costs import work_of
+from xir.transforms.xnnpack._node_costs import INTEGER_FORMS, work_of
+
+QUANTISED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
+"""The elements of samples on 8-bit integers."""
+
+WEIGHT_SCALE = 1 / 128
+"""Of what these are multiplied by."""
 
 
 @dataclass(frozen=True)
 class Sample(ABC):
-    """A node, or a few, on fp32 numbers, whose result has their shape: an image [1, size, size, channels] mostly."""
+    """A node, or a few, whose result has its operand's shape: an image [1, size, size, channels] mostly."""
 
     size: int
     channels: int
+    quantised: bool = field(default=False, kw_only=True)
+    """Whether its numbers are 8-bit integers, instead of fp32."""
 
     @property
     def shape(self) -> Shape:
         return (1, self.size, self.size, self.channels)
 
     @property
+    def type(self) -> TensorType:
+        """Of its operand and its result."""
+        return tensor_type(QUANTISED if self.quantised else f32, self.shape)
+
+    @property
     @abstractmethod
     def kernel(self) -> Kernel:
         """The kernel that is measured. What others of its nodes run has to be known by then."""
+
+    def form(self, kernel: Kernel) -> Kernel:
+        """A kernel on fp32 numbers, or the one that does the same on integers."""
+        return INTEGER_FORMS[kernel] if self.quantised else kernel
 
     @abstractmethod
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         """The nodes, the one with the result last, and their constants. `value` is what the sample before it made of
         `image`."""
 
+    def weights(self, shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
+        """Random numbers; if they are quantised, with a scale for each index of dimension `axis`, or one for all."""
+        return random_integers(shape, axis, ctx) if self.quantised else random_constant(shape, ctx)
+
     def works(self) -> list[Work]:
         """What its nodes do."""
-        block = Block(arg_types=[tensor_type(f32, self.shape)])
+        block = Block(arg_types=[self.type])
         made = list(self.nodes(block.args[0], block.args[0], XirContext()))
         nodes = [op for op in made if isinstance(op, xnnpack.NodeOp) and not isinstance(op, xnnpack.StaticReshapeOp)]
         works = [work_of(node) for node in nodes]
@@ -64,10 +86,10 @@ class Convolution(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "igemm" if self.taps != (1, 1) else "gemm" if self.size > 1 else "gemv"
+        return self.form("igemm" if self.taps != (1, 1) else "gemm" if self.size > 1 else "gemv")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        yield (filter := random_constant((self.channels, *self.taps, self.channels), ctx))
+        yield (filter := self.weights((self.channels, *self.taps, self.channels), 0, ctx))
         yield convolution(xnnpack.Conv2dOp, value, filter, self.taps, 1)
 
 
@@ -79,10 +101,10 @@ class Depthwise(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "dwconv"
+        return self.form("dwconv")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        yield (filter := random_constant((1, *self.taps, self.channels), ctx))
+        yield (filter := self.weights((1, *self.taps, self.channels), 3, ctx))
         yield convolution(xnnpack.DepthwiseConv2dOp, value, filter, self.taps, self.channels)
 
 
@@ -99,7 +121,7 @@ class Phases(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "dwconv_strided" if self.stride[1] > 1 else "dwconv"
+        return self.form("dwconv_strided" if self.stride[1] > 1 else "dwconv")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         height, width = (self.size // stride for stride in self.stride)
@@ -115,22 +137,21 @@ class Phases(Sample):
         }
         phases: list[SSAValue] = []
         for _ in range(prod(self.stride)):
-            yield (filter := random_constant((1, *self.taps, self.channels), ctx))
+            yield (filter := self.weights((1, *self.taps, self.channels), 3, ctx))
             made = xnnpack.DepthwiseConv2dOp.create(
                 operands=[value, filter.output],
-                result_types=[tensor_type(f32, (1, height, width, self.channels))],
+                result_types=[tensor_type(self.type.element_type, (1, height, width, self.channels))],
                 properties=properties,
             )
             yield made
             phases.append(made.output)
-        joined = tensor_type(f32, (1, len(phases) * height, width, self.channels))
+        joined = tensor_type(self.type.element_type, (1, len(phases) * height, width, self.channels))
         yield (
             made := xnnpack.ConcatenateOp.create(
                 operands=phases, result_types=[joined], properties={"axis": IntegerAttr(1, i32)}
             )
         )
-        properties = {"new_shape": u32s(self.shape)}
-        yield xnnpack.StaticReshapeOp.create(operands=[made.output], result_types=[value.type], properties=properties)
+        yield reshaped(made.output, self.shape)
 
 
 @dataclass(frozen=True)
@@ -161,7 +182,7 @@ class Addition(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "elementwise"
+        return self.form("elementwise")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield arithmetic("add", value, image)
@@ -173,10 +194,10 @@ class ByRow(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "elementwise"
+        return self.form("elementwise")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        yield (factors := random_constant((*self.shape[:3], 1), ctx))
+        yield (factors := self.weights((*self.shape[:3], 1), None, ctx))
         yield arithmetic("multiply", value, factors.output)
 
 
@@ -191,8 +212,23 @@ class Function(Sample):
         return self.kind
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        properties = {"kind": xnnpack.UnaryKindAttr(UnaryKind(self.kind))}
-        yield xnnpack.UnaryOp.create(operands=[value], result_types=[value.type], properties=properties)
+        yield function(self.kind, value)
+
+
+@dataclass(frozen=True)
+class Table(Sample):
+    """A function of each 8-bit integer, looked up in 256 entries, and once more: those in a row would be one table."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "qs8_table"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        flat = (self.size**2, self.channels)
+        yield (first := function("gelu", value))
+        yield (moved := reshaped(first.results[0], flat))
+        yield (second := function("gelu", moved.output))
+        yield reshaped(second.results[0], self.shape)
 
 
 @dataclass(frozen=True)
@@ -227,8 +263,26 @@ class Transposition(Sample):
         properties = {"perm": u32s((0, 3, 1, 2))}
         made = xnnpack.StaticTransposeOp.create(operands=[value], result_types=[planes], properties=properties)
         yield made
-        properties = {"new_shape": u32s(self.shape)}
-        yield xnnpack.StaticReshapeOp.create(operands=[made.output], result_types=[value.type], properties=properties)
+        yield reshaped(made.output, self.shape)
+
+
+@dataclass(frozen=True)
+class Conversion(Sample):
+    """A conversion to 8-bit integers, and back.
+
+    Reshapes stand between, since XNNPACK would make a table of conversions in a row.
+    """
+
+    @property
+    def kernel(self) -> Kernel:
+        return "qs8_convert"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        flat = (self.size**2, self.channels)
+        yield (there := conversion(value, tensor_type(QUANTISED, self.shape)))
+        yield (moved := reshaped(there.results[0], flat))
+        yield (back := conversion(moved.output, tensor_type(f32, flat)))
+        yield reshaped(back.results[0], self.shape)
 
 
 @dataclass(frozen=True)
@@ -249,10 +303,10 @@ class Mean(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "reduce"
+        return self.form("reduce")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        means = tensor_type(f32, (1, 1, 1, self.channels))
+        means = tensor_type(self.type.element_type, (1, 1, 1, self.channels))
         properties = {"keep_dims": UnitAttr()}
         made = xnnpack.GlobalAveragePooling2dOp.create(operands=[value], result_types=[means], properties=properties)
         yield made
@@ -267,7 +321,7 @@ class Pooling(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return self.pooled
+        return self.form(self.pooled)
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         kind = xnnpack.MaxPooling2dOp if self.pooled == "max_pool" else xnnpack.AveragePooling2dOp
@@ -292,10 +346,29 @@ class Enlargement(Sample):
         yield sliced(made.output, (0, 0, 0, 0), self.shape)
 
 
+def conversion(value: SSAValue, result: TensorType) -> Operation:
+    """A conversion to another type."""
+    return xnnpack.ConvertOp.create(operands=[value], result_types=[result])
+
+
+def function(kind: str, value: SSAValue) -> Operation:
+    """A function of each number."""
+    properties = {"kind": xnnpack.UnaryKindAttr(UnaryKind(kind))}
+    return xnnpack.UnaryOp.create(operands=[value], result_types=[value.type], properties=properties)
+
+
 def arithmetic(kind: str, lhs: SSAValue, rhs: SSAValue) -> Operation:
     """A node of two operands, whose result is as large as the first."""
     properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))}
     return xnnpack.BinaryOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=properties)
+
+
+def reshaped(value: SSAValue, shape: Shape) -> xnnpack.StaticReshapeOp:
+    """A tensor with other dimensions."""
+    result = tensor_type(element_type(value), shape)
+    return xnnpack.StaticReshapeOp.create(
+        operands=[value], result_types=[result], properties={"new_shape": u32s(shape)}
+    )
 
 
 def sliced(value: SSAValue, offsets: Shape, sizes: Shape) -> xnnpack.StaticSliceOp:
@@ -324,6 +397,14 @@ def random_constant(shape: Shape, ctx: XirContext) -> xnnpack.ConstantOp:
     return xnnpack.ConstantOp(make_dense(values.astype(np.float32), ctx, "weights"))
 
 
+def random_integers(shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
+    """Weights in 8 bits."""
+    values = np.random.default_rng().integers(-127, 128, shape, np.int8)
+    one = UniformType.per_tensor(i8, f32, WEIGHT_SCALE)
+    quantised = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
+    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantised, shape))
+
+
 def program(sample: Sample, count: int) -> bytes:
     """A `.pte` file of `count` such samples, one behind the other, on an image."""
     ctx = XirContext()
@@ -342,13 +423,18 @@ def program(sample: Sample, count: int) -> bytes:
         }}""",
     )
     (subgraph,) = (op for op in module.walk() if isinstance(op, xnnpack.SubgraphOp))
-    block = subgraph.body.block
-    (value,) = subgraph.yield_op.values
+    block, (value,), given = subgraph.block, subgraph.yield_op.values, subgraph.block.args[0]
+
+    def add(*ops: Operation) -> SSAValue:
+        block.insert_ops_before(ops, subgraph.yield_op)
+        return ops[-1].results[0]
+
+    if sample.quantised:
+        # Two conversions: XNNPACK would make a table of what is computed from one alone.
+        value, given = add(conversion(value, sample.type)), add(conversion(given, sample.type))
     for _ in range(count):
-        made = list(sample.nodes(value, block.args[0], ctx))
-        block.insert_ops_before(made, subgraph.yield_op)
-        (value,) = made[-1].results
-    subgraph.yield_op.operands = [value]
+        value = add(*sample.nodes(value, given, ctx))
+    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantised else value]
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 import xir
 from xir.aot_compiler import main
 from xir.cost.profile import CostProfile, KernelCost
-from xir.cost.work import KERNELS, Work
+from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._node_costs import work_of
@@ -60,10 +61,96 @@ def test_what_nodes_do() -> None:
     assert found == Work("dwconv", 3, 18, 4, traffic=4 * 4 * (36 + 18))
     (_, found, _) = works(nn.Conv2d(4, 4, 3, 2, groups=4), torch.ones(1, 4, 5, 7))
     assert found == Work("dwconv_strided", 9, 6, 4, traffic=4 * 4 * (35 + 6))
+    # What the first cache does not hold is read again for each pixel: 25 taps of 200 channels, and what is under them.
+    (_, found, _) = works(nn.Conv2d(200, 200, 5, groups=200), torch.ones(1, 200, 6, 6))
+    assert found == Work("dwconv", 25, 4, 200, traffic=4 * 200 * (36 + 4), reread=4 * 2 * 4 * 25 * 200)
     scores, softmax, mixed = works(Attention(), torch.ones(2, 3, 8), torch.ones(2, 5, 8))
     assert scores == Work("bmm", 8, 3, 5, 2, traffic=4 * 2 * (24 + 15), weights=4 * 80)
     assert softmax == Work("softmax", 6, traffic=8 * 30)
     assert mixed == Work("bmm", 5, 3, 8, 2, traffic=4 * 2 * (15 + 24), weights=4 * 80)
+
+
+def quantised(model: nn.Module, *inputs: Tensor) -> xir.EdgeProgram:
+    program = xir.quantize(model.eval(), inputs, [inputs])
+    return xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
+
+
+class Small(nn.Module):
+    """With a node of each kernel on integers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(4, 8, 3, 2, padding=1)
+        self.taps, self.strided = nn.Conv2d(8, 8, (4, 1), groups=8), nn.Conv2d(8, 8, 5, 2, padding=2, groups=8)
+        self.point, self.last = nn.Conv2d(8, 16, 1), nn.Linear(16, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.max_pool2d(self.first(x), 2)
+        x = nn.functional.hardswish(self.taps(x))
+        x = self.point(self.strided(x))
+        return self.last((x + x.roll(1, 2)).mean((2, 3)))
+
+
+def test_what_nodes_on_integers_do() -> None:
+    """Kernels of their own, a byte for each number, and 9 taps where fp32 has a kernel of 4; copies are copies."""
+    torch.manual_seed(0)
+    module = quantised(Small(), torch.randn(1, 4, 28, 28)).module
+    nodes = [node for node in ops_in(module, xnnpack.NodeOp) if not isinstance(node, xnnpack.StaticReshapeOp)]
+    found = [work_of(node) for node in nodes]
+    assert None not in found
+    assert [each for each in found if each and each.kernel.startswith("qs8")] == [
+        Work("qs8_convert", traffic=5 * 4 * 28 * 28),
+        # Two pixels of 4 channels are one of 8, under 3 rows of 2.
+        Work("qs8_igemm", 48, 14 * 14, 8, traffic=4 * 28 * 28 + 8 * 14 * 14, weights=8 * 48),
+        Work("qs8_max_pool", 4 * 8 * 49, traffic=8 * (14 * 14 + 49)),
+        Work("qs8_dwconv", 9, 28, 8, traffic=8 * (49 + 28)),
+        Work("qs8_table", traffic=2 * 8 * 28),
+        Work("qs8_dwconv_strided", 25, 8, 8, traffic=8 * (28 + 8)),
+        Work("qs8_gemm", 8, 8, 16, traffic=8 * (8 + 16), weights=8 * 16),
+        Work("qs8_elementwise", 1, traffic=3 * 8 * 16),
+        Work("qs8_reduce", 8, traffic=9 * 16),
+        Work("qs8_gemv", 16, columns=10, traffic=26, weights=160),
+        Work("qs8_convert", traffic=5 * 10),
+    ]
+
+
+class Mish(nn.Module):
+    """A chain of functions, which is one table of integers; what it reads is read as fp32 numbers, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.first(x)
+        return self.last(nn.functional.mish(x)), x
+
+
+def test_a_chain_of_functions_is_one_table(profile: str) -> None:
+    torch.manual_seed(0)
+    (method,) = quantised(Mish(), torch.randn(10, 8)).cost_report(profile).methods
+    assert method.unknown == ()
+    assert [(line.op, round(1e3 * line.microseconds)) for line in method.lines] == [
+        ("convert", 5 * 80),
+        ("fully_connected", 80 + 80 + 64),
+        ("convert", 5 * 80),
+        ("unary exp", 2 * 80),
+        ("fully_connected", 80 + 80 + 64),
+        ("convert", 5 * 80),
+    ]
+
+
+def test_a_kernel_that_the_profile_lacks_is_named(profile: str, tmp_path: Path) -> None:
+    program = quantised(nn.Conv2d(8, 8, 3, groups=8), torch.randn(1, 8, 9, 9))
+    floats = tmp_path / "floats.toml"
+    kernels = dict.fromkeys(FLOAT_KERNELS, BYTE)
+    floats.write_text(replace(PROFILE, kernels=kernels).text(), encoding="utf-8")
+    (method,) = program.cost_report(str(floats)).methods
+    assert method.unknown == (("xnnpack.convert", 2), ("xnnpack.depthwise_conv2d", 1))
+    assert {line.op for line in method.lines} == {"static_transpose"}
+    (method,) = program.cost_report(profile).methods
+    assert method.unknown == ()
+    assert {line.op for line in method.lines} == {"static_transpose", "convert", "depthwise_conv2d"}
 
 
 class Moves(nn.Module):

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from xir.cost.profile import CostProfile, KernelCost, load_profile
-from xir.cost.work import KERNELS
+from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile
+from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
 from xir.runtime import Runtime
 from xir.tools import xir_tune
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 from xir.tuning import measure
 from xir.tuning.fit import fit, fit_all, fit_share
+from xir.tuning.machine import xnnpack_name
 from xir.tuning.measure import Measured, kept_and_streamed, samples
 from xir.tuning.samples import (
     Addition,
     Attention,
     ByRow,
+    Conversion,
     Convolution,
     Depthwise,
     Enlargement,
@@ -31,6 +34,7 @@ from xir.tuning.samples import (
     Sample,
     Softmax,
     Swap,
+    Table,
     Transposition,
     program,
 )
@@ -48,9 +52,13 @@ TRUTH = CostProfile(
         "igemm": KernelCost(0.03, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, rows=7, columns=32, narrow=16),
         "gemv": KernelCost(0.03, 0.0, 0.0, 0.0, 0.02, 0.1, 200.0, 0.0, columns=16),
         "bmm": KernelCost(0.02, 0.0, 0.0, 0.0, 0.07, 0.0, 800.0, 0.5, rows=4, columns=16),
-        "dwconv": KernelCost(0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, columns=16),
+        "dwconv": KernelCost(0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, reread=0.02, columns=16),
         "dwconv_strided": KernelCost(0.06, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=32),
         "softmax": KernelCost(40.0, 0.02, 0.03, 0.0, 0.0, 0.0, 250.0, 0.0),
+        "qs8_gemm": KernelCost(0.01, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, rows=3, columns=8),
+        "qs8_igemm": KernelCost(0.02, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, rows=3, columns=8),
+        "qs8_dwconv": KernelCost(0.09, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, columns=16),
+        "qs8_dwconv_strided": KernelCost(0.1, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=32),
     },
 )
 
@@ -67,16 +75,17 @@ def test_known_costs_are_found() -> None:
     for kernel, found in fits.items():
         wanted = TRUTH.kernels[kernel]
         assert found.error < 1e-6, kernel
-        if kernel in ("gemm", "igemm", "bmm"):
+        if kernel in ("gemm", "igemm", "bmm", "qs8_gemm", "qs8_igemm"):
             tiles = [(cost.rows, cost.columns, cost.narrow) for cost in (found.cost, wanted)]
             assert tiles[0] == tiles[1]
             assert found.cost.work == pytest.approx(wanted.work, rel=1e-3)
             assert found.cost.weights == pytest.approx(wanted.weights, rel=1e-2)
             assert found.cost.streamed == pytest.approx(wanted.streamed, rel=1e-2)
             assert found.cost.call == pytest.approx(wanted.call, rel=1e-3)
-        if kernel.startswith("dwconv"):
+        if "dwconv" in kernel:
             assert found.cost.columns == wanted.columns
             assert (found.cost.work, found.cost.row) == pytest.approx((wanted.work, wanted.row), rel=1e-3)
+            assert found.cost.reread == pytest.approx(wanted.reread, rel=1e-3)
         if kernel == "gemv":
             # Of one row, every multiply-add reads a weight, so what these cost together is all that can be known.
             assert found.cost.streamed - found.cost.weights == pytest.approx(0.08, rel=1e-3)
@@ -113,7 +122,11 @@ def test_no_cost_is_below_zero() -> None:
     [Convolution(5, 8, (1, 1)), Convolution(5, 8, (3, 1)), Convolution(5, 8, (3, 3)), Depthwise(5, 8, (4, 1)),
      Phases(8, 8, (1, 3), (1, 4), (1, 2)), Phases(4, 8, (3, 3), (2, 2)),
      Addition(5, 8), ByRow(5, 8), Swap(5, 8), Function(5, 8, "gelu"), Transposition(5, 8), Softmax(5, 8), Mean(5, 8),
-     Pooling(5, 8, "max_pool"), Pooling(5, 8, "average_pool"), Enlargement(5, 8), Attention(5, 8, 2)],
+     Pooling(5, 8, "max_pool"), Pooling(5, 8, "average_pool"), Enlargement(5, 8), Attention(5, 8, 2),
+     Conversion(5, 8), Convolution(5, 8, (1, 1), quantised=True), Convolution(5, 8, (3, 3), quantised=True),
+     Depthwise(5, 8, (5, 5), quantised=True), Phases(4, 8, (3, 3), (2, 2), quantised=True),
+     Addition(5, 8, quantised=True), Table(5, 8, quantised=True), Mean(5, 8, quantised=True),
+     Pooling(5, 8, "max_pool", quantised=True)],
 )  # fmt: skip
 def test_a_chain_runs(sample: Sample) -> None:
     image = np.ones(sample.shape, np.float32)
@@ -128,6 +141,7 @@ def test_a_chain_runs(sample: Sample) -> None:
         Swap: 1.0,
         Transposition: 1.0,
         Enlargement: 1.0,
+        Conversion: 1.0,
     }
     if type(sample) in wanted:
         np.testing.assert_allclose(result, wanted[type(sample)], rtol=1e-5)
@@ -162,6 +176,7 @@ def test_a_profile_is_written(
     monkeypatch.setattr(measure, "SHAPES", ((4, 32), (7, 64), (14, 32), (14, 64)))
     monkeypatch.setattr(measure, "OTHERS", ((2, 32), (7, 64), (14, 32)))
     monkeypatch.setattr(measure, "LARGE", ((28, 16),))
+    monkeypatch.setattr(measure, "WIDE", ((4, 96),))
     monkeypatch.setattr(measure, "VECTORS", (32, 64))
     monkeypatch.setattr(measure, "ATTENTION", ((16, 32, 2), (8, 16, 4)))
     monkeypatch.setattr(measure, "ROWS", ((4, 8), (2, 40)))
@@ -171,8 +186,48 @@ def test_a_profile_is_written(
     assert f"wrote {file}" in capsys.readouterr().out
     profile = load_profile(str(file))
     assert profile.processor == "a test"
+    assert set(profile.kernels) == set(KERNELS)
     assert all(cost.work + cost.traffic + cost.call > 0 for cost in profile.kernels.values())
     assert WinogradConv2dPass(cpu=str(file)).profile() == profile
+
+
+def test_some_kernels_are_measured_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the file says of the others stays, its caches as well, and they are what the new ones are fitted with."""
+    file = tmp_path / "mine.toml"
+    kernels = {kernel: TRUTH.kernels[kernel] for kernel in FLOAT_KERNELS}
+    before = replace(TRUTH, kernels=kernels, xnnpack=xnnpack_name())
+    file.write_text(before.text(), encoding="utf-8")
+    wanted: tuple[Kernel, ...] = ("qs8_convert", "qs8_dwconv_strided")
+    measured: list[Kernel] = []
+
+    def nanoseconds(sample: Sample, count: int) -> float:
+        measured.append(sample.kernel)
+        return made_up(sample).nanoseconds
+
+    monkeypatch.setattr(measure, "nanoseconds", nanoseconds)
+    assert xir_tune.main(["-o", str(file), "--only", "qs8_dwconv_strided,qs8_convert"]) == 0
+    assert set(measured) == set(wanted)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        "kernel", "qs8_convert", "qs8_dwconv_strided", "wrote"
+    ]  # fmt: skip
+    profile = parse_profile(file.read_text(encoding="utf-8"), "it")
+    new: dict[Kernel, KernelCost] = {kernel: profile.kernels[kernel] for kernel in wanted}
+    assert profile == replace(before, kernels={**kernels, **new})
+    for kernel, cost in new.items():
+        true = TRUTH.kernels[kernel]
+        assert (cost.work, cost.traffic, cost.call) == pytest.approx((true.work, true.traffic, true.call))
+
+
+def test_kernels_of_another_library_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(TRUTH.text(), encoding="utf-8")
+    assert xir_tune.main(["-o", str(file), "--only", "qs8_convert"]) == 1
+    assert f"is of none, this is {xnnpack_name()}: leave --only out" in capsys.readouterr().err
+    file.write_text("version = 3", encoding="utf-8")
+    assert xir_tune.main(["-o", str(file), "--only", "qs8_convert"]) == 1
+    assert "has version 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -182,6 +237,8 @@ def test_a_profile_is_written(
         (["-o", "no/folder/a.toml"], "there is no folder 'no/folder'"),
         (["-o", "a.toml", "--processor", 'a "b"'], "a printable name without quotes"),
         (["-o", "a.toml", "--samples", "9"], "--samples is 1 to 4, not 9"),
+        (["-o", "a.toml", "--only", "gemm,conv"], "--only: 'conv' is none of the kernels gemm, gemv, igemm"),
+        (["-o", "missing.toml", "--only", "gemm"], "No such file or directory: 'missing.toml'"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
