@@ -175,9 +175,7 @@ class XnnpackPartitioner:
         from xir.transforms.xnnpack.band_spatial import BandSpatialPass
         from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
 
-        winograd = self.winograd_pass()
-        widen = WidenDepthwisePass("x86" if winograd.family == "x86" else "any")
-        return [widen, BandSpatialPass(self.max_arena), winograd]
+        return [WidenDepthwisePass(self.cpu), BandSpatialPass(self.max_arena), self.winograd_pass()]
 
     def winograd_pass(self) -> WinogradConv2dPass:
         """`winograd-conv2d` with these options. ValueError for a profile or choices that cannot be read."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, TensorType, f32, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,7 +20,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
 from xir.ir.location import find_name
 from xir.ir.provenance import origins_of
-from xir.ir.remarks import Remark, RemarkKind, function_of, sentence
+from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.transforms.analysis.cost import multiply_adds
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
@@ -68,8 +69,16 @@ def report_filter(node: xnnpack.WeightedOp, value: Attribute, kernel: Attribute,
     report_float([node], "fold-qdq", "{} has its filter in floating point", reason, ctx)
 
 
-def report_float(nodes: Sequence[Operation], by: str, text: str, reason: str, ctx: XirContext) -> None:
-    """Emit a pass's remark about the nodes of an op, whose name goes into the braces of `text`."""
+def report_float(
+    nodes: Sequence[Operation],
+    by: str,
+    text: str,
+    reason: str,
+    ctx: XirContext,
+    figures: Mapping[str, Figure] = MappingProxyType({}),
+) -> None:
+    """Emit a pass's remark about the nodes of an op, whose name goes into the braces of `text`; `figures` are further
+    ones."""
     node, name = nodes[0], name_of(nodes[0])
     said = text.format(name)
     ctx.diagnostics.emit(
@@ -83,7 +92,7 @@ def report_float(nodes: Sequence[Operation], by: str, text: str, reason: str, ct
             text=said,
             function=function_of(node),
             reason=reason,
-            figures=(("Op", name), *costs(nodes).items()),
+            figures=(("Op", name), *costs(nodes).items(), *figures.items()),
             op=name,
         )
     )

@@ -1,44 +1,70 @@
-"""Depthwise convolutions of many taps leave integers where XNNPACK is faster in fp32.
+"""Depthwise convolutions leave integers where XNNPACK is faster in fp32.
 
 A depthwise convolution multiplies each number by few others, so it is bound by loading and widening them. XNNPACK's
 x86 kernels widen every 8-bit number to 32 bits first. A kernel of 5x5 then takes longer than in fp32 with conversions
-before and behind it: with AVX-512, 1.1 to 1.7 times as long. With 3x3 it does not, nor does it on Arm, whose kernels
-multiply 8-bit numbers as they are.
+before and behind it: up to 1.7 times as long with AVX-512, 1.5 times with AVX2. With 3x3 that depends on the size,
+of which a cost profile tells. On Arm kernels multiply 8-bit numbers as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, f32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from xir.cost.profile import CostProfile, named_profile
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.base import element_type, shape_of, tensor_type
+from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
+from xir.ir.remarks import Figure, RemarkKind, missed, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
+from xir.ir.walking import ops_in
 from xir.transforms.analysis.static_tensor import dequantised
-from xir.transforms.xnnpack._stays_float import report_float
+from xir.transforms.xnnpack import _node_costs
+from xir.transforms.xnnpack._stays_float import name_of, report_float
 
 FEWEST_TAPS = 25
-"""From this kernel size on, fp32 is faster on x86."""
+"""From this kernel size on, fp32 is faster on x86 where no figures tell."""
+
+LEAST_GAIN = 0.1
+"""The share of the time that fp32 must save by figures: predictions are not closer than that."""
+
 REASON = "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers"
 
 
 @dataclass(frozen=True)
-class WidenDepthwisePass(XirPass):
-    """Compute depthwise convolutions of 25 and more taps on integers in fp32, where the processor is faster so.
+class Times:
+    """What a node takes, in microseconds."""
 
-    The numbers are those of the same filter: the quantised one, dequantised.
+    integers: float
+    floats: float
+    """With the conversions before and behind it."""
+
+    def __str__(self) -> str:
+        return f"int8 {self.integers:.1f} µs, fp32 with conversions {self.floats:.1f} µs"
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """For a remark."""
+        return {"IntegerMicroseconds": round(self.integers, 1), "Microseconds": round(self.floats, 1)}
+
+
+@dataclass(frozen=True)
+class WidenDepthwisePass(XirPass):
+    """Compute depthwise convolutions on integers in fp32, where the processor is faster so.
+
+    The numbers are those of the same filter: the quantised one, dequantised. Where it is faster is what a cost profile
+    predicts, if it knows kernels on integers and the size is known; else that is so on x86 from 25 taps on.
 
     Before:
     ```mlir
@@ -56,28 +82,61 @@ class WidenDepthwisePass(XirPass):
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
-    cpu: Literal["any", "x86"] = "any"
-    """The processors that the file is for; nothing changes for `any`."""
+    cpu: str = "any"
+    """The processors that the file is for: `x86`, or those of a cost profile; nothing changes for `any`."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
+    def __post_init__(self) -> None:
+        named_profile(self.cpu)
+
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every such node."""
-        if self.cpu == "x86":
-            rewrite_patterns(op, [WidenDepthwise(ctx)])
+        profile = named_profile(self.cpu)
+        is_x86 = (self.cpu if profile is None else profile.family) == "x86"
+        if profile is None and not is_x86:
+            return
+        widen = WidenDepthwise(ctx, profile, is_x86)
+        rewrite_patterns(op, [widen])
+        if profile is not None and wanted(RemarkKind.MISSED):
+            for node in ops_in(op, xnnpack.DepthwiseConv2dOp):
+                times = predicted(node, profile)
+                if times is not None and not widen.is_faster(node, times):
+                    text = f"{name_of(node)} computes on integers"
+                    reason = f"{times}, which has to be {100 * LEAST_GAIN:.0f} % less"
+                    missed(node, "stays-integer", text, reason, figures=times.figures)
+
+
+def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
+    """What a node on integers takes, of one image where their number is open; None where the profile does not tell."""
+    image, result = ((max(batch, 1), *rest) for batch, *rest in map(shape_of, (node.input, node.output)))
+    if DYNAMIC_INDEX in (*image, *result) or not _node_costs.is_signed(node.input):
+        return None
+    taps, is_strided = node.kernel_height * node.kernel_width, ints(node.stride)[1] > 1
+    floats = _node_costs.depthwise(taps, image, result, is_strided)
+    integers = _node_costs.on_integers(floats)
+    widened = (_node_costs.converted(image), floats, _node_costs.converted(result))
+    if integers is None or not all(map(profile.knows, (integers, *widened))):
+        return None
+    return Times(profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, widened)) / 1e3)
 
 
 class WidenDepthwise(RewritePattern):
     """Rewrite one node."""
 
-    def __init__(self, ctx: XirContext):
+    def __init__(self, ctx: XirContext, profile: CostProfile | None, is_x86: bool):
         self.ctx = ctx
+        self.profile = profile
+        self.is_x86 = is_x86
 
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.DepthwiseConv2dOp, rewriter: PatternRewriter, /) -> None:
         """Convert before and behind a node whose filter and bias are known."""
         static = (op.filter, *(() if op.bias is None else (op.bias,)))
-        if not isinstance(element_type(op.input), UniformType) or op.kernel_height * op.kernel_width < FEWEST_TAPS:
+        if not isinstance(element_type(op.input), UniformType):
+            return
+        times = None if self.profile is None else predicted(op, self.profile)
+        if not self.is_faster(op, times):
             return
         constants = [self.widened(value) for value in static]
         known = [constant for constant in constants if constant is not None]
@@ -92,8 +151,15 @@ class WidenDepthwise(RewritePattern):
         behind = converted(node.output, op.output.type)
         for each in (before, node, behind):
             inherit(each, op)
-        report_float([op], "widen-depthwise", "{} computes in floating point", REASON, self.ctx)
+        reason, figures = (REASON, {}) if times is None else (str(times), times.figures)
+        report_float([op], "widen-depthwise", "{} computes in floating point", reason, self.ctx, figures)
         rewriter.replace(op, [before, *known, node, behind])
+
+    def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Times | None) -> bool:
+        """Whether fp32 is, by figures or by the rule for the processor."""
+        if times is not None:
+            return times.floats <= (1 - LEAST_GAIN) * times.integers
+        return self.is_x86 and op.kernel_height * op.kernel_width >= FEWEST_TAPS
 
     def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:
         """A quantised constant in fp32; None if `value` is none."""

@@ -18,7 +18,7 @@ from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from xir.cost.choices import Choice, Layer, load_choices
-from xir.cost.profile import WITHOUT_PROFILE, CostProfile, load_profile, shipped
+from xir.cost.profile import CostProfile, named_profile
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.analyses import ValueAnalysis
@@ -102,10 +102,7 @@ class WinogradConv2dPass(XirPass):
             raise ValueError(f"max-bytes is a number of bytes, or 0 for no limit, not {self.max_bytes}")
         if self.form is not None and (len(self.form) != 2 or not set(self.form) <= {1, 2, 4}):
             raise ValueError(f"form is height and width, each 1, 2 or 4, not {self.form}")
-        try:
-            self.profile()
-        except OSError as error:
-            raise ValueError(f"cannot read the profile '{self.cpu}': {error.strerror}") from error
+        self.profile()
         try:
             self.measured()
         except OSError as error:
@@ -113,22 +110,11 @@ class WinogradConv2dPass(XirPass):
 
     def profile(self) -> CostProfile | None:
         """The profile that is asked for; None where there is none."""
-        if self.cpu in WITHOUT_PROFILE:
-            return None
-        known = (*WITHOUT_PROFILE, *shipped())
-        if self.cpu not in known and not self.cpu.endswith(".toml"):
-            raise ValueError(f"cpu is one of {', '.join(known)}, or a .toml file of xir-tune, not '{self.cpu}'")
-        return load_profile(self.cpu)
+        return named_profile(self.cpu)
 
     def measured(self) -> Mapping[Layer, Choice]:
         """The forms that were measured."""
         return load_choices(Path(self.choices)).layers if self.choices else {}
-
-    @property
-    def family(self) -> str:
-        """The processors that the choice is for."""
-        profile = self.profile()
-        return self.cpu if profile is None else profile.family
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at every convolution, once."""
