@@ -82,6 +82,7 @@ def edge_page() -> str:
         op_section(op)
         for op in (
             edge.ConstantOp,
+            edge.NoneOp,
             edge.OpaqueOp,
             edge.MutableBufferOp,
             edge.UpdateBufferOp,

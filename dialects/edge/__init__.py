@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Dialect
 from .accessors import Number, Size, check_annotations, op_classes
 from .attributes import DYNAMIC
 from .base import EdgeOp, Row, bind, row
-from .constant import ConstantOp, OpaqueOp
+from .constant import ConstantOp, NoneOp, OpaqueOp
 from .control_flow import CondOp, ControlFlowOp, WhileLoopOp
 from .creation import COMPARISONS, SIZE_OPERATORS
 from .ops import *  # noqa: F403
@@ -24,7 +24,7 @@ from .ops import OPS
 from .schema import ArgType, Argument, Return, Schema, SchemaError, parse_schema
 from .state import MutableBufferOp, UpdateBufferOp
 
-_WITHOUT_ROW = (ConstantOp, OpaqueOp, MutableBufferOp, UpdateBufferOp, CondOp, WhileLoopOp)
+_WITHOUT_ROW = (ConstantOp, NoneOp, OpaqueOp, MutableBufferOp, UpdateBufferOp, CondOp, WhileLoopOp)
 
 Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])
 
@@ -76,6 +76,7 @@ __all__ = [
     "ControlFlowOp",
     "Edge",
     "EdgeOp",
+    "NoneOp",
     "Number",
     "OpaqueOp",
     "Return",

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     LocationAttr,
+    NoneType,
     StringAttr,
     TensorType,
 )
@@ -68,6 +69,23 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
         op = cls(parse_dense(parser))
         op.attributes |= attributes
         return op
+
+
+@irdl_op_definition
+class NoneOp(IRDLOperation):
+    """Nothing, where a program returns None beside its results: `%0 = edge.none`."""
+
+    name = "edge.none"
+
+    result = result_def(NoneType())
+
+    traits = traits_def(Pure())
+
+    assembly_format = "attr-dict"
+
+    def __init__(self, location: LocationAttr | None = None):
+        super().__init__(result_types=[NoneType()])
+        self.location = location
 
 
 @lru_cache(maxsize=1024)

@@ -177,6 +177,8 @@ class _PlanBuilder:
                     self.updates.append(op)
                 case edge.ConstantOp():
                     self.constant(op)
+                case edge.NoneOp():
+                    self.values[op.result] = self.null()
                 case GraphOp():
                     self.delegate(op)
                 case EdgeOp():

@@ -84,7 +84,11 @@ def differences(before: Sequence[Any], after: Sequence[Any], *, mean: bool = Fal
     if len(before) != len(after):
         return [Difference(min(len(before), len(after)), float("inf"), (), len(before), len(after), False)]
     pairs = enumerate(zip(before, after, strict=True))
-    found = [difference(output, torch.as_tensor(a), torch.as_tensor(b), mean) for output, (a, b) in pairs]
+    found = [
+        difference(output, torch.as_tensor(a), torch.as_tensor(b), mean)
+        for output, (a, b) in pairs
+        if a is not None or b is not None
+    ]
     return [each for each in found if each is not None]
 
 

@@ -146,6 +146,8 @@ class Evaluator:
             case edge.ConstantOp():
                 self._static.add(op.result)
                 return (constant_tensor(op.value, self.ctx, op),)
+            case edge.NoneOp():
+                return (None,)
             case edge.MutableBufferOp():
                 held = self._state.get(op.buffer.data)
                 return (widened(constant_tensor(op.initial, self.ctx, op)) if held is None else held,)

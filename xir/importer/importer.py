@@ -282,8 +282,7 @@ class _Importer:
         outputs = (spec for spec in self.program.graph_signature.output_specs if spec.kind not in changes)
         for index, spec in enumerate(outputs):
             if isinstance(spec.arg, ConstantArgument):
-                if spec.arg.value is not None:
-                    results.append(self._number(spec.arg.value, f"output #{index}"))
+                results.append(self._constant_output(spec.arg.value, f"output #{index}"))
                 continue
             value = self.values[nodes[spec.arg.name]]
             if isinstance(value, ComplexValue):
@@ -294,11 +293,16 @@ class _Importer:
             results.append(value)
         return results
 
-    def _number(self, value: object, name: str) -> SSAValue:
-        """A number that the program returns, as the element of a constant; DiagnosticError for what is none."""
+    def _constant_output(self, value: object, name: str) -> SSAValue:
+        """What the program returns in any case: None, or a number, as the element of a constant.
+
+        DiagnosticError for anything else.
+        """
         location = name_location(name)
+        if value is None:
+            return self._add(edge.NoneOp(location)).results[0]
         if not isinstance(value, bool | int | float):
-            raise DiagnosticError(location, f"{name} is the constant {value!r}: return tensors and numbers only")
+            raise DiagnosticError(location, f"{name} is the constant {value!r}: return tensors, numbers and None only")
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise DiagnosticError(location, f"{name} is the constant {value}, which has more than 64 bits")
         constant = make_dense(np.array(value), self.ctx, "number", _number_type(value))

@@ -73,6 +73,8 @@ def run_op(op: Operation, values: dict[SSAValue, Any], ctx: XirContext) -> Seque
     """Run one op on the `values` of its operands; its results."""
     if isinstance(op, edge.ConstantOp):
         return (constant_tensor(op.value, ctx, op),)
+    if isinstance(op, edge.NoneOp):
+        return (None,)
     if isinstance(op, edge.MutableBufferOp):
         return (constant_tensor(op.initial, ctx, op),)
     if not isinstance(op, edge.EdgeOp):

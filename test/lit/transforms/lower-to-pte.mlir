@@ -328,3 +328,15 @@ func.func @rows(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}
 func.func @not_an_order(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 1>}) -> tensor<1x4x5x3xf32> {
   func.return %x : tensor<1x4x5x3xf32>
 }
+
+// -----
+
+// None is a value without content, in its place among the outputs.
+// CHECK-LABEL: pte.execution_plan @nothing
+// CHECK:         %[[X:.*]] = pte.tensor tensor<2xf32>
+// CHECK-NEXT:    %[[NONE:.*]] = pte.null
+// CHECK:         pte.signature inputs (%[[X]]) outputs (%[[NONE]], %[[X]], %[[NONE]])
+func.func @nothing(%x: tensor<2xf32>) -> (none, tensor<2xf32>, none) {
+  %0 = edge.none
+  func.return %0, %x, %0 : none, tensor<2xf32>, none
+}

@@ -1,4 +1,4 @@
-"""Numbers among what a program returns: those that it computes, and those that it always returns."""
+"""Numbers and None among what a program returns: those that it computes, and those that it always returns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from torch import Tensor, nn
 from torch.export import Dim
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from xir.api import XnnpackPartitioner, to_edge
-from xir.runtime import Runtime
+from xir.runtime import Runtime, XirRuntimeError
 
 
 class Returning(nn.Module):
@@ -67,3 +67,42 @@ def test_computed_numbers_beside_constant_ones() -> None:
         for results in (method.execute([x]), stock.forward([x])):
             assert results[1:] == [rows, 3]
             assert torch.equal(results[0], x.relu())
+
+
+class Optional(nn.Module):
+    """Results as libraries return them: what was not asked for is None, but in its place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return {"hidden": None, "logits": self.layer(x), "rest": (None, 2, x.relu(), [None])}
+
+
+@pytest.mark.parametrize("open_rows", [True, False])
+@pytest.mark.parametrize("delegate", [True, False])
+def test_none(delegate: bool, open_rows: bool) -> None:
+    """The leaves of eager's results, in both runtimes; so the tree that the file says fits them."""
+    torch.manual_seed(0)
+    model, x = Optional(), torch.randn(2, 4)
+    shapes = ({0: Dim("rows", max=8)},) if open_rows else None
+    edge = to_edge(torch.export.export(model, (x,), dynamic_shapes=shapes))
+    program = (edge.to_backend(XnnpackPartitioner()) if delegate else edge).to_executorch()
+    file = program.buffer
+    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    with torch.no_grad():
+        expected, spec = tree_flatten(model(x))
+    for results in (method.execute([x]), stock.forward([x])):
+        assert [None if each is None else type(each) for each in results] == [
+            None if each is None else type(each) for each in expected
+        ]
+        torch.testing.assert_close(tree_unflatten(results, spec), model(x), rtol=1e-5, atol=1e-6)
+    assert [info.kind for info in method.metadata.outputs] == ["none", "tensor", "none", "int", "tensor", "none"]
+
+
+def test_none_is_bound_to_no_memory() -> None:
+    program = to_edge(torch.export.export(Optional(), (torch.randn(2, 4),))).to_executorch()
+    method = Runtime.get().load_program(program.buffer).load_method()
+    with pytest.raises(XirRuntimeError, match="output 0 is a none, not a tensor"):
+        method.bind_output(0, torch.empty(3))

@@ -194,3 +194,13 @@ func.func @sum_of_open_products(%c: tensor<2x1x3xf32>, %a: tensor<?x3x4xf32> {xi
   %0 = edge.baddbmm(%c, %a, %b) : (tensor<2x1x3xf32>, tensor<?x3x4xf32>, tensor<?x4x3xf32>) -> tensor<2x3x3xf32>
   func.return %0 : tensor<2x3x3xf32>
 }
+
+// What a program returns where it has nothing to return.
+// CHECK-LABEL: func.func @nothing
+// CHECK-SAME: -> (none, tensor<2xf32>)
+func.func @nothing(%x: tensor<2xf32>) -> (none, tensor<2xf32>) {
+  // CHECK-NEXT: %0 = edge.none
+  %0 = edge.none
+  // CHECK-NEXT: func.return %0, %x : none, tensor<2xf32>
+  func.return %0, %x : none, tensor<2xf32>
+}
