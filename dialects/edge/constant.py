@@ -85,7 +85,8 @@ class NoneOp(IRDLOperation):
 
     def __init__(self, location: LocationAttr | None = None):
         super().__init__(result_types=[NoneType()])
-        self.location = location
+        if location is not None:
+            self.location = location
 
 
 @lru_cache(maxsize=1024)
