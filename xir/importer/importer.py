@@ -58,7 +58,7 @@ from .complex_numbers import ComplexValue, has_rule, is_complex
 from .control_flow import body_of, meaning_of, name_of
 from .decompose import Decomposer, can_decompose, functionalize, row_of
 from .dim_order import in_memory
-from .dtypes import ELEMENT_TYPES, import_type, numpy_view
+from .dtypes import ELEMENT_TYPES, import_type, is_open, numpy_view
 from .packed_weights import DEQUANTIZE_INT4, import_dequantize_int4
 from .signature import (
     BUFFER_UPDATES,
@@ -702,7 +702,14 @@ class _Importer:
         values[node] = found if several else found[0]
 
     def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
+        operands = [each.meta.get("val") for each in node.all_input_nodes]
+        sizes = [size for each in operands if isinstance(each, torch.Tensor) for size in each.shape if is_open(size)]
         found = self.decomposer.graph(target, *call_of(node, target))
+        if not all(map(is_open, sizes)):
+            closed = next(int(size) for size in sizes if not is_open(size))
+            raise DiagnosticError(
+                location, f"{target} takes an open size to be {closed}, as in the example: it has no form for all sizes"
+            )
         if found is None:
             return False
         graph, inputs = found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ..dtypes import is_open
 from .registry import decomposes
 
 aten = torch.ops.aten
@@ -35,11 +36,26 @@ def circular_border(self: torch.Tensor, pad: Sequence[int]) -> torch.Tensor:
 
 @decomposes(aten.unfold.default)
 def unfold(self: torch.Tensor, dimension: int, size: int, step: int) -> torch.Tensor:
-    """Windows of `size` elements of a dimension, each `step` behind the other, as a new last dimension."""
+    """Windows of `size` elements of a dimension, each `step` behind the other, as a new last dimension.
+
+    Of an open dimension, which has any number of windows, a slice for each place in a window.
+    """
     dim = dimension % self.dim()
+    if is_open(self.shape[dim]):
+        end = (self.shape[dim] - size) // step * step + 1
+        return aten.stack([aten.slice(self, dim, place, end + place, step) for place in range(size)], -1)
     starts = range(0, self.shape[dim] - size + 1, step)
     windows = aten.stack([self.narrow(dim, start, size) for start in starts], dim)
     return windows.movedim(dim + 1, -1)
+
+
+@decomposes(torch.ops.prims.broadcast_in_dim.default)
+def broadcast_in_dim(a: torch.Tensor, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> torch.Tensor:
+    """The dimensions of `a` in their places among those of `shape`, along which it is repeated."""
+    for dim in range(len(shape)):
+        if dim not in broadcast_dimensions:
+            a = a.unsqueeze(dim)
+    return a.expand(shape)
 
 
 @decomposes(aten.im2col.default)
