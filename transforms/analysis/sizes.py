@@ -7,6 +7,7 @@ shape inference computes with such expressions, and upper bounds follow from the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.func import FuncOp
@@ -153,6 +154,9 @@ class SymbolicSizes(ValueAnalysis):
                 return self.annotated(op)
             if isinstance(op, edge.SymSizeIntOp):
                 self.numbers[op.results[0]] = self.known(op.self)[op.dim]
+                return {}
+            if isinstance(op, edge.SymNumelOp):
+                self.numbers[op.results[0]] = prod(self.known(op.self))
                 return {}
             if isinstance(op, SizeArithmetic):
                 compute = edge.SIZE_OPERATORS[op.name]

@@ -240,10 +240,20 @@ def floor_div(a: int, b: int) -> int:
         return exact
     if isinstance(b, SymbolicSize) or b < 0:
         return call("floordiv", a, b)
-    # ⌊(b·x + y) / b⌋ = x + ⌊y / b⌋
-    whole = [(monomial, factor // b) for monomial, factor in terms_of(a) if monomial and factor % b == 0]
-    rest = from_terms(term for term in terms_of(a) if not term[0] or term[1] % b)
-    return from_terms(whole) + (call("floordiv", rest, b) if isinstance(rest, SymbolicSize) else rest // b)
+    # ⌊(b·x + y) / b⌋ = x + ⌊y / b⌋, of numbers too: what is left of one is not below 0.
+    whole = [(monomial, factor // b) for monomial, factor in terms_of(a) if not monomial or factor % b == 0]
+    rest = from_terms((monomial, factor if monomial else factor % b) for monomial, factor in terms_of(a) if factor % b)
+    return from_terms(whole) + (quotient_of_rest(rest, b) if isinstance(rest, SymbolicSize) else rest // b)
+
+
+def quotient_of_rest(a: SymbolicSize, b: int) -> int:
+    """⌊a / b⌋, where b divides nothing of a: one quotient of two, as ⌊(⌊x / d⌋ + y) / b⌋ = ⌊(x + d·y) / (d·b)⌋."""
+    (monomial, factor), *others = a.terms
+    if len(monomial) == 1 and factor == 1 and not any(other for other, _ in others):
+        inner = monomial[0]
+        if isinstance(inner, Call) and inner.function == "floordiv" and not is_dynamic(inner.b) and inner.b > 0:
+            return floor_div(inner.a + inner.b * sum(number for _, number in others), inner.b * b)
+    return call("floordiv", a, b)
 
 
 def modulo(a: int, b: int) -> int:
