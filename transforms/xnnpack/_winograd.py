@@ -126,7 +126,7 @@ class Convolution:
         return bool(self.gathered_axes(form)) or (form.height > 1 and form.width > 1)
 
     def gathered_axes(self, form: Form) -> list[int]:
-        """The dimensions along which a form by GEMM gathers pixels: the direct ones, where a pixel is not all it takes."""
+        """The dimensions along which a form by GEMM gathers pixels: direct ones where one pixel is not enough."""
         pairs = ((WIDTH, form.width, self.width), (HEIGHT, form.height, self.height))
         return [axis for axis, outputs, of in pairs if outputs == 1 and not of.is_plain]
 
