@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, String
 from xdsl.dialects.func import FuncOp
 
 from xir.dialects import edge
-from xir.importer import import_exported_program, import_pt2
+from xir.importer import decompose, import_exported_program, import_pt2
 from xir.importer.interpreter import run_module
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -179,6 +179,18 @@ def test_constant_output_is_refused() -> None:
     said = str(rejected(lambda x: (x + 1, "three"), X))
     assert "output #1 is the constant 'three': return tensors, numbers and None only" in said
     assert "output #1 is the constant 1180591620717411303424, which has more" in str(rejected(lambda x: (x, 2**70), X))
+
+
+def test_a_size_that_is_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python that counts an open size makes a program of the example's size alone, and torch says nothing."""
+
+    def windows(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+        starts = range(0, self.shape[dimension] - size + 1, step)
+        return torch.stack([self.narrow(dimension, start, size) for start in starts])
+
+    monkeypatch.setitem(decompose._table(), torch.ops.aten.unfold.default, windows)  # pyright: ignore[reportPrivateUsage]
+    said = rejected(lambda x: x.unfold(0, 2, 1), torch.rand(7), dynamic_shapes=(({0: Dim("n", min=3, max=9)},),))
+    assert "unfold.default takes an open size to be 7, as in the example" in str(said)
 
 
 # Operators

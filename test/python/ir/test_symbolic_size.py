@@ -61,6 +61,7 @@ EXPRESSIONS: list[Callable[[int, int], int]] = [
     lambda n, t: -(n * n * t),
     lambda n, t: floor_div(2 * n + t, 3) + floor_div(6 * n, 3),
     lambda n, t: floor_div(6 * n + t - 7, 3) - floor_div(4 * n - 1, 2),
+    lambda n, t: floor_div(floor_div(n - 7, 5) - 3, 2) + floor_div(floor_div(n * t, 3) * 2 + 1, 4),
     lambda n, t: modulo(n * t + 1, 4) * n,
     lambda n, t: largest(n, t) - smallest(n, t),
     lambda n, t: smallest(largest(n, 7), t + n),
@@ -79,6 +80,12 @@ def test_agrees_with_arithmetic_on_numbers(expression: Callable[[int, int], int]
 def test_whole_multiples_leave_a_quotient() -> None:
     assert floor_div(2 * N - 1, 2) + 1 == N
     assert floor_div(4 * N + T, 2) == 2 * N + floor_div(T, 2)
+
+
+def test_a_quotient_has_one_form() -> None:
+    assert floor_div(N - 1, 2) + 1 == floor_div(N + 1, 2)
+    assert floor_div(floor_div(floor_div(N - 10, 5) - 2, 2) - 2, 2) == floor_div(N, 20) - 2
+    assert floor_div(floor_div(N, 2) * 3, 2) != floor_div(N * 3, 4)
 
 
 def test_bounds_of_symbols_follow_from_those_of_sizes() -> None:
