@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i64
@@ -17,7 +18,11 @@ from .base import row
 from .types import Shape, element_of, known, shape_of, shape_text, tensor_type
 
 LARGEST_DENOMINATOR = 64
-"""Of a factor that an open size may have, such as 1.5: that of a rounded number is a large power of two."""
+"""Of a factor that an open size may have, such as 1.5 or 1.1."""
+
+BELOW, ABOVE = Fraction(1, 2**54), Fraction(1, 2**52)
+"""How far the fp64 number of such a factor may be from it, relative to it. By no more than BELOW a whole product is
+rounded up again, for that is half of the distance to the next lower number at most."""
 
 if TYPE_CHECKING:
     from . import ops
@@ -116,13 +121,16 @@ def _upsample_vec(op: ops.UpsampleBilinear2dVecOp | ops.UpsampleNearest2dVecOp) 
 
 
 def scaled(size: int, factor: float) -> int:
-    """A size times a factor, rounded down. A symbolic size takes factors of small denominators, such as 2 or 1.5."""
+    """A size times a factor, rounded down. A symbolic size takes factors of small denominators, such as 1.5 or 1.1.
+
+    A factor that fp64 rounds down too far is none: 45 · 1.4 is 62.99999999999999 there, which makes 62.
+    """
     if not isinstance(size, SymbolicSize):
         return size if size < 0 else int(size * factor)
-    numerator, denominator = factor.as_integer_ratio()
-    if denominator > LARGEST_DENOMINATOR:
+    ratio = Fraction(factor).limit_denominator(LARGEST_DENOMINATOR)
+    if not ratio or not -BELOW <= Fraction(factor) / ratio - 1 <= ABOVE:
         raise UndecidedSizeError
-    return floor_div(size * numerator, denominator)
+    return floor_div(size * ratio.numerator, ratio.denominator)
 
 
 def _resized(value: SSAValue, size: Sequence[Size]) -> Sequence[Attribute]:

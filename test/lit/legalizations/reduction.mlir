@@ -465,3 +465,23 @@ func.func @more_than_32_bits(%x: tensor<2147483647x3xf32>) -> tensor<f32> {
   %0 = edge.max(%x) : (tensor<2147483647x3xf32>) -> tensor<f32>
   func.return %0 : tensor<f32>
 }
+
+// -----
+
+// The largest element of each row where batch and length are open: no dimensions are merged.
+// CHECK-LABEL: func.func @largest_of_rows(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 4, 1>, stride = array<i32: 4, 1>} : tensor<?x4x1x?xf32> -> tensor<?x1x1x?xf32>
+func.func @largest_of_rows(%x: tensor<?x?x4xf32> {xir.max_shape = array<i64: 2, 9, 4>}) -> tensor<?x?xf32> {
+  %0 = edge.amax(%x) {dim = array<i64: 2>} : (tensor<?x?x4xf32>) -> tensor<?x?xf32>
+  func.return %0 : tensor<?x?xf32>
+}
+
+// -----
+
+// As for pixels: channels become the height of an image.
+// CHECK-LABEL: func.func @largest_of_channels(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 5, 1>, stride = array<i32: 5, 1>} : tensor<?x5x?x?xf32> -> tensor<?x1x?x?xf32>
+func.func @largest_of_channels(%x: tensor<?x5x?x?xf32> {xir.max_shape = array<i64: 2, 5, 9, 4>}) -> tensor<?x1x?x?xf32> {
+  %0 = edge.amax(%x) {dim = array<i64: 1>, keepdim = true} : (tensor<?x5x?x?xf32>) -> tensor<?x1x?x?xf32>
+  func.return %0 : tensor<?x1x?x?xf32>
+}

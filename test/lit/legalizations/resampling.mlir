@@ -93,13 +93,27 @@ func.func @unbounded(%x: tensor<1x2x?x?xf32>) -> tensor<1x2x?x?xf32> {
 
 // -----
 
-// Whether the factor counts depends on the size.
+// Images that stay as small as they are have a step of 1, others that of the factor: the sizes' difference tells.
 // CHECK-LABEL: func.func @hardly_larger(
-// CHECK:         edge.upsample_bilinear2d.vec
+// CHECK:         %[[LONGER:.*]] = xnnpack.binary subtract %{{.*}}, %{{.*}} {output_max = 1.000000e+00 : f32, output_min = 0.000000e+00 : f32} : tensor<f32>, tensor<f32> -> tensor<f32>
+// CHECK:         %[[LESS:.*]] = xnnpack.constant dense<-0.199999988>
+// CHECK-NEXT:    %[[STEP:.*]] = xnnpack.binary multiply %[[LONGER]], %[[LESS]]
+// CHECK:         xnnpack.binary add %[[STEP]], %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
+// CHECK:         xnnpack.batch_matrix_multiply %{{.*}}, %{{.*}} : (tensor<1x1x?x?xf32>, tensor<1x2x?x5xf32>) -> tensor<1x2x?x5xf32>
 func.func @hardly_larger(%x: tensor<1x2x?x4xf32> {xir.max_shape = array<i64: 1, 2, 8, 4>}) -> tensor<1x2x?x5xf32> {
-  // expected-remark @+1 {{edge.upsample_bilinear2d.vec not delegated: its step depends on a dynamic dimension}}
   %0 = edge.upsample_bilinear2d.vec(%x) {align_corners = false, scale_factors = array<f64: 1.25, 1.25>} : (tensor<1x2x?x4xf32>) -> tensor<1x2x?x5xf32>
   func.return %0 : tensor<1x2x?x5xf32>
+}
+
+// -----
+
+// 45 · 1.4 is 62 in fp64, so no quotient of whole numbers gives the size.
+// CHECK-LABEL: func.func @not_quite_a_quotient(
+// CHECK:         edge.upsample_bilinear2d.vec
+func.func @not_quite_a_quotient(%x: tensor<1x2x?x5xf32> {xir.max_shape = array<i64: 1, 2, 8, 5>}) -> tensor<1x2x?x7xf32> {
+  // expected-remark @+1 {{edge.upsample_bilinear2d.vec not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
+  %0 = edge.upsample_bilinear2d.vec(%x) {align_corners = false, scale_factors = array<f64: 1.4, 1.4>} : (tensor<1x2x?x5xf32>) -> tensor<1x2x?x7xf32>
+  func.return %0 : tensor<1x2x?x7xf32>
 }
 
 // -----
@@ -120,4 +134,35 @@ func.func @spread_wide(%x: tensor<1x1x1x1xf32>) -> tensor<1x1x100000x100000xf32>
   // expected-remark @+1 {{edge.upsample_nearest2d not delegated: it takes a matrix of 100000x100000 weights}}
   %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 100000, 100000>} : (tensor<1x1x1x1xf32>) -> tensor<1x1x100000x100000xf32>
   func.return %0 : tensor<1x1x100000x100000xf32>
+}
+
+// -----
+
+// Where several sizes are open, a transposed convolution puts each channel of a block to its place.
+// CHECK-LABEL: func.func @shuffle(
+// CHECK:         xnnpack.deconv2d %{{.*}}, %{{.*}} {stride = array<i32: 2, 2>} : (tensor<?x?x?x8xf32>, tensor<2x2x2x8xf32>) -> tensor<?x?x?x2xf32>
+func.func @shuffle(%x: tensor<?x8x?x?xf32> {xir.max_shape = array<i64: 2, 8, 6, 4>}) -> tensor<?x2x?x?xf32> {
+  %0 = edge.pixel_shuffle(%x) {upscale_factor = 2 : i64} : (tensor<?x8x?x?xf32>) -> tensor<?x2x?x?xf32>
+  func.return %0 : tensor<?x2x?x?xf32>
+}
+
+// -----
+
+// And filters of its own pick each pixel of one.
+// CHECK-LABEL: func.func @unshuffle(
+// CHECK:         xnnpack.depthwise_conv2d %{{.*}}, %{{.*}} {groups = 2 : i32, stride = array<i32: 2, 2>} : (tensor<?x?x?x2xf32>, tensor<1x2x2x8xf32>) -> tensor<?x?x?x8xf32>
+func.func @unshuffle(%x: tensor<?x2x?x?xf32> {xir.max_shape = array<i64: 2, 2, 6, 4>, xir.dim_names = ["n", "", "2*h", "2*w"]}) -> tensor<?x8x?x?xf32> {
+  %0 = edge.pixel_unshuffle(%x) {downscale_factor = 2 : i64} : (tensor<?x2x?x?xf32>) -> tensor<?x8x?x?xf32>
+  func.return %0 : tensor<?x8x?x?xf32>
+}
+
+// -----
+
+// With one open size it is a matter of reshapes.
+// CHECK-LABEL: func.func @shuffle_batches(
+// CHECK-NOT:     conv2d
+// CHECK:         func.return
+func.func @shuffle_batches(%x: tensor<?x8x3x4xf32> {xir.max_shape = array<i64: 2, 8, 3, 4>}) -> tensor<?x2x6x8xf32> {
+  %0 = edge.pixel_shuffle(%x) {upscale_factor = 2 : i64} : (tensor<?x8x3x4xf32>) -> tensor<?x2x6x8xf32>
+  func.return %0 : tensor<?x2x6x8xf32>
 }

@@ -545,3 +545,61 @@ func.func @long_gather(%x: tensor<2xf32>) -> tensor<100000xf32> {
   %0 = edge.gather(%x, %index) {dim = 0 : i64} : (tensor<2xf32>, tensor<100000xi64>) -> tensor<100000xf32>
   func.return %0 : tensor<100000xf32>
 }
+
+// -----
+
+// What a border mirrors before an open end is picked by a product.
+// CHECK-LABEL: func.func @mirrored_end(
+// CHECK:         %[[BEFORE:.*]] = xnnpack.static_slice %[[X:.*]] {offsets = array<i32: 0, 0, 1>, sizes = array<i32: 0, 3, 1>}
+// CHECK:         %[[BEHIND:.*]] = xnnpack.batch_matrix_multiply %[[X]], %{{.*}} {transpose_b} : (tensor<?x3x?xf32>, tensor<1x2x?xf32>) -> tensor<?x3x2xf32>
+// CHECK-NEXT:    xnnpack.concatenate %[[BEFORE]], %[[X]], %[[BEHIND]] {axis = 2 : i32}
+func.func @mirrored_end(%x: tensor<?x3x?xf32> {xir.max_shape = array<i64: 2, 3, 9>}) -> tensor<?x3x?xf32> {
+  %0 = edge.reflection_pad1d(%x) {padding = array<i64: 1, 2>} : (tensor<?x3x?xf32>) -> tensor<?x3x?xf32>
+  func.return %0 : tensor<?x3x?xf32>
+}
+
+// -----
+
+// Up to an element before an open end: a window of an element and one of those behind the longest text.
+// CHECK-LABEL: func.func @before_end(
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {padding_value = 0xFF800000 : f32, post_paddings = array<i32: 0, 6, 0, 0>
+// CHECK-NEXT:    xnnpack.max_pooling2d %{{.*}} {dilation = array<i32: 8, 1>, kernel = array<i32: 2, 1>}
+func.func @before_end(%x: tensor<?x?x3xf32> {xir.max_shape = array<i64: 2, 9, 3>}) -> tensor<?x?x3xf32> {
+  %0 = edge.slice.Tensor(%x) {dim = 1 : i64, start = 1 : i64, end = -2 : i64} : (tensor<?x?x3xf32>) -> tensor<?x?x3xf32>
+  %1 = edge.relu(%0) : (tensor<?x?x3xf32>) -> tensor<?x?x3xf32>
+  func.return %1 : tensor<?x?x3xf32>
+}
+
+// -----
+
+// Behind too many elements at the largest size it is no matter of nodes.
+// CHECK-LABEL: func.func @before_a_far_end(
+// CHECK:         edge.slice.Tensor
+func.func @before_a_far_end(%x: tensor<?x?x300xf32> {xir.max_shape = array<i64: 2, 9000, 300>}) -> tensor<?x?x300xf32> {
+  // expected-remark @+1 {{edge.slice.Tensor not delegated: it counts from the end of a dynamic dimension}}
+  %0 = edge.slice.Tensor(%x) {dim = 1 : i64, end = -1 : i64} : (tensor<?x?x300xf32>) -> tensor<?x?x300xf32>
+  %1 = edge.relu(%0) : (tensor<?x?x300xf32>) -> tensor<?x?x300xf32>
+  func.return %1 : tensor<?x?x300xf32>
+}
+
+// -----
+
+// Every second element where no reshape makes pairs: a stride.
+// CHECK-LABEL: func.func @every_second(
+// CHECK:         xnnpack.depthwise_conv2d %{{.*}}, %{{.*}} {stride = array<i32: 1, 2>} : (tensor<?x?x3x1xf32>, tensor<1x1x1x1xf32>) -> tensor<?x?x2x1xf32>
+func.func @every_second(%x: tensor<?x?x4xf32> {xir.max_shape = array<i64: 2, 9, 4>}) -> tensor<?x?x2xf32> {
+  %0 = edge.slice.Tensor(%x) {dim = 2 : i64, start = 1 : i64, step = 2 : i64} : (tensor<?x?x4xf32>) -> tensor<?x?x2xf32>
+  %1 = edge.relu(%0) : (tensor<?x?x2xf32>) -> tensor<?x?x2xf32>
+  func.return %1 : tensor<?x?x2xf32>
+}
+
+// -----
+
+// A border around two open dimensions.
+// CHECK-LABEL: func.func @around(
+// CHECK:         xnnpack.static_constant_pad %{{.*}} {post_paddings = array<i32: 0, 0, 1, 2>, pre_paddings = array<i32: 0, 0, 1, 2>}
+func.func @around(%x: tensor<1x2x?x?xf32> {xir.max_shape = array<i64: 1, 2, 6, 4>}) -> tensor<1x2x?x?xf32> {
+  %0 = edge.constant_pad_nd(%x) {pad = array<i64: 2, 2, 1, 1>, value = 0.0 : f64} : (tensor<1x2x?x?xf32>) -> tensor<1x2x?x?xf32>
+  %1 = edge.relu(%0) : (tensor<1x2x?x?xf32>) -> tensor<1x2x?x?xf32>
+  func.return %1 : tensor<1x2x?x?xf32>
+}

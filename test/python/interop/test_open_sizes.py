@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,6 +79,14 @@ OF_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
     "statistics": lambda x: torch.cat(torch.var_mean(x, 1, correction=0), -1),
     "standardised": lambda x: (x - x.mean((1, 2), keepdim=True)) / (x.var((1, 2), keepdim=True) + 1e-7).sqrt(),
     "mean_of_the_last_of_three": lambda x: (x @ x.transpose(1, 2)).mean(-1),
+    "log_softmax_innermost": lambda x: functional.log_softmax(x, 2),
+    "largest_innermost": lambda x: x.amax(2),
+    "largest_of_the_last_two": lambda x: x.amax((1, 2), keepdim=True),
+    "smallest_of_batches": lambda x: x.amin(0),
+    "every_other_feature": lambda x: torch.cat([-x[..., 1::2], x[..., ::2]], -1),
+    "shifted_behind": lambda x: functional.pad(x, (0, 0, 1, -1)),
+    "rolled": lambda x: x.roll(1, 1) - x,
+    "windows": lambda x: functional.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).flatten(2),
     "attention_pooling": lambda x: (x * x.sum(-1, keepdim=True).softmax(1)).sum(1),
     "copies_for_each_text": lambda x: x.sum(1)[:, None] + x[:1, :1].repeat(x.shape[0], 1, 1),
 }
@@ -162,7 +171,107 @@ OF_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
     "bilinear_of_corners": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
     "bilinear_to_a_size": lambda x: functional.interpolate(x, size=(9, 14), mode="bilinear"),
     "nearest_to_a_size": lambda x: functional.interpolate(x, size=(9, 14)),
+    "nearest_by_little": lambda x: functional.interpolate(x, scale_factor=(1.5, 2.25)),
+    "bilinear_by_little": lambda x: functional.interpolate(x, scale_factor=(1.25, 1.1), mode="bilinear"),
+    "largest_channel": lambda x: torch.cat([x.mean(1, keepdim=True), x.amax(1, keepdim=True)], 1),
+    "largest_row": lambda x: x.amax((1, 3)),
+    "log_softmax": lambda x: functional.log_softmax(x, 1),
+    "shuffled": lambda x: functional.pixel_shuffle(torch.cat([x, x - 1], 1), 2),
+    "replicated": lambda x: functional.pad(x, (2, 1, 0, 3), mode="replicate"),
+    "zeros_around": lambda x: functional.pad(x, (2, 1, 0, 3)),
 }
+
+
+LARGER = {0: BATCH, 2: Dim("height", min=4, max=12), 3: Dim("width", min=4, max=17)}
+EVEN = {0: BATCH, 2: 2 * Dim("rows", min=1, max=6), 3: 2 * Dim("columns", min=1, max=8)}
+
+OF_LARGER_IMAGES: dict[str, tuple[Callable[[Tensor], Tensor], Any]] = {
+    "mirrored": (lambda x: functional.pad(x, (2, 1, 0, 3), mode="reflect"), LARGER),
+    "without_ends": (lambda x: x[:, :, 1:-1, :-2] + x[:, :, 2:, 2:], LARGER),
+    "rolled": (lambda x: x.roll((1, -2), (2, 3)), LARGER),
+    "every_other_column": (lambda x: x[..., 1::2].exp(), LARGER),
+    "gathered": (lambda x: functional.pixel_unshuffle(x, 2), EVEN),
+    "halves_of_rows": (lambda x: torch.cat([x[:, :, ::2], x[:, :, 1::2]], 1), EVEN),
+}
+
+
+@pytest.mark.parametrize("name", OF_LARGER_IMAGES)
+def test_of_larger_images(name: str) -> None:
+    torch.manual_seed(2)
+    function, sizes = OF_LARGER_IMAGES[name]
+    holds(Program(function), [images(*size) for size in ((3, 6, 8), (6, 12, 16), (1, 4, 4), (2, 12, 4))], (sizes,))
+
+
+def test_infinities_before_an_end() -> None:
+    """What is cut off is nowhere multiplied by 0."""
+    torch.manual_seed(2)
+    inputs = [rows(n, length).masked_fill(torch.rand(n, length, 8) > 0.7, -math.inf) for n, length in ((3, 5), (6, 40))]
+    model = Program(lambda x: torch.cat([x[:, 1:-1], x[:, :-2], x.roll(1, 1)], 1))
+    lowered = lower(model, inputs[0], ({0: BATCH, 1: Dim("length", min=4, max=40)},))
+    method = Runtime.get().load_program(lowered.to_executorch().buffer).load_method()
+    assert delegates(lowered) == 1
+    for x in inputs:
+        assert torch.equal(method.execute([x])[0], model(x))
+
+
+@pytest.mark.parametrize(("size", "step"), [(8, 8), (8, 4), (3, 2)])
+def test_patches_of_a_series(size: int, step: int) -> None:
+    """Any number of them, as of PatchTST: they were those of the example alone."""
+    torch.manual_seed(2)
+    layer = nn.Linear(size, 5)
+    model = Program(lambda x: layer(functional.pad(x, (0, step), mode="replicate").unfold(-1, size, step)))
+    lengths = Dim("patches", min=2, max=12)
+    series = [torch.randn(n, 3, step * count) for n, count in ((2, 4), (6, 12), (1, 3))]
+    holds(model, series, ({0: BATCH, 2: step * lengths},))
+
+
+class Columns(nn.Module):
+    """Columns of an image as steps of a text (CRNN), for CTC."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 8, 3, padding=1),
+            nn.MaxPool2d((2, 1)),
+        )
+        self.head = nn.Linear(32, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        image = self.layers(x)
+        n, channels, height, width = image.shape
+        return functional.log_softmax(self.head(image.permute(3, 0, 1, 2).reshape(width, n, channels * height)), 2)
+
+
+def test_columns_as_steps() -> None:
+    torch.manual_seed(2)
+    inputs = [torch.randn(n, 1, 16, width) for n, width in ((2, 24), (6, 40), (1, 4), (3, 33))]
+    holds(Columns(), inputs, ({0: BATCH, 3: Dim("width", min=4, max=40)},))
+
+
+class Speech(nn.Module):
+    """Frames of convolutions with strides, and a transformer's layer, as wav2vec 2.0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Conv1d(1, 8, 10, 5), nn.Conv1d(8, 8, 3, 2), nn.Conv1d(8, 8, 3, 2)])
+        self.project = nn.Linear(8, 16)
+        self.encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        frames = x[:, None]
+        for layer in self.layers:
+            frames = functional.gelu(layer(frames))
+        return self.encoder(self.project(frames.transpose(1, 2)))
+
+
+def test_frames_of_speech() -> None:
+    """Quotients of quotients are one, so that frames and what attention makes of them have the same number."""
+    torch.manual_seed(2)
+    inputs = [torch.randn(n, samples) for n, samples in ((2, 800), (4, 1000), (1, 400), (3, 777))]
+    holds(Speech(), inputs, ({0: BATCH, 1: Dim("samples", min=400, max=1000)},))
 
 
 @pytest.mark.parametrize("name", OF_IMAGES)

@@ -94,6 +94,25 @@ def as_image(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
     return b.reshape(value, (prod(shape[:first]), prod(shape[first : last + 1]), 1, prod(shape[last + 1 :])))
 
 
+def as_rows(b: NodeBuilder, value: SSAValue, dim: int) -> tuple[SSAValue, list[int]]:
+    """`value` as [N, H, W, C] with `dim` as height or width, and the order of its dimensions there.
+
+    Those of four dimensions stay apart, so that any number of them may be open; of up to three none is merged but one
+    with another that is of size 1.
+    """
+    rank = rank_of(value)
+    perm = [*range(rank)]
+    if dim == rank - 1 and rank > 1:
+        perm[dim], perm[dim - 1] = dim - 1, dim
+    elif dim == 0 and rank > 2:
+        perm[:2] = 1, 0
+    moved, place = b.transpose(value, perm), perm.index(dim)
+    shape = b.shape(moved)
+    if rank == 4:
+        return moved, perm
+    return b.reshape(moved, (prod(shape[:place]), shape[place], 1, prod(shape[place + 1 :]))), perm
+
+
 def kept_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
     """The shape of a reduction's result."""
     if keepdim:
@@ -252,9 +271,22 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     if len(shape) == 4 and min(dims) > 1 and any(isinstance(shape[d], SymbolicSize) for d in dims):
         image = b.transpose(value, NCHW_TO_NHWC)
         largest = b.transpose(largest_of_image(b, image, [d - 1 for d in dims]), NHWC_TO_NCHW)
+    elif len(dims) < len(shape) <= 4 and merges_open(shape, dims):
+        largest = value
+        for dim in dims:
+            largest = largest_along(b, largest, dim)
     else:
         largest = largest_of_image(b, as_image(b, value, dims), [1])
     return b.reshape(largest, kept_shape(shape, dims, keepdim))
+
+
+def largest_along(b: NodeBuilder, value: SSAValue, dim: int) -> SSAValue:
+    """The largest element over one dimension, which is kept, where the others keep their places."""
+    image, perm = as_rows(b, value, dim)
+    largest = largest_of_image(b, image, [perm.index(dim) if rank_of(value) == 4 else 1])
+    shape = [1 if each == dim else size for each, size in enumerate(b.shape(value))]
+    moved = b.reshape(largest, [shape[each] for each in perm])
+    return b.transpose(moved, [perm.index(each) for each in range(len(perm))])
 
 
 def largest_of_image(b: NodeBuilder, image: SSAValue, axes: Sequence[int]) -> SSAValue:

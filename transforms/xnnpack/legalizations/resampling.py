@@ -24,7 +24,6 @@ from xir.transforms.xnnpack.legalizations.resampling_weights import (
     weights,
 )
 from xir.transforms.xnnpack.legalizations.rule import (
-    DYNAMIC_PART,
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     NodeBuilder,
@@ -80,7 +79,7 @@ def factors_of(op: UpsampleBilinear | UpsampleNearest) -> tuple[float | None, fl
 @rule(
     quantized=Quantized.MOVES,
     symbolic=True,
-    refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END),
+    refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END),
 )
 def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
@@ -98,7 +97,7 @@ def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
     return b.transpose(result, NHWC_TO_NCHW)
 
 
-@rule(symbolic=True, refuses=(DYNAMIC_PART, TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END))
+@rule(symbolic=True, refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END))
 def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]

@@ -15,7 +15,7 @@ from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import positions, size_as_number
-from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
 
 MOST_WEIGHTS = 2**24
 """Elements of a matrix of weights: 64 MiB in fp32, for images of 4096 elements a side."""
@@ -91,7 +91,7 @@ def picked(indices: list[int], size: int) -> np.ndarray:
 def bilinear_weights(b: NodeBuilder, size: int, out: int, factor: float | None, *, align: bool) -> Matrix:
     """The weights of linear interpolation along one direction.
 
-    ATen does not look at a factor where the image keeps its size. For factors shortly above 1 that depends on its size.
+    ATen does not look at a factor where the image keeps its size, which one shortly above 1 does to small images.
     """
     if not isinstance(size, SymbolicSize) and not isinstance(out, SymbolicSize):
         step = (size - 1) / max(out - 1, 1) if align else inverse_scale(size, out, factor)
@@ -99,20 +99,22 @@ def bilinear_weights(b: NodeBuilder, size: int, out: int, factor: float | None, 
     if align:
         step = b.binary("divide", size_as_number(b, size - 1), b.clamp(size_as_number(b, out - 1), 1.0, None))
         return open_weights(b, size, out, b.binary("multiply", targets(b, out), step))
-    if factor and 1 < factor < 1.5:
-        raise DYNAMIC_PART(what="step")
     half = b.static(StaticTensor(np.array(0.5, np.float32), f32, "half"))
-    centers = b.binary("multiply", b.binary("add", targets(b, out), half), open_step(b, size, out, factor))
+    # A single element is found by any factor, and two are more than that from 1.5 on.
+    whole = 1 if factor and factor < 1.5 else 0
+    centers = b.binary("multiply", b.binary("add", targets(b, out), half), open_step(b, size, out, factor, whole))
     return open_weights(b, size, out, b.binary("subtract", centers, half, 0.0))
 
 
 def nearest_weights(b: NodeBuilder, size: int, out: int, factor: float | None) -> Matrix:
-    """The matrix that picks elements along one direction. Where the size doubles, ATen does not look at the factor."""
+    """The matrix that picks elements along one direction.
+
+    ATen does not look at the factor where the size stays or doubles.
+    """
     if not isinstance(size, SymbolicSize) and not isinstance(out, SymbolicSize):
         return picked(nearest(size, out, inverse_scale(size, out, factor)), size)
-    if factor and factor > 1 and factor % 1:
-        raise DYNAMIC_PART(what="step")
-    places = b.binary("multiply", targets(b, out), open_step(b, size, out, factor))
+    step = open_step(b, size, out, factor, min(floor(factor), 2) if factor else 0)
+    places = b.binary("multiply", targets(b, out), step)
     return open_weights(b, size, out, b.unary("floor", places))
 
 
@@ -121,11 +123,19 @@ def targets(b: NodeBuilder, out: int) -> SSAValue:
     return b.reshape(positions(b, out), (1, 1, out, 1))
 
 
-def open_step(b: NodeBuilder, size: int, out: int, factor: float | None) -> SSAValue:
-    """How far the source moves for one step of the result: by the factor, or the quotient of the sizes."""
-    if factor and factor > 0:
-        return b.static(StaticTensor(np.array(1.0 / factor, np.float32), f32, "step"))
-    return b.binary("divide", size_as_number(b, size), size_as_number(b, out))
+def open_step(b: NodeBuilder, size: int, out: int, factor: float | None, whole: int) -> SSAValue:
+    """How far the source moves for one step of the result: by the factor, or the quotient of the sizes.
+
+    ATen does not look at a factor where the result is just `whole` times as long: the sizes tell that from longer ones.
+    """
+    if not factor or factor <= 0:
+        return b.binary("divide", size_as_number(b, size), size_as_number(b, out))
+    step = np.float32(1.0 / factor)
+    if not whole < factor < whole + 1 or not whole:
+        return b.static(StaticTensor(np.array(step), f32, "step"))
+    longer = b.binary("subtract", size_as_number(b, out), size_as_number(b, size * whole), 0.0, 1.0)
+    less = b.binary("multiply", longer, b.scalar(float(step - np.float32(1 / whole)), longer))
+    return b.binary("add", less, b.scalar(1 / whole, less))
 
 
 def open_weights(b: NodeBuilder, size: int, out: int, places: SSAValue) -> SSAValue:

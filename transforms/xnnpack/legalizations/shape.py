@@ -17,11 +17,12 @@ from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, spread
 from xir.transforms.xnnpack.legalizations.elementwise import truncated
-from xir.transforms.xnnpack.legalizations.ends import counted_from_end
+from xir.transforms.xnnpack.legalizations.ends import counted_from_end, up_to_end
 from xir.transforms.xnnpack.legalizations.prefixes import prefix_of_table
 from xir.transforms.xnnpack.legalizations.reshaping import joined
 from xir.transforms.xnnpack.legalizations.rule import DYNAMIC_PART, NodeBuilder, Quantized, fixed, rule
-from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, box, pad_with, run
+from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, pad_with, run
+from xir.transforms.xnnpack.legalizations.striding import strided
 
 MAX_RUNS = 256
 """The most slices that one op becomes: each is a node with its own cost."""
@@ -64,9 +65,6 @@ REST_MAY_BE_EMPTY = Refusal(
 NOTHING_LEFT = Refusal(
     "it surrounds what it has cut off wholly",
     example=call("edge.constant_pad_nd", self=tensor(2, 4), pad=[0, 0, 1, -2]),
-)
-NEGATIVE_PADDING = Refusal(
-    "its padding is negative", example=call("edge.reflection_pad1d", self=tensor(2, 3, 8), padding=[-1, 2])
 )
 
 
@@ -154,14 +152,25 @@ def slice_(op: edge.SliceTensorOp, b: NodeBuilder) -> SSAValue:
         return clamp_index(number if isinstance(shape[dim], SymbolicSize) else fixed(number, "run"), shape[dim])
 
     start, end, step = index(op.start, 0), index(op.end, shape[dim]), b.integer(op.step)
-    if step == 1 and (last := counted_from_end(b, value, dim, start, end - start)) is not None:
+    if step > 1:
+        return every(b, value, dim, start, end, step)
+    return part(b, value, dim, start, end - start)
+
+
+def part(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
+    """`size` neighbouring elements of one dimension, also such as are counted from its open end."""
+    if (last := counted_from_end(b, value, dim, start, size)) is not None:
         return last
-    return run(b, value, dim, start, end - start) if step == 1 else every(b, value, dim, start, end, step)
+    if (first := up_to_end(b, value, dim, start, size)) is not None:
+        return first
+    return run(b, value, dim, start, size)
 
 
 def every(b: NodeBuilder, value: SSAValue, dim: int, start: int, end: int, step: int) -> SSAValue:
     """Every `step`th element from `start` to `end`: the first of each row, once `step` neighbours are a row."""
     shape = b.shape(value)
+    if sum(isinstance(size, SymbolicSize) for size in (*shape, end)) > 1:
+        return strided(b, value, dim, start, end, step)
     count = -(-(end - start) // step)
     stop = start + count * step
     value = run(b, value, dim, start, min(stop, shape[dim]) - start)
@@ -322,8 +331,7 @@ def select(op: edge.SelectIntOp, b: NodeBuilder) -> SSAValue:
     value = op.self
     shape, dim = b.shape(value), op.dim % rank_of(value)
     place = wrap_index(b.integer(op.index), shape[dim])
-    last = counted_from_end(b, value, dim, place, 1)
-    return b.reshape(run(b, value, dim, place, 1) if last is None else last, (*shape[:dim], *shape[dim + 1 :]))
+    return b.reshape(part(b, value, dim, place, 1), (*shape[:dim], *shape[dim + 1 :]))
 
 
 def wrap_index(index: int, size: int) -> int:
@@ -346,37 +354,23 @@ def padding_by_dimension(pad: Sequence[int], rank: int) -> tuple[list[int], list
     return before, after
 
 
-@rule(quantized=Quantized.MOVES, refuses=(NOTHING_LEFT, FROM_DYNAMIC_END))
+@rule(quantized=Quantized.MOVES, refuses=(NOTHING_LEFT, FROM_DYNAMIC_END, NO_DONOR, UNBOUNDED))
 def constant_pad_nd(op: edge.ConstantPadNdOp, b: NodeBuilder) -> SSAValue:
-    """Surround with a constant; negative padding cuts."""
+    """Surround with a constant; negative padding cuts, an open end behind the border: then something is always left."""
     value = op.self
     shape = b.shape(value)
     before, after = padding_by_dimension(b.integers(op.pad), len(shape))
-    offsets = [max(-p, 0) for p in before]
-    sizes = [d + min(p, 0) + min(q, 0) for d, p, q in zip(shape, before, after, strict=True)]
-    if min(sizes) < 1:
-        raise NOTHING_LEFT()
-    inner = box(b, value, offsets, sizes)
-    return pad_with(b, inner, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value))
-
-
-ReflectionPad = edge.ReflectionPad1dOp | edge.ReflectionPad2dOp | edge.ReflectionPad3dOp
-ReplicationPad = edge.ReplicationPad1dOp | edge.ReplicationPad2dOp | edge.ReplicationPad3dOp
-
-
-@rule(quantized=Quantized.MOVES, refuses=(NEGATIVE_PADDING, FROM_DYNAMIC_END))
-def border_pad(op: ReflectionPad | ReplicationPad, b: NodeBuilder) -> SSAValue:
-    """Surround with the mirrored or repeated border, one slice for each new row and column."""
-    value, reflect = op.self, isinstance(op, ReflectionPad)
-    before, after = padding_by_dimension(b.integers(op.padding), rank_of(value))
-    if min(*before, *after) < 0:
-        raise NEGATIVE_PADDING()
-    for dim in range(rank_of(value)):
-        last = b.shape(value)[dim] - 1
-        first = [i if reflect else 0 for i in range(before[dim], 0, -1)]
-        behind = [last - i if reflect else last for i in range(1, after[dim] + 1)]
-        pieces = [run(b, value, dim, i, 1) for i in first] + [value] + [run(b, value, dim, i, 1) for i in behind]
-        value = joined(b, pieces, dim)
+    late = [isinstance(d, SymbolicSize) and p > 0 > q for d, p, q in zip(shape, before, after, strict=True)]
+    ends = [0 if is_late else max(-q, 0) for is_late, q in zip(late, after, strict=True)]
+    for dim, (size, first, last) in enumerate(zip(shape, before, ends, strict=True)):
+        offset = max(-first, 0)
+        if size - offset - last < 1:
+            raise NOTHING_LEFT()
+        value = part(b, value, dim, offset, size - offset - last)
+    value = pad_with(b, value, [max(p, 0) for p in before], [max(p, 0) for p in after], float(op.value))
+    for dim, is_late in enumerate(late):
+        if is_late:
+            value = part(b, value, dim, 0, b.shape(value)[dim] + after[dim])
     return value
 
 
@@ -417,7 +411,7 @@ def repeat(op: edge.RepeatOp, b: NodeBuilder) -> SSAValue:
     return spread(b, value, tuple(size * count for size, count in zip(shape, counts, strict=True)))
 
 
-@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END,))
+@rule(quantized=Quantized.MOVES, refuses=(FROM_DYNAMIC_END, NO_DONOR, UNBOUNDED))
 def roll(op: edge.RollOp, b: NodeBuilder) -> SSAValue:
     """Move elements along dimensions, or all in a row, those that leave coming in on the other side."""
     value, dims = op.self, op.dims
@@ -429,19 +423,9 @@ def roll(op: edge.RollOp, b: NodeBuilder) -> SSAValue:
         dim = axis % len(shape)
         cut = wrap_index(-shift, shape[dim]) if isinstance(shape[dim], SymbolicSize) else -shift % shape[dim]
         if cut:
-            value = joined(b, [run(b, value, dim, cut, shape[dim] - cut), run(b, value, dim, 0, cut)], dim)
+            first = part(b, value, dim, cut, shape[dim] - cut)
+            if isinstance(cut, SymbolicSize):  # in this order something is always left
+                value = part(b, joined(b, [first, value], dim), dim, 0, shape[dim])
+            else:
+                value = joined(b, [first, part(b, value, dim, 0, cut)], dim)
     return b.reshape(value, result)
-
-
-@rule(quantized=Quantized.MOVES)
-def pixel_shuffle(op: edge.PixelShuffleOp | edge.PixelUnshuffleOp, b: NodeBuilder) -> SSAValue:
-    """Move blocks of channels into space, or back: [..., C·r², H, W] ⇔ [..., C, H·r, W·r]."""
-    value, result = op.self, b.shape(op.results[0])
-    shape = b.shape(value)
-    if isinstance(op, edge.PixelShuffleOp):
-        factor, (height, width) = op.upscale_factor, shape[-2:]
-        blocks, perm = (prod(result[:-2]), factor, factor, height, width), (0, 3, 1, 4, 2)
-    else:
-        factor, (height, width) = op.downscale_factor, result[-2:]
-        blocks, perm = (prod(shape[:-2]), height, factor, width, factor), (0, 2, 4, 1, 3)
-    return b.reshape(b.transpose(b.reshape(value, blocks), perm), result)
