@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from xir.dialects.edge import EdgeOp
 from xir.files import atomic_file, atomic_files, weights_path
+from xir.ir.cloning import clone_module
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
@@ -375,7 +376,7 @@ def _transform(
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     original = module
     with paused_collection():
-        module, ctx = module.clone(), ctx.clone()
+        module, ctx = clone_module(module), ctx.clone()
     ctx.remark_filter = remark_filter
     remarks: list[Diagnostic] = []
 

@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from xir.ir.analyses import Analysis
+from xir.ir.cloning import clone_module
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
@@ -222,7 +223,10 @@ class _Restart:
             op.detach()
             op.erase(safe_erase=False)
         with paused_collection():
-            module.body.block.add_ops([op.clone() for op in self._original.body.block.ops])
+            copy = clone_module(self._original)
+            for op in list(copy.body.block.ops):
+                op.detach()
+                module.body.block.add_op(op)
         self._ctx.blobs.restore(self._blobs)
         self._ctx.analyses.invalidate()
         for name, counter in self._counters.items():
@@ -300,7 +304,7 @@ class PassManager:
         if not any(later.may_refuse for later in passes[marking + 1 :]):
             return None
         with paused_collection():
-            return _Restart(self, passes[marking], module.clone() if original is None else original)
+            return _Restart(self, passes[marking], clone_module(module) if original is None else original)
 
     def _run_all(self, passes: Sequence[XirPass], module: ModuleOp, restart: _Restart | None) -> bool:
         """Run the passes; False if they are to run again without ops that were refused late."""
