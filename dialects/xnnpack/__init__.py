@@ -17,6 +17,7 @@ from xir.dialects.xnnpack.elementwise import (
     LeakyReluOp,
     UnaryKindAttr,
     UnaryOp,
+    binary_kind,
 )
 from xir.dialects.xnnpack.matrix import BatchMatrixMultiplyOp, FullyConnectedOp, SoftmaxOp
 from xir.dialects.xnnpack.pooling import (
@@ -111,4 +112,5 @@ __all__ = [
     "WeightedOp",
     "Xnnpack",
     "YieldOp",
+    "binary_kind",
 ]

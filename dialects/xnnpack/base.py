@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     OptOperandDef,
+    OptPropertyDef,
     ParsePropInAttrDict,
     base,
     operand_def,
@@ -96,6 +97,11 @@ class NodeOp(InfersShapes, ABC):
     traits = traits_def(Pure(), VerifiedByTypes())
 
     irdl_options = (ParsePropInAttrDict(),)
+
+    def __post_init__(self) -> None:
+        """Fill in properties that are left out. xDSL's looks through all definitions for them each time."""
+        for name, default in default_properties(type(self)):
+            self.properties.setdefault(name, default)
 
     @property
     def member_key(self) -> str | int | None:
@@ -285,6 +291,14 @@ class WeightedOp(BoundedOp, ABC):
 def signatures_of(op: type[NodeOp], key: str | int | None) -> tuple[Signature, ...]:
     """`op.signatures(key)`, which are made once."""
     return op.signatures(key)
+
+
+@cache
+def default_properties(op: type[NodeOp]) -> Sequence[tuple[str, Attribute]]:
+    """The properties of a class of nodes that have a default, in order."""
+    properties = op.get_irdl_definition().properties.items()
+    pairs = ((name, each.default_value) for name, each in properties if not isinstance(each, OptPropertyDef))
+    return [(name, default) for name, default in pairs if default is not None]
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import permutations, product
 from typing import ClassVar, cast
 
@@ -73,6 +74,12 @@ class BinaryKindAttr(EnumAttribute[BinaryKind], SpacedOpaqueSyntaxAttribute):
     """An operator of two operands."""
 
     name = "xnnpack.binary_kind"
+
+
+@cache
+def binary_kind(kind: str) -> BinaryKindAttr:
+    """The attribute of an operator, the same object each time: it is compared often. ValueError for what is none."""
+    return BinaryKindAttr(BinaryKind(kind))
 
 
 class SameShapeOp(NodeOp):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -80,11 +81,23 @@ class SubgraphOp(GraphOp):
             raise VerifyException("the yielded values must have the types of the results")
         is_for_stock = self.target.data == "executorch"
         for op in self.body.block.ops:
-            if isinstance(op, NodeOp):
-                if is_for_stock and op.member().is_xir_only:
-                    raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
-            elif not isinstance(op, ConstantOp | YieldOp):
+            kind = type(op)
+            if not belongs_in_graphs(kind):
                 raise VerifyException(f"'{op.name}' is not an XNNPACK node")
+            if is_for_stock and may_be_xir_only(kind) and isinstance(op, NodeOp) and op.member().is_xir_only:
+                raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
+
+
+@cache
+def belongs_in_graphs(kind: type[Operation]) -> bool:
+    """Whether ops of a class may stand in a subgraph."""
+    return issubclass(kind, NodeOp | ConstantOp | YieldOp)
+
+
+@cache
+def may_be_xir_only(kind: type[Operation]) -> bool:
+    """Whether some node of a class is one that stock ExecuTorch does not have."""
+    return issubclass(kind, NodeOp) and any(member.is_xir_only for member in kind.WIRE.members.values())
 
 
 def outside_type(type: Attribute) -> Attribute:

@@ -14,7 +14,7 @@ from xir.dialects.delegate import GraphOp
 from xir.ir.context import XirContext
 from xir.ir.passes import LateRefusalError
 from xir.ir.provenance import origins_of
-from xir.ir.tensor_types import element_type, has_dynamic_size, tensor_type
+from xir.ir.tensor_types import dynamic_among, element_type, has_dynamic_size, tensor_type
 from xir.ir.walking import functions_in, only_block
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
@@ -46,7 +46,7 @@ def late_refusal(refused: Mapping[Operation, RefusalError], backend: str, what: 
 
 def at_bounds(graph: GraphT, backend: Backend, sizes: SymbolicSizes) -> GraphT | None:
     """The graph at its largest shapes: a copy without operands if it has dynamic ones; None if they are unknown."""
-    dynamic = [value for value in graph.values if has_dynamic_size(value)]
+    dynamic = dynamic_among(graph.values)
     if not dynamic:
         return graph
 

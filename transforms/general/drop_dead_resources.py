@@ -50,16 +50,13 @@ class DropDeadResourcesPass(XirPass):
 
 def referenced_resources(module: ModuleOp) -> dict[str, None]:
     """The resource keys that ops refer to, in the order of first use."""
-    keys: dict[str, None] = {}
-    seen: set[int] = set()
+    attributes: dict[int, Attribute] = {}
+    """By their ids: many ops have the same ones."""
     for op in ops_in(module, Operation):
-        for attributes in (op.properties, op.attributes):
-            for attribute in attributes.values():
-                if id(attribute) not in seen:
-                    seen.add(id(attribute))
-                    if may_refer(type(attribute)):
-                        keys.update(dict.fromkeys(_resource_keys(attribute)))
-    return keys
+        for values in (op.properties.values(), op.attributes.values()):
+            attributes.update(zip(map(id, values), values, strict=True))
+    referring = (each for each in attributes.values() if may_refer(type(each)))
+    return dict.fromkeys(key for attribute in referring for key in _resource_keys(attribute))
 
 
 @cache

@@ -39,7 +39,7 @@ from xir.ir.functions import methods_of
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.tensor_types import has_dynamic_size, size_problem
+from xir.ir.tensor_types import dynamic_among, size_problem
 from xir.ir.walking import only_block
 from xir.transforms.analysis.dim_annotations import dim_orders
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
@@ -429,7 +429,7 @@ class _PlanBuilder:
         self.values.update(zip(op.results, outputs, strict=True))
         block = Block(arg_types=[self.bounded(value) for value in op.operands])
         types = [self.bounded(value) for value in op.results]
-        backend.bound(op, {value: self.bounded(value) for value in op.values if has_dynamic_size(value)})
+        backend.bound(op, {value: self.bounded(value) for value in dynamic_among(op.values)})
         inner = type(op).create(
             operands=block.args,
             result_types=types,

@@ -15,7 +15,6 @@ from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import rearranges
-from xir.dialects.xnnpack.kinds import BinaryKind
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
@@ -107,7 +106,7 @@ class FoldFilter(RewritePattern):
             return
         product = rewriter.insert(folded).results[0]
         if op.bias is not None:
-            properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind("add"))}
+            properties = {"kind": xnnpack.binary_kind("add")}
             add = xnnpack.BinaryOp.create(
                 operands=[product, op.bias], result_types=[product.type], properties=properties
             )

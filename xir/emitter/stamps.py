@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
+from operator import itemgetter, ne
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from xir.emitter.fbs import Schema
@@ -46,6 +46,11 @@ class Pattern:
         found = dict(_defaults(self.schema, self.table, self.tree))
         return [found[index] for index in range(len(found))]
 
+    @cached_property
+    def has_fractions(self) -> bool:
+        """Whether a default is a floating-point number, so that it has to be told from −0.0."""
+        return any(isinstance(default, float) for default in self.defaults)
+
     def filled(self, entries: Sequence[Any]) -> dict[str, Any]:
         """The tree with something for each blank."""
         return _filled(self.tree, entries)
@@ -64,7 +69,8 @@ class Filled(NamedTuple):
     @property
     def written(self) -> tuple[bool, ...]:
         """Which of the numbers are written, because they are no defaults."""
-        return tuple(map(is_written, self.numbers, self.pattern.defaults))
+        pattern = self.pattern
+        return tuple(map(is_written if pattern.has_fractions else ne, self.numbers, pattern.defaults))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     RankedStructure,
     Signedness,
+    StringAttr,
     TensorType,
     bf16,
     f16,
@@ -40,6 +41,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.tensor_types import tensor_type
+from xir.ir.unverified import unverified
 
 DenseAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
 
@@ -55,6 +57,8 @@ _FLOAT_DTYPES: dict[type[Attribute], np.dtype] = {
     Float32Type: np.dtype("<f4"),
     Float64Type: np.dtype("<f8"),
 }
+
+_I4 = IntegerType(4)
 
 _ELEMENT_TYPES: dict[str, Attribute] = {"f2": f16, "f4": f32, "f8": f64, "b1": IntegerType(1)}
 
@@ -192,11 +196,16 @@ def make_dense(
     if array.size <= DENSE_LIMIT:
         type = TensorType(cast(AnyDenseElement, element_type), array.shape)
         return dense_elements(type, array.tobytes())
-    if element_type == IntegerType(4):
+    type = tensor_type(element_type, array.shape)
+    if element_type == _I4:
         with suppress(ValueError):  # which whoever writes the file tells
-            key = ctx.blobs.add(name, nibbles.pack(array))
-            return DenseResourceAttr.from_params(key, tensor_type(element_type, array.shape))
-    return DenseResourceAttr.from_params(ctx.blobs.add(name, array), tensor_type(element_type, array.shape))
+            return _resource(ctx.blobs.add(name, nibbles.pack(array)), type)
+    return _resource(ctx.blobs.add(name, array), type)
+
+
+def _resource(key: str, type: TensorType) -> DenseResourceAttr:
+    """A resource of the blob store. A program has thousands, with a key of its own each."""
+    return unverified(DenseResourceAttr, resource_handle=StringAttr(key), type=type)
 
 
 def round_to_bfloat16(array: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -59,6 +59,13 @@ def shape_of(value: SSAValue) -> Shape:
 def has_dynamic_size(value: SSAValue) -> bool:
     """Whether a value is a tensor with a dynamic dimension."""
     return isinstance(value.type, TensorType) and not value.type.has_static_shape()
+
+
+def dynamic_among(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """The values that are tensors with a dynamic dimension. Each type, of which there are few, is asked once."""
+    types = {id(value.type): value for value in values}
+    dynamic = {key for key, value in types.items() if has_dynamic_size(value)}
+    return [value for value in values if id(value.type) in dynamic] if dynamic else []
 
 
 def rank_of(value: SSAValue) -> int:

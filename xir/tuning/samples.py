@@ -17,7 +17,7 @@ from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import Shape, element_type, tensor_type, u32s
-from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
+from xir.dialects.xnnpack.kinds import UnaryKind
 from xir.emitter import emit
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
@@ -359,7 +359,7 @@ def function(kind: str, value: SSAValue) -> Operation:
 
 def arithmetic(kind: str, lhs: SSAValue, rhs: SSAValue) -> Operation:
     """A node of two operands, whose result is as large as the first."""
-    properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))}
+    properties = {"kind": xnnpack.binary_kind(kind)}
     return xnnpack.BinaryOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=properties)
 
 

@@ -31,7 +31,7 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
-from xir.dialects.xnnpack.kinds import BinaryKind, UnaryKind
+from xir.dialects.xnnpack.kinds import UnaryKind
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
@@ -219,7 +219,7 @@ class NodeBuilder:
         self, kind: str, lhs: SSAValue, rhs: SSAValue, low: float | None = None, high: float | None = None
     ) -> SSAValue:
         """Apply an elementwise operator to two broadcast operands; its output is clamped to [low, high]."""
-        properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind)), **bounds(low, high)}
+        properties = {"kind": xnnpack.binary_kind(kind), **bounds(low, high)}
         return self.node(xnnpack.BinaryOp, [lhs, rhs], properties)
 
     def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:

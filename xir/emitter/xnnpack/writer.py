@@ -114,8 +114,9 @@ class _GraphWriter:
         self.ids = dict(zip(map(id, self.values), numbers, strict=True))
         """The ids on the wire by those of the objects, which are looked up faster."""
         externals = (*block.args, *subgraph.yield_op.values)
-        self.external_ids = {value: index for index, value in enumerate(externals)}
-        self.of_types: dict[int, Sequence[int]] = {}
+        self.external_ids = {id(value): index for index, value in enumerate(externals)}
+        """By the ids of the objects, too."""
+        self.of_types: dict[int, _ValueKind] = {}
         """What `of_type` answered, by the id of a type: the subgraph keeps each of them."""
         self.of_kinds: dict[Hashable, _Kind] = {}
         """The kinds of nodes by what they are read from, as ids too."""
@@ -139,23 +140,22 @@ class _GraphWriter:
 
     def value(self, value: SSAValue) -> Tree | Filled:
         """The `XValue` of a value."""
-        type, owner = value.type, value.owner
-        if (of_type := self.of_types.get(id(type))) is None:
-            of_type = self.of_types[id(type)] = self.of_type(value)
-        constant = self.constant(owner) if isinstance(owner, ConstantOp) else 0
+        tensor, owner, key = value.type, value.owner, id(value)
+        if (kind := self.of_types.get(id(tensor))) is None:
+            kind = self.of_types[id(tensor)] = self.of_type(value)
+        # Not by `isinstance`, which asks the abstract base class of all ops about each of thousands of nodes.
+        constant = self.constant(owner) if type(owner) is ConstantOp else 0
         flags = 0
-        if (external := self.external_ids.get(value, ABSENT_VALUE)) != ABSENT_VALUE:
+        if (external := self.external_ids.get(key, ABSENT_VALUE)) != ABSENT_VALUE:
             flags = EXTERNAL_OUTPUT if isinstance(owner, NodeOp) else EXTERNAL_INPUT
-        numbers = (constant, external, flags, self.ids[id(value)], *of_type)
-        element = cast(TensorType, type).element_type
-        if not isinstance(element, UniformType | DynamicType):
-            return Filled(_value_pattern(len(of_type) - 2), numbers)
-        tensor = Filled(_tensor_pattern(len(of_type) - 2), numbers)
-        params = quant_params(element, lambda scales: self.data(Data.of(scales), "scale_"))
-        return {"xvalue_union": Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})}
+        written = Filled(kind.pattern, (constant, external, flags, self.ids[key], *kind.numbers))
+        if kind.quantised is None:
+            return written
+        params = quant_params(kind.quantised, lambda scales: self.data(Data.of(scales), "scale_"))
+        return {"xvalue_union": Tagged("XNNQuantizedTensorValue", {"tensor_value": written, "quant_params": params})}
 
-    def of_type(self, value: SSAValue) -> Sequence[int]:
-        """What is written of all values of the type of one: its datatype, its rank and its dimensions."""
+    def of_type(self, value: SSAValue) -> _ValueKind:
+        """What is written of all values of the type of one."""
         type = value.type
         assert isinstance(type, TensorType)
         name = datatype_of(type.element_type)
@@ -165,7 +165,10 @@ class _GraphWriter:
         dims = type.get_shape()
         if DYNAMIC_INDEX in dims:
             raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
-        return (self.schema.enums["XNNDatatype"].members[name], len(dims), *dims)
+        numbers = (self.schema.enums["XNNDatatype"].members[name], len(dims), *dims)
+        if isinstance(type.element_type, UniformType | DynamicType):
+            return _ValueKind(_tensor_pattern(len(dims)), numbers, type.element_type)
+        return _ValueKind(_value_pattern(len(dims)), numbers)
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
@@ -218,6 +221,17 @@ class _UnweightedWriter(_GraphWriter):
         self.largest = max(self.largest, size)
         self.constants.append({"offset": 0, "size": size})
         return len(self.constants) - 1
+
+
+@dataclass(frozen=True)
+class _ValueKind:
+    """Values of one type, which differ in their ids, in what they are of the graph, and in their elements."""
+
+    pattern: Pattern
+    numbers: Sequence[int]
+    """The last ones of the pattern: datatype, rank and dimensions."""
+    quantised: UniformType | DynamicType | None = None
+    """The element type, if it is quantised."""
 
 
 @dataclass(frozen=True)
