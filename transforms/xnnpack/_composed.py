@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
-from xir.ir.annotations import COMPOSED
+from xir.ir.annotations import COMPOSED, ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
 from xir.ir.provenance import inherit
@@ -53,6 +53,12 @@ def mark_composed(node: Operation, origin: Operation, form: str) -> None:
     """Let a node say that it is a part of what stands for another op, in some form, and where that one came from."""
     inherit(node, origin)
     node.attributes[COMPOSED] = _form(form)
+
+
+def composed_attributes(origin: Operation, form: str) -> Mapping[str, Attribute]:
+    """The attributes that `mark_composed` gives, for whoever makes dozens of nodes of one op."""
+    known = {ORIGINS: origin.attributes[ORIGINS]} if ORIGINS in origin.attributes else {}
+    return {**known, COMPOSED: _form(form)}
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -10,18 +10,18 @@ from math import prod
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, TensorType, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost.profile import CostProfile
 from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, shape_of, tensor_type, u32s
-from xir.dialects.xnnpack.kinds import BinaryKind
 from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
+from xir.ir.provenance import inherit
 from xir.transforms.xnnpack import _node_costs
-from xir.transforms.xnnpack._composed import mark_composed
+from xir.transforms.xnnpack._composed import composed_attributes
 from xir.transforms.xnnpack._liveness import Step, alive_bytes
 from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
@@ -38,12 +38,21 @@ from xir.transforms.xnnpack._winograd import (
     with_size,
 )
 
-Constants = dict[tuple[Shape, tuple[Fraction, ...]], SSAValue]
-"""What transforms multiply by: shape and the numbers of one channel -> the constant."""
 
-SMALL_PRODUCT = 1 << 18
-"""The multiply-adds up to which OpenBLAS, which numpy comes with, keeps a product on one thread; threads that share a
-little more wait longer than they compute. Source: `interface/gemm.c` of OpenBLAS."""
+@dataclass
+class Shared:
+    """What the convolutions of a block have in common, so that `cse` need not look for it in thousands of nodes."""
+
+    constants: dict[tuple[Shape, tuple[Fraction, ...]], SSAValue] = field(
+        default_factory=dict[tuple[Shape, tuple[Fraction, ...]], SSAValue]
+    )
+    """What transforms multiply by: shape and the numbers of one channel -> the constant."""
+    nodes: dict[Hashable, Operation] = field(default_factory=dict[Hashable, Operation])
+    """Nodes by what they compute: those of two convolutions of one image may be the same."""
+
+
+IN_CACHE = 1 << 18
+"""The bytes of transformed filters, in fp64, that are made at a time: what a core's own cache holds with ease."""
 
 
 @lru_cache(maxsize=4096)
@@ -163,8 +172,8 @@ class Builder(Nodes[SSAValue]):
     convolution: Convolution
     form: Form
     ctx: XirContext
-    constants: Constants
-    """Those of earlier convolutions in the block, which this one adds to."""
+    shared: Shared
+    """That of earlier convolutions in the block, which this one adds to."""
     ops: list[Operation] = field(default_factory=list[Operation])
 
     def __post_init__(self) -> None:
@@ -175,6 +184,7 @@ class Builder(Nodes[SSAValue]):
         self.bias = bias if isinstance(bias, xnnpack.ConstantOp) else None
         self.bounds = {name: self.node.properties[name] for name in ("output_min", "output_max")
                        if name in self.node.properties}  # fmt: skip
+        self.marks = composed_attributes(self.node, f"conv2d as {self.form}")
 
     def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
         """The filters by column and row of the two G, [j, i, O, kH, kW, I], and the shares of the bias, [i, j].
@@ -201,12 +211,13 @@ class Builder(Nodes[SSAValue]):
             len(matrices[0]) // len(shares[0]),
         ]
         filters = np.empty((points[0], points[2], channels, points[3], points[1], inner), np.float32)
-        step = max(SMALL_PRODUCT // (both.size * inner), 1)
+        step = max(IN_CACHE // (8 * len(both) * inner), 1)
         for first in range(0, channels, step):
-            part = weights[first : first + step].astype(np.float64)
-            product = both @ part.transpose(2, 1, 0, 3).reshape(width * height, -1)
-            product = product.reshape(*points, -1, inner).transpose(0, 2, 4, 3, 1, 5)
-            filters[:, :, first : first + step] = product
+            part = weights[first : first + step].transpose(0, 2, 1, 3).astype(np.float64, order="C")
+            # A product for each channel, which OpenBLAS, that numpy comes with, keeps on one thread: threads that share
+            # a little more wait longer than they compute.
+            product = both @ part.reshape(-1, width * height, inner)
+            filters[:, :, first : first + step] = product.reshape(-1, *points, inner).transpose(1, 3, 0, 4, 2, 5)
         return filters, np.outer(*shares)
 
     def build(self) -> SSAValue:
@@ -221,24 +232,35 @@ class Builder(Nodes[SSAValue]):
         properties: Mapping[str, Attribute],
     ) -> SSAValue:
         """A node of one result."""
-        made = kind.create(operands=operands, result_types=[tensor_type(f32, shape)], properties=dict(properties))
-        mark_composed(made, self.node, f"conv2d as {self.form}")
+        key = (kind, self.form, shape, *map(id, operands), *properties, *map(id, properties.values()))
+        if (known := self.shared.nodes.get(key)) is not None:
+            inherit(known, known, self.node)
+            return known.results[0]
+        made = self.shared.nodes[key] = kind.create(
+            operands=operands,
+            result_types=[_type(shape)],
+            properties=properties,
+            attributes=self.marks,
+            location=self.node.location,
+        )
         self.ops.append(made)
         return made.results[0]
 
     def constant(self, shape: Shape, values: Sequence[Fraction], name: str) -> SSAValue:
         """A constant that several nodes may share: the same values for each of the last dimension."""
         key = (shape, tuple(values))
-        if key not in self.constants:
+        constants = self.shared.constants
+        if key not in constants:
             numbers = np.array(values, np.float32).reshape(*shape[:-1], 1)
-            self.constants[key] = self.stored(np.repeat(numbers, shape[-1], axis=-1), name, self.node)
-        return self.constants[key]
+            constants[key] = self.stored(np.repeat(numbers, shape[-1], axis=-1), name, self.node)
+        return constants[key]
 
     def stored(self, values: np.ndarray, name: str, origin: Operation) -> SSAValue:
         """A constant of its own."""
         elements = make_dense(values, self.ctx, name)
-        made = xnnpack.ConstantOp.create(properties={"value": elements}, result_types=[elements.get_type()])
-        made.location = origin.location
+        made = xnnpack.ConstantOp.create(
+            properties={"value": elements}, result_types=[elements.get_type()], location=origin.location
+        )
         self.ops.append(made)
         return made.output
 
@@ -289,7 +311,7 @@ class Builder(Nodes[SSAValue]):
         return self.add(xnnpack.Conv2dOp, operands, (batch, height.output, width.output, channels), properties)
 
     def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.add(xnnpack.BinaryOp, [lhs, rhs], shape_of(lhs), {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))})
+        return self.add(xnnpack.BinaryOp, [lhs, rhs], shape_of(lhs), {"kind": xnnpack.binary_kind(kind)})
 
     def scaled(self, value: SSAValue, factor: Fraction) -> SSAValue:
         if factor == 1:
@@ -323,6 +345,12 @@ def filter_transform(outputs: int, taps: int) -> tuple[np.ndarray, np.ndarray]:
     """G along one dimension, [points, taps], and the share of the bias at each point; those of a direct one."""
     found = transforms(outputs, taps) if outputs > 1 else None
     return (np.eye(taps), np.ones(1)) if found is None else (found.filter_matrix(), found.bias())
+
+
+@cache
+def _type(shape: Shape) -> TensorType:
+    """The type of an image or a filter: nodes have few."""
+    return tensor_type(f32, shape)
 
 
 @cache

@@ -27,14 +27,14 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import Figure, missed
-from xir.ir.rewriting import may_try
+from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._composed import report_composed
 from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack._winograd_nodes import Builder, Constants, needed, predicted
+from xir.transforms.xnnpack._winograd_nodes import Builder, Shared, needed, predicted
 
 LEAST_GAIN = 0.1
 """The share of the time that a form must save, of the direct one's and, by GEMM, of the best other's: predictions are
@@ -130,7 +130,8 @@ class WinogradConv2dPass(XirPass):
         self, block: Block, profile: CostProfile | None, measured: Mapping[Layer, Choice], ctx: XirContext
     ) -> None:
         """Look at the convolutions of one delegate."""
-        constants: Constants = {}
+        shared = Shared()
+        composed = False
         room = Room(block, self.max_bytes) if self.max_bytes else None
         for node in [op for op in block.ops if isinstance(op, xnnpack.Conv2dOp)]:
             convolution = convolution_of(node)
@@ -142,9 +143,13 @@ class WinogradConv2dPass(XirPass):
             form, figures = self.chosen(node, convolution, forms, profile, measured)
             if not form.is_direct and may_try(node, str(form)):
                 report_composed(node, self.name, str(form), figures, ctx)
-                builder = Builder(node, convolution, form, ctx, constants)
+                builder = Builder(node, convolution, form, ctx, shared)
                 result = builder.build()
                 Rewriter.replace_op(node, builder.ops, [result])
+                composed = True
+        if composed:
+            # The filters and biases that were transformed.
+            erase_dead_ops(block, xnnpack.ConstantOp)
 
     def chosen(
         self,

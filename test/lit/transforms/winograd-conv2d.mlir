@@ -93,6 +93,30 @@ func.func @others(%x: tensor<1x8x8x4xf32>, %f: tensor<4x3x3x4xf32>) -> (tensor<1
 
 // -----
 
+// What two convolutions of one image are made of is there once, and their own filters are gone.
+// CHECK-LABEL: func.func @siblings(
+// CHECK-NOT:     tensor<4x1x3x2xf32>
+// CHECK-COUNT-4: xnnpack.depthwise_conv2d
+// CHECK-NOT:     xnnpack.depthwise_conv2d
+// CHECK:         func.return
+// NONE-LABEL: func.func @siblings(
+// NONE-COUNT-2:  xnnpack.constant {{.*}} : tensor<4x1x3x2xf32>
+func.func @siblings(%x: tensor<1x1x8x2xf32>) -> (tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>) {
+  %y:2 = xnnpack.subgraph(%x) : (tensor<1x1x8x2xf32>) -> (tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>) {
+  ^bb0(%a: tensor<1x1x8x2xf32>):
+    %v = xnnpack.constant dense<1.0> : tensor<4x1x3x2xf32>
+    %w = xnnpack.constant dense<2.0> : tensor<4x1x3x2xf32>
+    // expected-remark @+1 {{winograd-conv2d: xnnpack.conv2d is computed as F(1x2)}}
+    %0 = xnnpack.conv2d %a, %v : (tensor<1x1x8x2xf32>, tensor<4x1x3x2xf32>) -> tensor<1x1x6x4xf32>
+    // expected-remark @+1 {{winograd-conv2d: xnnpack.conv2d is computed as F(1x2)}}
+    %1 = xnnpack.conv2d %a, %w : (tensor<1x1x8x2xf32>, tensor<4x1x3x2xf32>) -> tensor<1x1x6x4xf32>
+    xnnpack.yield %0, %1 : tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>
+  }
+  func.return %y#0, %y#1 : tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>
+}
+
+// -----
+
 // By GEMM the pixels under the filter become channels: a frame of zeros in whole strides, every second column and then
 // every second row of it, which are the first or the second part of two neighbours.
 // GATHER-LABEL: func.func @strided(
@@ -100,13 +124,12 @@ func.func @others(%x: tensor<1x8x8x4xf32>, %f: tensor<4x3x3x4xf32>) -> (tensor<1
 // GATHER:         %[[P:.*]] = xnnpack.static_constant_pad %[[X]] {post_paddings = array<i32: 0, 1, 0, 0>, pre_paddings = array<i32: 0, 1, 1, 0>, xir.composed = "conv2d as im2col"} : tensor<?x4x5x3xf32> -> tensor<?x6x6x3xf32>
 // GATHER:         %[[C0:.*]] = xnnpack.static_reshape %[[P]] {new_shape = array<i32: 0, 6, 3, 6>, {{.*}} -> tensor<?x6x3x6xf32>
 // GATHER:         %[[T0:.*]] = xnnpack.static_slice %[[C0]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 6, 3, 3>, {{.*}} -> tensor<?x6x3x3xf32>
-// GATHER:         %[[C1:.*]] = xnnpack.static_reshape %[[P]]
-// GATHER:         %[[T1:.*]] = xnnpack.static_slice %[[C1]] {offsets = array<i32: 0, 0, 0, 3>, sizes = array<i32: 0, 6, 3, 3>, {{.*}} -> tensor<?x6x3x3xf32>
+// GATHER:         %[[T1:.*]] = xnnpack.static_slice %[[C0]] {offsets = array<i32: 0, 0, 0, 3>, sizes = array<i32: 0, 6, 3, 3>, {{.*}} -> tensor<?x6x3x3xf32>
 // GATHER:         %[[W:.*]] = xnnpack.concatenate %[[T0]], %[[T1]] {axis = 3 : i32, {{.*}} -> tensor<?x6x3x6xf32>
 // GATHER:         %[[R0:.*]] = xnnpack.static_reshape %[[W]] {new_shape = array<i32: 0, 3, 6, 6>, {{.*}} -> tensor<?x3x6x6xf32>
 // GATHER:         %[[U0:.*]] = xnnpack.static_slice %[[R0]] {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 0, 2, 3, 6>, {{.*}} -> tensor<?x2x3x6xf32>
-// GATHER:         %[[U1:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 0, 2, 3, 6>
-// GATHER:         %[[U2:.*]] = xnnpack.static_slice %{{.*}} {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[U1:.*]] = xnnpack.static_slice %[[R0]] {offsets = array<i32: 0, 0, 3, 0>, sizes = array<i32: 0, 2, 3, 6>
+// GATHER:         %[[U2:.*]] = xnnpack.static_slice %[[R0]] {offsets = array<i32: 0, 1, 0, 0>, sizes = array<i32: 0, 2, 3, 6>
 // GATHER:         %[[G:.*]] = xnnpack.concatenate %[[U0]], %[[U1]], %[[U2]] {axis = 3 : i32, {{.*}} -> tensor<?x2x3x18xf32>
 // GATHER:         xnnpack.conv2d %[[G]], %{{[^,]*}} {output_max = 6.000000e+00 : f32, xir.composed = "conv2d as im2col"} : (tensor<?x2x3x18xf32>, tensor<8x1x1x18xf32>) -> tensor<?x2x3x8xf32>
 func.func @strided(%x: tensor<?x4x5x3xf32>) -> tensor<?x2x3x8xf32> {
