@@ -26,6 +26,8 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.traits import HoldsGraph
+
 
 class GraphOp(IRDLOperation, ABC):
     """Base of the ops that backends make of regions: a part of the program that one delegate runs.
@@ -33,6 +35,8 @@ class GraphOp(IRDLOperation, ABC):
     It is isolated from above and has one block. The operands are the block's arguments, in order, and the results are
     what the block's terminator names.
     """
+
+    traits = traits_def(HoldsGraph())
 
     BACKEND: ClassVar[str]
     """The name of the backend that the op belongs to (`xir.backend.registry`)."""

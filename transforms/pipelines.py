@@ -9,13 +9,14 @@ if TYPE_CHECKING:
 
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse,drop-dead-resources",
-    "simplify": "canonicalize,densify-experts,fuse-quantized-embedding,fold-constants,raise-items,raise-int-mm,"
+    "simplify": "canonicalize{delegates=false},densify-experts,fuse-quantized-embedding,fold-constants,raise-items,"
+    "raise-int-mm,"
     "cse{delegates=false},fold-batch-norm,put-slices",
     "delegate": "simplify,check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,"
     "attend-live-prefix,fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,"
-    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,winograd-conv2d,cleanup,check-xnnpack",
-    "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize,cse{delegates=false},"
-    "drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
+    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,canonicalize,cse,winograd-conv2d,drop-dead-resources,check-xnnpack",
+    "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
+    "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
 }
 """Name -> textual pipeline."""
 

@@ -41,7 +41,7 @@ class CheckQuantizationPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """DiagnosticError for the first op whose parameters are known and make no sense."""
         each: Quantize | Dequantize
-        for each in ops_in(op, Quantize | Dequantize):
+        for each in ops_in(op, Quantize | Dequantize, graphs=False):
             try:
                 parameters(each, ctx)
             except VerifyException as error:

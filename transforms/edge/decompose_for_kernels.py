@@ -40,7 +40,7 @@ class DecomposeForKernelsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Decompose until nothing is left to."""
-        rewrite_patterns(op, [_Decompose()])
+        rewrite_patterns(op, [_Decompose()], graphs=False)
 
 
 class _Decompose(RewritePattern):

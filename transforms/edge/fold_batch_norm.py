@@ -59,7 +59,7 @@ class FoldBatchNormPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fold every batch norm that can be, in program order, so that chains fold too."""
         candidate: BatchNorm
-        for candidate in list(ops_in(op, BatchNorm)):
+        for candidate in list(ops_in(op, BatchNorm, graphs=False)):
             try:
                 fold(candidate, ctx)
             except RefusalError as refusal:

@@ -58,7 +58,7 @@ class FoldConstantsPass(XirPass):
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""
         replaced: list[Operation] = []
         budget = Budget(constant_bytes(op) // MAX_SHARE)
-        for candidate in list(ops_in(op, edge.EdgeOp)):
+        for candidate in list(ops_in(op, edge.EdgeOp, graphs=False)):
             if candidate.has_run_time_numbers:
                 candidate = with_known_numbers(candidate, ctx)
             if isinstance(candidate, Rearrangement) and moved_before_dequantize(candidate, ctx):
@@ -180,7 +180,7 @@ class Budget:
 
 def constant_bytes(module: ModuleOp) -> int:
     """The bytes of a module's constants, each stored once."""
-    constants = {op.value: op for op in ops_in(module, edge.ConstantOp)}
+    constants = {op.value: op for op in ops_in(module, edge.ConstantOp, graphs=False)}
     return sum(tensor_bytes(op.result.type) or 0 for op in constants.values())
 
 

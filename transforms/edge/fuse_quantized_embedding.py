@@ -54,7 +54,7 @@ class FuseQuantizedEmbeddingPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fuse every look-up of a constant table."""
-        rewrite_patterns(op, [FuseLookUp(ctx)])
+        rewrite_patterns(op, [FuseLookUp(ctx)], graphs=False)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class PutSlicesPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite what is between each buffer and its update."""
-        for update in list(ops_in(op, edge.UpdateBufferOp)):
+        for update in list(ops_in(op, edge.UpdateBufferOp, graphs=False)):
             for writing in chain_of(update):
                 put = slices_put(writing, ctx)
                 if put is None or not may_try(writing, "put slices"):

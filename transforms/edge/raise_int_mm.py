@@ -57,7 +57,8 @@ class RaiseIntMmPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Raise until nothing is left to."""
-        rewrite_patterns(op, [DropShift(ctx), ScaleOperand(ctx), ShiftOperand(ctx), ScaleWeight(ctx), AddBias(ctx)])
+        patterns = [DropShift(ctx), ScaleOperand(ctx), ShiftOperand(ctx), ScaleWeight(ctx), AddBias(ctx)]
+        rewrite_patterns(op, patterns, graphs=False)
 
 
 @dataclass(frozen=True)

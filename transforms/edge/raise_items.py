@@ -56,7 +56,7 @@ class RaiseItemsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every op that takes such a number."""
-        rewrite_patterns(op, [RaiseItem()])
+        rewrite_patterns(op, [RaiseItem()], graphs=False)
 
 
 class RaiseItem(RewritePattern):

@@ -18,9 +18,9 @@ from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
 
 
-def canonicalization_patterns(root: Operation) -> list[RewritePattern]:
+def canonicalization_patterns(root: Operation, *, graphs: bool = True) -> list[RewritePattern]:
     """The patterns of the op types that are nested in `root`, each once, in the order of first occurrence."""
-    op_types = dict.fromkeys(map(type, ops_in(root, Operation)))
+    op_types = dict.fromkeys(map(type, ops_in(root, Operation, graphs=graphs)))
     traits = {
         trait: None
         for op_type in op_types
@@ -49,12 +49,15 @@ class CanonicalizePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)
 
+    delegates: bool = True
+    """Whether to look into delegates, which hold most ops of a program: what has made them may have cleaned them."""
+
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite until nothing changes."""
-        patterns = canonicalization_patterns(op)
-        while rewrite_patterns(op, patterns):
+        patterns = canonicalization_patterns(op, graphs=self.delegates)
+        while rewrite_patterns(op, patterns, graphs=self.delegates):
             # A rewrite may have brought in op types with rules of their own.
-            following = canonicalization_patterns(op)
+            following = canonicalization_patterns(op, graphs=self.delegates)
             if {type(pattern) for pattern in following} <= {type(pattern) for pattern in patterns}:
                 return
             patterns = following

@@ -47,7 +47,7 @@ class IsolateTablesPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Isolate the chains of every subgraph."""
-        for subgraph in ops_in(op, xnnpack.SubgraphOp):
+        for subgraph in ops_in(op, xnnpack.SubgraphOp, graphs=False):
             isolate(subgraph.body.block)
 
 

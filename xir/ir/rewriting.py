@@ -137,14 +137,16 @@ def may_try(op: Operation, name: str) -> bool:
     return True
 
 
-def rewrite_patterns(root: Operation, patterns: Iterable[RewritePattern], *, erase_dead: bool = True) -> bool:
+def rewrite_patterns(
+    root: Operation, patterns: Iterable[RewritePattern], *, erase_dead: bool = True, graphs: bool = True
+) -> bool:
     """Apply `patterns` to the ops nested in `root` until none matches; True if anything changed.
 
     Ops are visited in program order and patterns are tried in the order given, so the result is the same every time.
-    With `erase_dead`, ops without effect whose results are unused are erased on the way. NotConvergingError if the
-    patterns go on for ever.
+    With `erase_dead`, ops without effect whose results are unused are erased on the way. Without `graphs` nothing is
+    done in the graphs of backends. NotConvergingError if the patterns go on for ever.
     """
-    driver = _Driver(root, patterns, erase_dead)
+    driver = _Driver(root, patterns, erase_dead, graphs)
     for sweep in range(MAX_SWEEPS):
         if not driver.sweep():
             return sweep > 0
@@ -196,11 +198,12 @@ def erase_dead_ops(block: Block, kind: type[Operation] = Operation) -> None:
 
 
 class _Driver:
-    def __init__(self, root: Operation, patterns: Iterable[RewritePattern], erase_dead: bool):
+    def __init__(self, root: Operation, patterns: Iterable[RewritePattern], erase_dead: bool, graphs: bool):
         self._root = root
         self._patterns = [(pattern, root_types(pattern)) for pattern in patterns]
         self._patterns_of: dict[type[Operation], tuple[RewritePattern, ...]] = {}
         self._erase_dead = erase_dead
+        self._graphs = graphs
         self._worklist = Worklist()
         self._matched = root
         self._rewriter: PatternRewriter | None = None
@@ -211,7 +214,7 @@ class _Driver:
     def sweep(self) -> bool:
         """Visit every op once, and then what the rewrites touched; True if anything changed."""
         self._rewrites_left = 100 * MAX_REWRITES
-        for op in ops_in_reverse(self._root):
+        for op in ops_in_reverse(self._root, graphs=self._graphs):
             self._rewrites_left += MAX_REWRITES
             if self._patterns_for(op) or self._is_dead(op):
                 self._worklist.push(op)

@@ -15,6 +15,12 @@ class DistinctOperands(OpTrait):
 
 
 @dataclass(frozen=True)
+class HoldsGraph(OpTrait):
+    """The op holds what a backend has made of a part of the program. No op of the program is in there, so that passes
+    on those need not look."""
+
+
+@dataclass(frozen=True)
 class VerifiedByTypes(OpTrait):
     """Whether the op verifies follows from its properties, the types of its operands and results, and which attributes
     it has: not from what those hold, nor from the ops around it, and of a constant's elements from their type alone. Of

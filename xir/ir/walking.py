@@ -16,19 +16,21 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from xir.ir.diagnostics import DiagnosticError, note
+from xir.ir.traits import HoldsGraph
 
 OpT = TypeVar("OpT", bound=Operation)
 
 
 @overload
-def ops_in(root: Operation, kind: type[OpT], /) -> Iterator[OpT]: ...
+def ops_in(root: Operation, kind: type[OpT], /, *, graphs: bool = True) -> Iterator[OpT]: ...
 @overload
-def ops_in(root: Operation, kind: UnionType, /) -> Iterator[Any]: ...
-def ops_in(root: Operation, kind: Any, /) -> Iterator[Any]:
+def ops_in(root: Operation, kind: UnionType, /, *, graphs: bool = True) -> Iterator[Any]: ...
+def ops_in(root: Operation, kind: Any, /, *, graphs: bool = True) -> Iterator[Any]:
     """The ops of a type, or of one of several, that are nested in `root`, in program order, each before those in its
     regions.
 
-    Whoever erases ops on the way takes a list of them first.
+    Without `graphs` those in graphs of backends, where most ops of a program end up, are left out. Whoever erases ops
+    on the way takes a list of them first.
     """
     wanted: dict[type[Operation], bool] = {}
     for region in root.regions:
@@ -40,25 +42,30 @@ def ops_in(root: Operation, kind: Any, /) -> Iterator[Any]:
                     is_wanted = wanted[op_type] = issubclass(op_type, kind)
                 if is_wanted:
                     yield op
-                if op.regions:
-                    yield from ops_in(op, kind)
+                if op.regions and (graphs or not holds_graph(op)):
+                    yield from ops_in(op, kind, graphs=graphs)
                 op = op.next_op
 
 
-def ops_in_reverse(root: Operation) -> Iterator[Operation]:
+def ops_in_reverse(root: Operation, *, graphs: bool = True) -> Iterator[Operation]:
     """The ops that are nested in `root`, in reverse program order, each behind those in its regions.
 
-    Whoever is handed an op may erase it.
+    Without `graphs` those in graphs of backends are left out. Whoever is handed an op may erase it.
     """
     for region in reversed(root.regions):
         for block in reversed(region.blocks):
             op = block.last_op
             while op is not None:
                 previous = op.prev_op
-                if op.regions:
-                    yield from ops_in_reverse(op)
+                if op.regions and (graphs or not holds_graph(op)):
+                    yield from ops_in_reverse(op, graphs=graphs)
                 yield op
                 op = previous
+
+
+def holds_graph(op: Operation) -> bool:
+    """Whether what is in the op's regions is a backend's."""
+    return op.has_trait(HoldsGraph, value_if_unregistered=False)
 
 
 def only_block(function: FuncOp) -> Block:

@@ -1,10 +1,13 @@
 // The driver; the rules themselves are tested with their dialects.
 // RUN: xir-opt %s --canonicalize --allow-unregistered-dialect | filecheck %s
 // RUN: xir-opt %s --canonicalize --allow-unregistered-dialect --mlir-print-debuginfo | filecheck %s --check-prefix=LOC
+// RUN: xir-opt %s --pass-pipeline='canonicalize{delegates=false}' --allow-unregistered-dialect | filecheck %s --check-prefix=OUTSIDE
 
 // A chain of dead ops goes from its end.
 // CHECK-LABEL: func.func @dead
 // CHECK-NEXT: func.return %x
+// OUTSIDE-LABEL: func.func @dead
+// OUTSIDE-NEXT: func.return %x
 func.func @dead(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.exp(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -19,11 +22,15 @@ func.func @effects(%x: i32) {
   func.return
 }
 
-// Rules apply until nothing changes, inside regions as well, and what they build is where the matched ops were.
+// Rules apply until nothing changes, inside regions as well, and what they build is where the matched ops were. A
+// delegate's graph is left alone if that is asked for.
 // CHECK-LABEL: func.func @rules
 // CHECK: ^bb0(%a: tensor<4x6xf32>):
 // CHECK-NEXT: %[[R:.*]] = xnnpack.static_reshape %a {new_shape = array<i32: 3, 8>}
 // CHECK-NEXT: xnnpack.yield %[[R]]
+// OUTSIDE-LABEL: func.func @rules
+// OUTSIDE: xnnpack.unary exp
+// OUTSIDE-COUNT-2: xnnpack.static_reshape
 // LOC: xnnpack.static_reshape %a {{.*}} loc(fused["first", "second"])
 func.func @rules(%x: tensor<4x6xf32>) -> tensor<3x8xf32> {
   %y = xnnpack.subgraph(%x) : (tensor<4x6xf32>) -> tensor<3x8xf32> {

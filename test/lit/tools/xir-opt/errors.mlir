@@ -3,7 +3,7 @@
 // RUN: not xir-opt %s --pass-pipeline='builtin.module(canonicalise)' 2>&1 | filecheck %s --check-prefix=PIPELINE-TYPO
 // RUN: not xir-opt %s --pass-pipeline='builtin.module(cse' 2>&1 | filecheck %s --check-prefix=OPEN
 // RUN: not xir-opt %s --pass-pipeline='func.func(cse)' 2>&1 | filecheck %s --check-prefix=NESTED
-// RUN: not xir-opt %s --canonicalize='depth=2' 2>&1 | filecheck %s --check-prefix=OPTION
+// RUN: not xir-opt %s --drop-dead-resources='depth=2' 2>&1 | filecheck %s --check-prefix=OPTION
 // RUN: not xir-opt %s --cse --pass-pipeline=cse 2>&1 | filecheck %s --check-prefix=BOTH
 // RUN: not xir-opt %s.missing 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not xir-opt %s -o %t.missing/out.mlir 2>&1 | filecheck %s --check-prefix=OUTPUT
@@ -14,7 +14,7 @@
 // PIPELINE-TYPO: <pass-pipeline>:1:16: error: unknown pass 'canonicalise', did you mean 'canonicalize'?
 // OPEN: <pass-pipeline>:1:19: error: expected ')' at the end of the pipeline
 // NESTED: <pass-pipeline>:1:1: error: passes run on builtin.module only, not on 'func.func'
-// OPTION: <pass-pipeline>:1:1: error: 'canonicalize' has no option 'depth': it has none
+// OPTION: <pass-pipeline>:1:1: error: 'drop-dead-resources' has no option 'depth': it has none
 // BOTH: xir-opt: error: --pass-pipeline and pass flags exclude each other
 // MISSING: xir-opt: error: cannot open '{{.*}}errors.mlir.missing': No such file or directory
 // OUTPUT: xir-opt: error: cannot write '{{.*}}out.mlir': No such file or directory
