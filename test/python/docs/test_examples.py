@@ -52,6 +52,7 @@ def blocks(page: str) -> list[Block]:
 
 def run(command: str, folder: Path, stdin: str | None = None) -> str:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("COLUMNS", None)  # pytest-xdist narrows tables to 80
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
     )
