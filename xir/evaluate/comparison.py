@@ -83,12 +83,12 @@ def differences(before: Sequence[Any], after: Sequence[Any], *, mean: bool = Fal
     """Of each output that differs. With `mean` the quadratic mean of an output's."""
     if len(before) != len(after):
         return [Difference(min(len(before), len(after)), float("inf"), (), len(before), len(after), False)]
-    pairs = enumerate(zip(before, after, strict=True))
-    found = [
-        difference(output, torch.as_tensor(a), torch.as_tensor(b), mean)
-        for output, (a, b) in pairs
-        if a is not None or b is not None
-    ]
+    found: list[Difference | None] = []
+    for output, (a, b) in enumerate(zip(before, after, strict=True)):
+        if a is not None and b is not None:
+            found.append(difference(output, torch.as_tensor(a), torch.as_tensor(b), mean))
+        elif a is not b:  # one of them is None
+            found.append(Difference(output, float("inf"), (), float("nan"), float("nan"), False))
     return [each for each in found if each is not None]
 
 
