@@ -4,6 +4,9 @@ A chain starts at a node that reads 8-bit numbers and ends at one that writes th
 number as the other one, or an operand that the chain has seen before; each value but the last has one reader. XNNPACK
 runs the chain on all 256 integers when it makes a runtime. Source: `xnn_subgraph_fuse_unary_quantized_into_lut` of
 `src/subgraph.c` at commit 92a7ad501b.
+
+It takes up to ten nodes, but of ten it writes behind the end of its array of them (`rewrite_dequant_bmm_at` wants room
+for one more), which no process survives. So no chain may have ten: `isolate-tables` cuts longer ones.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import Elementwise
 
-MAX_NODES = 10
-"""XNN_MAX_UNARY_FUSION_NODES."""
+MAX_NODES = 9
+"""One less than XNN_MAX_UNARY_FUSION_NODES."""
 
 
 def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
@@ -32,7 +35,7 @@ def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
     for op in block.ops:
         if op in seen or not is_start(op):
             continue
-        readers = [use.operation for use in op.results[0].uses]
+        readers = readers_of(op)
         if len(readers) > 1 and not is_dequantise(op):
             continue
         for reader in readers:
@@ -44,18 +47,50 @@ def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
 
 def table_through(start: Operation, reader: Operation) -> list[xnnpack.NodeOp]:
     """The chain that goes from `start` to its reader `reader`, as if it had no other; empty if there is none."""
-    assert isinstance(start, xnnpack.NodeOp)
-    chain, values, node = [start], {*start.operands, *start.results}, reader
-    while len(chain) < MAX_NODES and is_unary(node, values):
-        assert isinstance(node, xnnpack.NodeOp)
-        chain.append(node)
-        values |= {*node.operands, *node.results}
-        if not node.results[0].has_one_use():
-            break
-        node = next(iter(node.results[0].uses)).operation
+    chain = first_part(functions_through(start, reader))
     while len(chain) > 1 and not is_8_bit(chain[-1].results[0]):
         chain.pop()
     return chain if len(chain) > 1 else []
+
+
+def overlong_part(start: Operation, reader: Operation) -> list[xnnpack.NodeOp]:
+    """The nodes in front of where a chain has to be cut, up to 8-bit numbers if that can be; empty if it may stay."""
+    chain = functions_through(start, reader)
+    part = first_part(chain)
+    if not any(is_8_bit(op.results[0]) for op in chain[len(part) :]):
+        return []
+    return table_through(start, reader) or part
+
+
+def first_part(chain: list[xnnpack.NodeOp]) -> list[xnnpack.NodeOp]:
+    """The nodes at a chain's start that count `MAX_NODES` at most: bounds on a result are a node of their own."""
+    part, nodes = [], 0
+    for op in chain:
+        nodes += 2 if isinstance(op, xnnpack.BinaryOp) and op.is_bounded else 1
+        if nodes > MAX_NODES:
+            break
+        part.append(op)
+    return part
+
+
+def functions_through(start: Operation, reader: Operation) -> list[xnnpack.NodeOp]:
+    """`start`, `reader` and what follows them one by one, as long as each is a function of one number."""
+    assert isinstance(start, xnnpack.NodeOp)
+    chain, values, node = [start], {*start.operands, *start.results}, reader
+    while is_unary(node, values):
+        assert isinstance(node, xnnpack.NodeOp)
+        chain.append(node)
+        values |= {*node.operands, *node.results}
+        readers = readers_of(node)
+        if len(readers) != 1:
+            break
+        (node,) = readers
+    return chain
+
+
+def readers_of(node: Operation) -> list[Operation]:
+    """The ops that read a node's result; one of which both operands are the result counts once, as for XNNPACK."""
+    return list(dict.fromkeys(use.operation for use in node.results[0].uses))
 
 
 def is_start(op: Operation) -> bool:

@@ -4,9 +4,7 @@
 #include "xnnpack/define_node.h"
 
 namespace xir {
-namespace {
 
-// A copy that XNNPACK does not join with the node before it, as it does with xnn_define_copy.
 xnn_status DefineKeptCopy(xnn_subgraph_t subgraph, size_t rank, uint32_t input, uint32_t output) {
   if (rank == 0) {
     return xnn_define_static_reshape(subgraph, rank, /*new_shape=*/nullptr, input, output,
@@ -16,8 +14,6 @@ xnn_status DefineKeptCopy(xnn_subgraph_t subgraph, size_t rank, uint32_t input, 
   std::iota(perm.begin(), perm.end(), size_t{0});
   return xnn_define_static_transpose(subgraph, rank, perm.data(), input, output, /*flags=*/0);
 }
-
-}  // namespace
 
 xnn_status DefineUnary(const graph::XNNNode1x1& node, xnn_unary_operator op, const NodeContext& c) {
   return xnn_define_unary(c.subgraph(), op, /*params=*/nullptr, c(node.input_id()),

@@ -1,21 +1,6 @@
 #include "xnnpack/define_node.h"
 
-#include <limits>
-
 namespace xir {
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-OutputBounds BoundsOf(const graph::XNode& node) {
-  const auto* stored = node.output_min_max();
-  if (stored == nullptr) return {-kInfinity, kInfinity};
-  return {stored->output_min(), stored->output_max()};
-}
-
-}  // namespace
-
-bool OutputBounds::finite() const { return min > -kInfinity || max < kInfinity; }
 
 xnn_status DefineNode(const graph::XNode& node, const SubgraphBuilder& builder) {
   using graph::XNodeUnion;

@@ -2,17 +2,10 @@
 // row XIR_NODE(<name>) of node_dispatch.inc needs its Define<name> here.
 #pragma once
 
+#include "xnnpack/output_bounds.h"
 #include "xnnpack/subgraph_builder.h"
 
 namespace xir {
-
-// Bounds on a node's result; infinite where the file has none.
-struct OutputBounds {
-  float min;
-  float max;
-
-  bool finite() const;
-};
 
 struct NodeContext {
   const SubgraphBuilder& builder;
@@ -31,6 +24,8 @@ xnn_status DefineBinary(const graph::XNNNode2x1& node, xnn_binary_operator op,
 xnn_status DefineClamp(const graph::XNNNode1x1& node, const NodeContext& c);
 xnn_status DefineConvert(const graph::XNNNode1x1& node, const NodeContext& c);
 xnn_status DefineCopy(const graph::XNNNode1x1& node, const NodeContext& c);
+// A copy that XNNPACK does not join with the node before it, as it does with xnn_define_copy.
+xnn_status DefineKeptCopy(xnn_subgraph_t subgraph, size_t rank, uint32_t input, uint32_t output);
 xnn_status DefineSoftmax(const graph::XNNNode1x1& node, const NodeContext& c);
 xnn_status DefineELU(const graph::XNNELU& node, const NodeContext& c);
 xnn_status DefineLeakyReLU(const graph::XNNLeakyReLU& node, const NodeContext& c);

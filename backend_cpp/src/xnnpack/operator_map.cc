@@ -4,12 +4,13 @@
 #include "xnnpack/operator_map.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <unordered_map>
 
 #include "xnnpack/api.h"
+#include "xnnpack/long_chains.h"
 #include "xnnpack/node_values.h"
+#include "xnnpack/output_bounds.h"
 #include "xnnpack/widened_outputs.h"
 
 namespace xir {
@@ -71,7 +72,7 @@ Kinds KindsOf(graph::XNodeUnion node) {
 }
 
 // A place for an operator: a node's own, that of the clamp to a node's bounds, or that of the copy
-// of a widened output.
+// of a widened output or between the parts of a long chain.
 struct Slot {
   size_t node;
   uint32_t debug_handle;
@@ -83,19 +84,17 @@ struct Slot {
 };
 
 std::vector<Slot> SlotsOf(const GraphView& view) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<Slot> slots;
   const std::unordered_set<uint32_t> widened = WidenedOutputs(view);
+  const std::unordered_set<uint32_t> cuts = CutsOfLongChains(view);
   size_t index = 0;
   for (const graph::XNode* node : *view.graph->xnodes()) {
     slots.push_back({index, node->debug_handle(), KindsOf(node->xnode_union_type())});
-    const auto* bounds = node->output_min_max();
-    if (bounds != nullptr && node->xnode_union_type() != graph::XNodeUnion::XNNClamp &&
-        (bounds->output_min() > -kInfinity || bounds->output_max() < kInfinity)) {
+    if (node->xnode_union_type() != graph::XNodeUnion::XNNClamp && BoundsOf(*node).finite()) {
       slots.push_back({index, node->debug_handle(), {"Clamp"}});
     }
-    const auto* convert = node->xnode_union_as_XNNConvert();
-    if (convert != nullptr && widened.count(convert->output_id()) != 0) {
+    for (const uint32_t output : ValuesOf(*node).outputs) {
+      if (widened.count(output) == 0 && cuts.count(output) == 0) continue;
       slots.push_back({index, node->debug_handle(), {"Transpose", "Static Reshape"}});
     }
     ++index;

@@ -4,6 +4,7 @@
 
 #include "xnnpack/datatype.h"
 #include "xnnpack/define_node.h"
+#include "xnnpack/node_values.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -46,8 +47,8 @@ Status SubgraphBuilder::Build() {
   }
   for (flatbuffers::uoffset_t i = 0; i < view_.graph->xnodes()->size(); ++i) {
     const graph::XNode& node = *view_.graph->xnodes()->Get(i);
-    if (TakeAsAlias(node)) continue;
-    const xnn_status status = DefineNode(node, *this);
+    xnn_status status = TakeAsAlias(node) ? xnn_status_success : DefineNode(node, *this);
+    if (status == xnn_status_success) status = CutBehind(node);
     if (status == xnn_status_success) continue;
     refused_node_ = i;
     return CheckXnn(status,
@@ -61,6 +62,20 @@ bool SubgraphBuilder::TakeAsAlias(const graph::XNode& node) {
   if (copy == nullptr || TensorOf(*view_.values.at(copy->output_id()))->flags() != 0) return false;
   ids_[copy->output_id()] = Id(copy->input_id());
   return true;
+}
+
+xnn_status SubgraphBuilder::CutBehind(const graph::XNode& node) {
+  if (cuts_.empty()) return xnn_status_success;
+  for (const uint32_t output : ValuesOf(node).outputs) {
+    if (cuts_.count(output) == 0) continue;
+    uint32_t copy = XNN_INVALID_VALUE_ID;
+    xnn_status status = NewTemporary(output, Datatype(output), &copy);
+    if (status != xnn_status_success) return status;
+    status = DefineKeptCopy(subgraph(), Rank(output), Id(output), copy);
+    if (status != xnn_status_success) return status;
+    ids_[output] = copy;
+  }
+  return xnn_status_success;
 }
 
 xnn_status SubgraphBuilder::CreateRuntime(xnn_weights_cache_t weights, xnn_workspace_t workspace,

@@ -9,6 +9,7 @@
 #include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
+#include "xnnpack/long_chains.h"
 #include "xnnpack/widened_outputs.h"
 
 namespace xir {
@@ -23,7 +24,10 @@ class SubgraphBuilder {
   enum class Inside { kInWorkspace, kAsOutputs };
 
   explicit SubgraphBuilder(const GraphView& view, Inside inside = Inside::kInWorkspace)
-      : view_(view), inside_(inside), widened_outputs_(WidenedOutputs(view)) {}
+      : view_(view),
+        inside_(inside),
+        widened_outputs_(WidenedOutputs(view)),
+        cuts_(CutsOfLongChains(view)) {}
 
   Status Build();
   xnn_subgraph_t subgraph() const { return subgraph_.get(); }
@@ -54,11 +58,14 @@ class SubgraphBuilder {
   // that too, but at one of a reader's operands alone (xnn_subgraph_fusion): where both operands
   // are the copy, the other one would have no memory.
   bool TakeAsAlias(const graph::XNode& node);
+  // Copies the results of the node that a copy has to follow; the nodes behind read the copies.
+  xnn_status CutBehind(const graph::XNode& node);
   xnn_status DefineQuantized(const graph::XNNQuantizedTensorValue& value, uint32_t* id);
 
   const GraphView& view_;
   const Inside inside_;
   const std::unordered_set<uint32_t> widened_outputs_;
+  const std::unordered_set<uint32_t> cuts_;
   uint32_t outputs_ = 0;  // that the graph has not, with Inside::kAsOutputs
   XnnSubgraph subgraph_;
   std::optional<size_t> refused_node_;

@@ -165,6 +165,37 @@ def test_convolutions_of_three_dimensions(kind: type[torch.nn.Module], per_chann
         assert (result != expected).float().mean() < 0.01
 
 
+class Activations(torch.nn.Module):
+    """Activations one after the other between 8-bit numbers, and 8-bit numbers between them or not."""
+
+    def __init__(self, count: int, *, rounded: bool) -> None:
+        super().__init__()
+        self.count, self.rounded = count, rounded
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = quantised(x)
+        for _ in range(self.count):
+            x = quantised(-x) if self.rounded else -x
+        return quantised(x)
+
+
+def quantised(x: torch.Tensor) -> torch.Tensor:
+    """A tensor in steps of 1/16."""
+    limits = (0.0625, 3, -128, 127, torch.int8)
+    return Q.dequantize_per_tensor.default(Q.quantize_per_tensor.default(x, *limits), *limits)
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+@pytest.mark.parametrize("count", [7, 8, 9, 10, 31])
+def test_chains_of_functions_have_any_length(count: int, rounded: bool) -> None:
+    """XNNPACK makes tables of them, and one of ten nodes is more than its array holds."""
+    model, x = Activations(count, rounded=rounded), torch.linspace(-9, 9, 64)
+    lowered = to_edge(torch.export.export(model, (x,))).to_backend(XnnpackPartitioner())
+    assert not [op.name for op in lowered.module.walk() if isinstance(op, edge.EdgeOp)]
+    for result in run(lowered.to_executorch().buffer, x):
+        assert torch.equal(result, model(x))
+
+
 def check_written_back(file: bytes, expected: torch.Tensor, x: torch.Tensor) -> None:
     """Stock's file becomes text, that a file, and that the same text; both runtimes compute what stock's file does."""
     ctx, again, rewritten, stream = XirContext(), XirContext(), XirContext(), io.BytesIO()
