@@ -40,7 +40,8 @@ void ExpectIntegers(const GraphMaker& maker, Expected expected) {
   auto method = LoadForward(maker.Program());
   if (!method.ok()) return Report(__FILE__, __LINE__, std::move(method).status().message());
   const Shape shape = method.value()->input(0).get<Tensor>()->shape;
-  EXPECT_OK(method.value()->SetInput(0, kIntegers.data(), kIntegers.size(), shape));
+  std::vector<int8_t> integers = kIntegers;
+  EXPECT_OK(method.value()->SetInput(0, integers.data(), integers.size(), shape));
   EXPECT_OK(method.value()->Execute());
   const auto* got = method.value()->output(0).get<Tensor>()->as<int8_t>();
   for (size_t i = 0; i < kIntegers.size(); ++i) EXPECT(got[i] == expected(kIntegers[i]));
