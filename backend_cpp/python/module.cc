@@ -378,7 +378,7 @@ class PyMethod {
 
   std::string name() const { return method_->name(); }
 
-  // Each input is a number, or (C-contiguous array in memory order, logical shape).
+  // Each input is a number, a string, None, or (C-contiguous array in memory order, logical shape).
   // The outputs, and the execution's profile or None.
   py::tuple Execute(const py::list& inputs, bool profile) {
     if (inputs.size() != method_->num_inputs()) {
@@ -453,6 +453,7 @@ class PyMethod {
   }
 
   void SetInput(size_t index, const py::handle& given) {
+    if (given.is_none() || py::isinstance<py::str>(given)) return CheckFixed(index, given);
     if (py::isinstance<py::bool_>(given))
       return Check(method_->SetInput(index, given.cast<bool>()));
     if (py::isinstance<py::int_>(given))
@@ -467,6 +468,20 @@ class PyMethod {
     const auto nbytes = static_cast<size_t>(array.nbytes());
     Check(method_->SetInput(index, const_cast<void*>(array.data()), nbytes, ToShape(pair[1]),
                             array.writeable()));
+  }
+
+  // What is no number and no tensor is as it was when the model was exported.
+  void CheckFixed(size_t index, const py::handle& given) const {
+    const Value& value = method_->input(index);
+    if (given.is_none() && value.is_none()) return;
+    const auto* text = value.get<std::string>();
+    if (text != nullptr && !given.is_none()) {
+      if (given.cast<std::string>() == *text) return;
+      Raise(Fail(Code::kInvalidArgument, "input ", index, " was fixed at '", *text,
+                 "' when the model was exported, and '", given.cast<std::string>(), "' was given"));
+    }
+    Raise(Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ",
+               given.is_none() ? "none" : "string"));
   }
 
   std::mutex busy_;

@@ -102,12 +102,7 @@ Result<Array> RawInput(const Tensor& tensor, const std::string& path, std::vecto
 }
 
 // One input, in the order in which the method wants it.
-Result<Array> MakeInput(const Value& value, const std::string* path) {
-  const auto* tensor = value.get<Tensor>();
-  if (tensor == nullptr) {
-    return Fail(Code::kUnsupported, "it is a ", KindName(value),
-                "; only tensors can be given here");
-  }
+Result<Array> MakeInput(const Tensor* tensor, const std::string* path) {
   if (path == nullptr) {
     Array ones{tensor->dtype, tensor->bound, {}};
     ones.data.resize(static_cast<size_t>(tensor->bound.numel()) * ElementSize(tensor->dtype));
@@ -132,27 +127,39 @@ Result<Array> MakeInput(const Value& value, const std::string* path) {
   return array;
 }
 
-Result<std::vector<Array>> MakeInputs(const Method& method, const std::vector<std::string>& paths) {
-  if (!paths.empty() && paths.size() != method.num_inputs()) {
-    return Fail(Code::kInvalidArgument, "the method takes ", method.num_inputs(), " inputs, and ",
+// An input, and its number among the method's.
+struct Given {
+  size_t index;
+  Array array;
+};
+
+// The tensors. Numbers, strings and None are what the program was exported for.
+Result<std::vector<Given>> MakeInputs(const Method& method, const std::vector<std::string>& paths) {
+  std::vector<size_t> tensors;
+  for (size_t i = 0; i < method.num_inputs(); ++i) {
+    if (method.input(i).get<Tensor>() != nullptr) tensors.push_back(i);
+  }
+  if (!paths.empty() && paths.size() != tensors.size()) {
+    const char* of = tensors.size() == method.num_inputs() ? " inputs" : " tensors";
+    return Fail(Code::kInvalidArgument, "the method takes ", tensors.size(), of, ", and ",
                 paths.size(), " files were given");
   }
-  std::vector<Array> inputs;
-  for (size_t i = 0; i < method.num_inputs(); ++i) {
-    auto input = MakeInput(method.input(i), paths.empty() ? nullptr : &paths[i]);
+  std::vector<Given> inputs;
+  for (const size_t i : tensors) {
+    const std::string* path = paths.empty() ? nullptr : &paths[inputs.size()];
+    auto input = MakeInput(method.input(i).get<Tensor>(), path);
     if (!input.ok()) return std::move(input).status().In("input " + std::to_string(i));
-    inputs.push_back(std::move(input).value());
+    inputs.push_back({i, std::move(input).value()});
   }
   return inputs;
 }
 
 // The milliseconds that it took; with `profiles`, what they were spent on is appended to those.
-Result<double> RunOnce(Method* method, std::vector<Array>* inputs,
+Result<double> RunOnce(Method* method, std::vector<Given>* inputs,
                        std::vector<Profile>* profiles = nullptr) {
   const auto start = Clock::now();
-  for (size_t i = 0; i < inputs->size(); ++i) {
-    Array& input = (*inputs)[i];
-    XIR_RETURN_IF_ERROR(method->SetInput(i, input.data.data(), input.data.size(), input.shape));
+  for (auto& [index, input] : *inputs) {
+    XIR_RETURN_IF_ERROR(method->SetInput(index, input.data.data(), input.data.size(), input.shape));
   }
   if (profiles != nullptr) {
     XIR_ASSIGN_OR_RETURN(Profile profile, method->ExecuteProfiled());
@@ -286,7 +293,7 @@ Status Run(const Arguments& arguments) {
     XIR_ASSIGN_OR_RETURN(const MethodMetadata metadata, program->method_metadata(arguments.method));
     PrintMemory(*program, metadata);
   }
-  XIR_ASSIGN_OR_RETURN(std::vector<Array> inputs, MakeInputs(*method, arguments.inputs));
+  XIR_ASSIGN_OR_RETURN(std::vector<Given> inputs, MakeInputs(*method, arguments.inputs));
 
   XIR_ASSIGN_OR_RETURN(const double first, RunOnce(method.get(), &inputs));
   for (size_t i = 1; i < arguments.warmup; ++i) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeGuard, cast
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     ModuleOp,
+    NoneType,
     StringAttr,
     TensorType,
     f64,
@@ -35,7 +36,7 @@ from xir.ir.annotations import IN_SPEC, OUT_SPEC
 from xir.ir.constants import constant_array, storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.functions import methods_of
+from xir.ir.functions import Fixed, fixed_inputs, methods_of
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -137,6 +138,11 @@ class _PlanBuilder:
         return find_in_place(self.func)
 
     @cached_property
+    def fixed(self) -> Mapping[int, Fixed]:
+        """The inputs that the program was exported for, by index."""
+        return fixed_inputs(self.func)
+
+    @cached_property
     def dim_orders(self) -> dict[SSAValue, tuple[int, ...]]:
         """The inputs that memory has in another order than the caller."""
         return dim_orders(self.func)
@@ -151,7 +157,7 @@ class _PlanBuilder:
         if func.is_declaration:
             raise DiagnosticError(func, "a function needs a body to become a plan")
         block = only_block(func)
-        inputs = [self.input(argument) for argument in block.args]
+        inputs = [self.input(argument, index) for index, argument in enumerate(block.args)]
         end = self.instructions()
         outputs = [self.output(value, end) for value in end.arguments]
         self.write_buffers()
@@ -210,12 +216,32 @@ class _PlanBuilder:
 
     # Values of the function.
 
-    def input(self, argument: SSAValue) -> SSAValue:
+    def input(self, argument: SSAValue, index: int) -> SSAValue:
+        if index in self.fixed:
+            return self.fixed_input(argument, self.fixed[index])
         order = self.dim_orders.get(argument)
         if order is None:
             self.values[argument] = self.variable(argument)
             return self.values[argument]
         return self.reordered(argument, order)
+
+    def fixed_input(self, argument: SSAValue, value: Fixed) -> SSAValue:
+        """An input that the caller has to give as it was when the program was exported."""
+        match value:
+            case None:
+                made, type = pte.NullOp.make(), NoneType()
+            case bool():
+                made, type = pte.BoolOp.make(bool_val=IntegerAttr.from_bool(value)), i1
+            case int():
+                made, type = pte.IntOp.make(int_val=IntegerAttr(value, i64)), i64
+            case float():
+                made, type = pte.DoubleOp.make(double_val=FloatAttr(value, f64)), f64
+            case str():
+                made, type = pte.StringOp.make(string_val=StringAttr(value)), NoneType()
+        if argument.type != type:
+            raise DiagnosticError(argument, f"an argument of type {argument.type} is fixed at {value!r}: {type}")
+        self.values[argument] = self.declare(made, argument.owner)
+        return self.values[argument]
 
     def reordered(self, argument: SSAValue, order: tuple[int, ...]) -> SSAValue:
         """An input whose dimensions memory has in another order than the caller.

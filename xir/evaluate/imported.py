@@ -42,7 +42,7 @@ def check_import(program: ExportedProgram) -> None:
     if program.example_inputs is None:
         return
     leaves = pytree.tree_leaves(program.example_inputs)
-    if not leaves or not all(isinstance(each, torch.Tensor) for each in leaves):
+    if not any(isinstance(each, torch.Tensor) for each in leaves):
         return
     ctx = XirContext()
     imported = import_with_nodes(program, ctx)
@@ -101,7 +101,7 @@ class _Run(Interpreter):
         self.buffers: dict[str, torch.Tensor] = {}
         """What buffers hold afterwards, by name."""
 
-    def outputs(self) -> list[torch.Tensor]:
+    def outputs(self) -> list[Any]:
         """What the program returns on its example inputs. Neither these nor its buffers change."""
         assert self.program.example_inputs is not None
         args, kwargs = self.program.example_inputs
@@ -112,11 +112,11 @@ class _Run(Interpreter):
         signature = self.program.graph_signature
         # What functional programs return for a buffer; others write to what they were given for it.
         given = {spec.target or "": value for spec, value in zip(signature.input_specs, own, strict=True)}
-        found: list[torch.Tensor] = []
+        found: list[Any] = []
         for spec, value in zip(signature.output_specs, results, strict=True):
             if spec.kind in BUFFER_UPDATES:
                 given[spec.target or ""] = value
-            elif isinstance(value, torch.Tensor):
+            else:
                 found.append(value)
         self.buffers = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
         return found

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, BlockArgument
 from xir.importer.dtypes import DTYPES
 from xir.ir.annotations import MAX_SHAPE
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.functions import fixed_inputs
 
 SPREAD = 2.0
 """The standard deviation of drawn numbers: some are beyond the bounds of what activations clamp to."""
@@ -35,8 +36,11 @@ def draw_inputs(function: FuncOp, seed: int = 0, few: int = FEW, part: float = S
     """
     generator = torch.Generator().manual_seed(seed)
     attributes = () if function.arg_attrs is None else function.arg_attrs.data
+    fixed = fixed_inputs(function)
     return [
-        _drawn(argument, attributes[index].data if attributes else {}, generator, few, part)
+        fixed[index]
+        if index in fixed
+        else _drawn(argument, attributes[index].data if attributes else {}, generator, few, part)
         for index, argument in enumerate(function.body.block.args)
     ]
 
@@ -77,10 +81,15 @@ def _numbers(
 def load_inputs(paths: Sequence[str], function: FuncOp) -> list[Any]:
     """Inputs from `.npy` files, one for each argument, or from one `.npz` or `.pt` file with all of them.
 
+    Those that the program was exported for may be left out, all of them.
+
     DiagnosticError if they do not fit the function's arguments; OSError or ValueError if a file cannot be read.
     """
     values = [value for path in paths for value in _loaded(Path(path))]
-    arguments = function.body.block.args
+    arguments, fixed = function.body.block.args, fixed_inputs(function)
+    if fixed and len(values) == len(arguments) - len(fixed):
+        given = iter(values)
+        values = [fixed[index] if index in fixed else next(given) for index in range(len(arguments))]
     if len(values) != len(arguments):
         raise DiagnosticError(function, f"{len(values)} inputs are given, the function takes {len(arguments)}")
     return [_fitting(value, argument) for value, argument in zip(values, arguments, strict=True)]

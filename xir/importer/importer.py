@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     LocationAttr,
     ModuleOp,
+    NoneType,
     StringAttr,
     TensorType,
     f64,
@@ -38,10 +39,11 @@ from xir.dialects import edge
 from xir.dialects.edge.attributes import int_array
 from xir.dialects.edge.types import tensor_type
 from xir.importer.training import warn_of_training
-from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC
+from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC, VALUE
 from xir.ir.constants import DenseAttr, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.functions import Fixed, fixed_attribute
 from xir.ir.location import name_location
 
 from .aliasing import (
@@ -250,7 +252,8 @@ class _Importer:
                 continue
             self.constants[node] = (spec.kind.name, node.name)
             if isinstance(spec.arg, ConstantArgument):
-                continue  # baked into the graph by export
+                attributes.append(self._fixed_input(node, spec.arg.value))
+                continue
             value, order = in_memory(node.meta["val"])
             location = name_location(node.name)
             if is_complex(value):
@@ -269,6 +272,14 @@ class _Importer:
             if self.return_changed_inputs and (node in written or node.name in written_in_signature):
                 self.changed[node] = self.values[node]
         return attributes
+
+    def _fixed_input(self, node: Node, value: Fixed) -> DictionaryAttr:
+        """An input that the program was exported for: its nodes hold the value. The argument's attributes."""
+        type = NoneType() if value is None or isinstance(value, str) else _number_type(value)
+        argument = self.block.insert_arg(type, len(self.block.args))
+        argument.location = name_location(node.name)
+        argument.name_hint = _hint(node.name)
+        return DictionaryAttr({VALUE: fixed_attribute(value)})
 
     def _in_order(self, argument: SSAValue, order: tuple[int, ...], location: LocationAttr) -> SSAValue:
         """An argument as the program sees it."""

@@ -10,7 +10,18 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -20,6 +31,7 @@ MAX_SHAPE = "xir.max_shape"
 MAX_SHAPES = "xir.max_shapes"
 DIM_NAMES = "xir.dim_names"
 DIM_ORDER = "xir.dim_order"
+VALUE = "xir.value"
 IN_SPEC = "xir.in_spec"
 OUT_SPEC = "xir.out_spec"
 ORIGINS = "xir.origins"
@@ -70,6 +82,17 @@ def is_integer(attribute: Attribute) -> bool:
     return isinstance(attribute, IntegerAttr) and attribute.type == i64
 
 
+def is_fixed(attribute: Attribute) -> bool:
+    """A number of 64 bits, a truth value, a string, or a unit attribute for None."""
+    match attribute:
+        case IntegerAttr():
+            return attribute.type in (i1, i64)
+        case FloatAttr():
+            return attribute.type == f64
+        case _:
+            return isinstance(attribute, StringAttr | UnitAttr)
+
+
 def is_unit(attribute: Attribute) -> bool:
     """A unit attribute: only the name counts."""
     return isinstance(attribute, UnitAttr)
@@ -118,6 +141,12 @@ ON_ARGUMENTS: dict[str, Annotation] = {
         is_int_array,
         "the type is that of the memory; the caller sees dimension i of it as dimension dim_order[i]: an image in "
         "channels-last memory, which torch sees as [N, C, H, W], has [0, 2, 3, 1]",
+    ),
+    VALUE: Annotation(
+        'unit, 3 : i64, true, 0.5 : f64 or "…"',
+        is_fixed,
+        "the caller has to give what the program was exported for, None for a unit: ops hold it already. None and "
+        "strings are of type none",
     ),
 }
 """Name -> what it says of a function's argument."""

@@ -54,15 +54,10 @@ def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -
 
 
 def example_values(program: ExportedProgram) -> list[Any] | None:
-    """The example inputs, flat, without those that are constants of the compiled program. None if there are none."""
-    from torch.export.graph_signature import ConstantArgument, InputKind
+    """The example inputs as `execute` takes them. None if there are none."""
     from torch.utils._pytree import tree_leaves
 
-    if program.example_inputs is None:
-        return None
-    specs = (spec for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT)
-    values = zip(tree_leaves(program.example_inputs), specs, strict=True)
-    return [value for value, spec in values if not isinstance(spec.arg, ConstantArgument)]
+    return None if program.example_inputs is None else tree_leaves(program.example_inputs)
 
 
 def number_array(value: Any) -> np.ndarray:

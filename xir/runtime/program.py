@@ -153,7 +153,8 @@ class Method:
         """Run the method and return its outputs, each in memory of its own unless memory was bound to it. With
         `profile`, `profile()` has its times.
 
-        Inputs are torch tensors, NumPy arrays, or the numbers that the model was exported with. They are used in place
+        Inputs are the leaves of what the model takes, in the order of `torch.utils._pytree`: torch tensors, NumPy
+        arrays, and the numbers, strings and None that the model was exported with. Arrays and tensors are used in place
         where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
         inputs and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not
         fit, and XirCancelledError where `cancel` stopped it.
@@ -337,7 +338,7 @@ def _value_info(info: dict[str, Any]) -> ValueInfo:
 def _input(value: Any, info: dict[str, Any], index: int) -> Any:
     if info["kind"] == "tensor":
         return tensor_input(value, info, index)
-    if isinstance(value, bool | int | float):
+    if isinstance(value, None | bool | int | float | str):
         return value
     raise _native.XirRuntimeError(f"input {index} is a {info['kind']}, and a {type(value).__name__} was given")
 

@@ -170,7 +170,8 @@ class Method {
   // needs it `writable`.
   virtual Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                           bool writable = true) = 0;
-  // A number that the program was specialised for must be given unchanged.
+  // A number that the program was specialised for must be given unchanged, or not at all, as
+  // strings and None, which are not given.
   virtual Status SetInput(size_t index, int64_t value) = 0;
   virtual Status SetInput(size_t index, bool value) = 0;
   virtual Status SetInput(size_t index, double value) = 0;

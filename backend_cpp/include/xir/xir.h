@@ -220,7 +220,7 @@ XIR_API xir_code xir_method_set_input(xir_method* method, size_t index, void* da
                                       const int64_t* sizes, size_t rank);
 XIR_API xir_code xir_method_set_const_input(xir_method* method, size_t index, const void* data,
                                             size_t nbytes, const int64_t* sizes, size_t rank);
-/* A number that the program was exported with. */
+/* A number that the program was exported with. It need not be given, as strings and None. */
 XIR_API xir_code xir_method_set_int(xir_method* method, size_t index, int64_t value);
 XIR_API xir_code xir_method_set_boolean(xir_method* method, size_t index, int value);
 XIR_API xir_code xir_method_set_double(xir_method* method, size_t index, double value);

@@ -174,8 +174,9 @@ namespace {
 
 template <typename T>
 Status RequireEqual(size_t index, const Value& value, T given) {
-  if (*value.get<T>() == given) return {};
-  return Fail(Code::kInvalidArgument, "input ", index, " was fixed at ", *value.get<T>(),
+  const T fixed = *value.get<T>();
+  if (fixed == given || (fixed != fixed && given != given)) return {};  // NaN is one value
+  return Fail(Code::kInvalidArgument, "input ", index, " was fixed at ", fixed,
               " when the model was exported, and ", given, " was given");
 }
 

@@ -39,3 +39,10 @@ func.func @argument(%x: tensor<4xf32>, %y: tensor<?x4xf32> {xir.max_shape = "8x4
 func.func @misplaced(%x: tensor<4xf32> {xir.reason = "none"}) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{'func.func' op has 'xir.value' of argument 0 = 3 : i32, expected unit, 3 : i64, true}}
+func.func @fixed(%k: i64 {xir.value = 3 : i32}) {
+  func.return
+}

@@ -340,3 +340,26 @@ func.func @nothing(%x: tensor<2xf32>) -> (none, tensor<2xf32>, none) {
   %0 = edge.none
   func.return %0, %x, %0 : none, tensor<2xf32>, none
 }
+
+// -----
+
+// What a program was exported for is a value of its own in the caller's place, which ops do not read.
+// CHECK-LABEL: pte.execution_plan @fixed
+// CHECK:         %[[X:.*]] = pte.tensor tensor<2xf32>
+// CHECK-NEXT:    %[[NONE:.*]] = pte.null
+// CHECK-NEXT:    %[[THREE:.*]] = pte.int 3
+// CHECK-NEXT:    %[[TRUE:.*]] = pte.bool true
+// CHECK-NEXT:    %[[HALF:.*]] = pte.double 5.000000e-01
+// CHECK-NEXT:    %[[TEXT:.*]] = pte.string "tanh"
+// CHECK:         pte.signature inputs (%[[X]], %[[NONE]], %[[THREE]], %[[TRUE]], %[[HALF]], %[[TEXT]]) outputs (%[[X]])
+func.func @fixed(%x: tensor<2xf32>, %mask: none {xir.value}, %k: i64 {xir.value = 3 : i64}, %flag: i1 {xir.value = true},
+                 %scale: f64 {xir.value = 0.5 : f64}, %mode: none {xir.value = "tanh"}) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @+1 {{an argument of type f64 is fixed at 3: i64}}
+func.func @of_another_type(%x: tensor<2xf32>, %k: f64 {xir.value = 3 : i64}) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
