@@ -29,6 +29,10 @@ def are_numbers(value: SSAValue, ctx: XirContext) -> bool:
             case edge.ConstantOp():
                 if np.isnan(constant_array(op.value, ctx, op)).any():
                     return False
+            case edge.FullOp() | edge.FullLikeOp():
+                number = op.argument("fill_value")
+                if not isinstance(number, int | float) or math.isnan(number):
+                    return False
             case edge.MatmulOp() | edge.BmmOp() | edge.BaddbmmOp():
                 continue
             case edge.ToCopyOp():

@@ -130,7 +130,7 @@ class MaskLowering:
                 case edge.WhereSelfOp():
                     self.choice(op, mask, op.self, op.other)
                 case edge.MaskedFillScalarOp():
-                    self.choice(op, mask, self.constant(op, op.value), op.self)
+                    self.choice(op, mask, self.constant(op, op.value), self.filled(op))
                 case edge.MaskedFillTensorOp():
                     self.choice(op, mask, op.value, op.self)
                 case edge.ToCopyOp():
@@ -210,6 +210,17 @@ class MaskLowering:
         for side in sides[1:]:
             result = build.call(edge.MaximumOp(self=result, other=side), shape)
         self.replace(op, result)
+
+    def filled(self, op: edge.MaskedFillScalarOp) -> SSAValue:
+        """What numbers are written to: one number, where it stands everywhere in the mask's shape.
+
+        So `MultiheadAttention` makes floats of a mask of booleans.
+        """
+        made = op.self.owner
+        if not isinstance(made, edge.FullLikeOp) or made.self is not op.mask:
+            return op.self
+        number = made.argument("fill_value")
+        return self.constant(op, number) if isinstance(number, int | float) else op.self
 
     def number(self, value: SSAValue, rank: int) -> float | None:
         """The one number that a constant of at most so many dimensions is; None for any other value."""

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import ELEMENTWISE, RowByRow
 from xir.dialects.edge.types import Shape, element_of, shape_of
+from xir.dialects.xnnpack.base import MAX_RANK
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -36,7 +37,9 @@ class UnmergeDynamicDimsPass(XirPass):
     attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
     view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged rows, as a
     linear layer, a product with a matrix, a normalisation or an elementwise op does, computes on the rows as they were.
-    So do models that take the pixels of an image for tokens between convolutions.
+    So do models that take the pixels of an image for tokens between convolutions. Products of the matrices of a merged
+    batch, softmax along another dimension, and sums with masks that are merged alike compute with the parts as a batch
+    of several dimensions: `nn.MultiheadAttention` whose weights are asked for.
 
     Before, with %n and %t the sizes of %x:
     ```mlir
@@ -104,8 +107,8 @@ class Unmerger:
         for op in self.block.ops:
             if isinstance(op, View):
                 self.view(op)
-            elif isinstance(op, edge.EdgeOp) and (values := row_operands(op)):
-                self.rows(op, values)
+            elif isinstance(op, edge.EdgeOp) and not self.rows(op, row_operands(op)):
+                self.dims(op)
         erase_dead_ops(self.block, edge.EdgeOp)
 
     def view(self, op: View) -> None:
@@ -136,35 +139,163 @@ class Unmerger:
             moved = self.insert(op, type(op)(self=moved, size=op.size))
         self.replace(op, moved)
 
-    def rows(self, op: edge.EdgeOp, values: Sequence[SSAValue]) -> None:
-        """An op that computes row by row, each of `values` of rows that a view merged or the same for all rows."""
+    def rows(self, op: edge.EdgeOp, values: Sequence[SSAValue]) -> bool:
+        """An op that computes row by row, each of `values` of rows that a view merged or the same for all rows.
+
+        Whether it was rewritten.
+        """
+        if not values:
+            return False
         result = self.sizes.known(op.results[0])
         merged = {value: found for value in values if (found := self.merged_rows(value)) is not None}
         if len({rows.outer for rows in merged.values()}) != 1 or is_dynamic(result[-1]):
-            return
+            return False
         for value in values:
             shape = self.sizes.known(value)
             if shape[:-1] != result[:-1] if value in merged else any(size != 1 for size in shape[:-1]):
-                return
+                return False
         if not may_try(op, "unmerge"):
-            return
+            return False
         operands = [self.unmerged(op, merged[value]) if value in merged else value for value in op.operands]
         first = next(iter(merged.values()))
         result_type = TensorType(element_of(op.results[0]), [*map(int, first.outer), result[-1]])
         size = [first.size[dim] for dim in first.perm[:-1]]
         made = self.made(op, operands, result_type)
         self.replace(op, self.insert(op, edge.ViewOp(self=made, size=[*size, result[-1]])))
+        return True
 
     def merged_rows(self, value: SSAValue) -> MergedRows | None:
         """The rows that a view behind permutations has merged."""
+        return self.viewed_rows(value) if self.is_merged(value) else None
+
+    def is_merged(self, value: SSAValue) -> bool:
+        """Whether a view behind permutations has merged dynamic dimensions."""
+        return self.merging_view(through_permutations(value)[0]) is not None
+
+    def viewed_rows(self, value: SSAValue) -> MergedRows | None:
+        """What a view behind permutations has merged, dynamic or not."""
         source, perm = through_permutations(value)
-        if (merging := self.merging_view(source)) is None:
+        view = source.owner
+        if not isinstance(view, View):
             return None
-        root = merging.operands[0]
+        root = view.operands[0]
         parts = refined(self.sizes.known(root), self.sizes.known(source))
         if parts is None or not self.has_sizes(root, [part for group in parts for part in group]):
             return None
-        return MergedRows(root, parts, perm, merging.size)
+        return MergedRows(root, parts, perm, view.size)
+
+    # Ops that compute along other dimensions than the merged ones.
+
+    def dims(self, op: edge.EdgeOp) -> None:
+        """An op that computes the same for each part of a merged dimension: its result has them apart, then merged.
+
+        So products of matrices of a batch and of heads, their softmax, and sums with masks of them.
+        """
+        tensors = [value for value in op.operands if isinstance(value.type, TensorType) and value.type.get_num_dims()]
+        if not any(map(self.is_merged, tensors)):
+            return
+        match op:
+            case edge.BmmOp():
+                self.products(op, op.self, op.mat2)
+            case edge.BaddbmmOp() if op.alpha == op.beta == 1:
+                if (product := self.products(op, op.batch1, op.batch2)) is not None:
+                    total = edge.AddTensorOp(self=product, other=op.self)
+                    op.results[0].replace_all_uses_with(self.insert(op, total))
+                    self.elementwise(total, total.operands)
+            case edge.SoftmaxOp() | edge.LogSoftmaxOp():
+                self.softmax(op)
+            case _ if op.name in ELEMENTWISE:
+                self.elementwise(op, tensors)
+            case _:
+                pass
+
+    def products(self, op: edge.BmmOp | edge.BaddbmmOp, left: SSAValue, right: SSAValue) -> SSAValue | None:
+        """Products of matrices [B, M, K] and [B, K, N] whose batch is merged; the merged result, which stands for an
+        op's that adds nothing."""
+        batch, rows, inner = self.groups(left)
+        other, depth, columns = self.groups(right)
+        batch, other = self.split(left, batch, other), self.split(right, other, batch)
+        if batch != other or len(batch) == 1 or any(len(each) > 1 for each in (rows, inner, depth, columns)):
+            return None
+        groups = (batch, rows, columns)
+        if not is_mergeable(groups) or not may_try(op, "unmerge"):
+            return None
+        a, b = self.apart(op, left, (batch, rows, inner)), self.apart(op, right, (batch, depth, columns))
+        merged = self.merged(op, self.insert(op, edge.MatmulOp(self=a, other=b)), groups)
+        if isinstance(op, edge.BmmOp):
+            self.replace(op, merged)
+        return merged
+
+    def split(self, value: SSAValue, batch: tuple[int, ...], parts: tuple[int, ...]) -> tuple[int, ...]:
+        """The parts of a batch: those of another one as large, if it alone is dynamic, so that a view may split it."""
+        shape = self.sizes.known(value)
+        is_alone = len(batch) == 1 and sum(map(is_dynamic, shape)) == sum(map(is_dynamic, parts)) == 1
+        return parts if is_alone and prod(parts) == shape[0] else batch
+
+    def softmax(self, op: edge.SoftmaxOp | edge.LogSoftmaxOp) -> None:
+        """Softmax along another dimension than the merged one."""
+        groups = self.groups(op.self)
+        dim = op.dim % len(groups)
+        if len(groups[dim]) > 1 or not is_mergeable(groups) or not may_try(op, "unmerge"):
+            return
+        place = sum(map(len, groups[:dim]))
+        made = type(op)(self=self.apart(op, op.self, groups), dim=place, half_to_float=op.half_to_float)
+        self.replace(op, self.merged(op, self.insert(op, made), groups))
+
+    def elementwise(self, op: edge.EdgeOp, tensors: Sequence[SSAValue]) -> None:
+        """Operands that broadcast, of which the merged ones have merged the same in each dimension."""
+        result = self.sizes.known(op.results[0])
+        found: list[set[tuple[int, ...]]] = [set() for _ in result]
+        for value in tensors:
+            known = self.sizes.known(value)
+            for place, size, group in zip(found[len(result) - len(known) :], known, self.groups(value), strict=True):
+                if size != 1:
+                    place.add(group)
+        if any(len(each) > 1 for each in found):
+            return
+        groups = [next(iter(each), (1,)) for each in found]
+        if not is_mergeable(groups) or not may_try(op, "unmerge"):
+            return
+        operands = [self.apart(op, each, groups) if each in tensors else each for each in op.operands]
+        type = TensorType(element_of(op.results[0]), [int(size) for group in groups for size in group])
+        made = op.create(operands=operands, properties=op.properties, result_types=[type])
+        assert isinstance(made, edge.EdgeOp)
+        self.replace(op, self.merged(op, self.insert(op, made), groups))
+
+    def groups(self, value: SSAValue) -> list[tuple[int, ...]]:
+        """For each dimension the sizes that a view has merged to it, adjacent numbers as one."""
+        rows, known = self.viewed_rows(value), self.sizes.known(value)
+        if rows is None:
+            return [(size,) for size in known]
+        return [joined(rows.parts[dim]) if size != 1 else (1,) for dim, size in zip(rows.perm, known, strict=True)]
+
+    def apart(self, op: Operation, value: SSAValue, groups: Sequence[tuple[int, ...]]) -> SSAValue:
+        """A value with its dimensions, the last of `groups`, apart; ones for each where it is repeated."""
+        rows, known = self.viewed_rows(value), self.sizes.known(value)
+        last = groups[len(groups) - len(known) :]
+        shape = [
+            each
+            for size, group in zip(known, last, strict=True)
+            for each in (group if size != 1 else (1,) * len(group))
+        ]
+        if rows is None:
+            return self.viewed(op, value, shape)
+        if rows.order == sorted(rows.order):
+            return self.viewed(op, rows.root, shape)
+        flat = self.viewed(op, rows.root, [part for group in rows.parts for part in group])
+        moved = self.insert(op, edge.PermuteOp(self=flat, dims=rows.order))
+        return self.viewed(op, moved, shape)
+
+    def merged(self, op: Operation, made: SSAValue, groups: Sequence[tuple[int, ...]]) -> SSAValue:
+        """`made`, whose dimensions are those of `groups`, with one dimension for each group."""
+        size: list[edge.Size] = []
+        for number, group in enumerate(groups):
+            place, first = sum(map(len, groups[:number])), group[0]
+            if len(group) > 1:
+                size.append(-1)
+            else:
+                size.append(self.insert(op, edge.SymSizeIntOp(self=made, dim=place)) if is_dynamic(first) else first)
+        return self.insert(op, edge.ViewOp(self=made, size=size))
 
     def unmerged(self, op: Operation, rows: MergedRows) -> SSAValue:
         """The rows as they were."""
@@ -199,15 +330,17 @@ class Unmerger:
         return all(not is_dynamic(size) or size in self.sizes.known(root) for size in shape)
 
     def viewed(self, op: Operation, root: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """`root` in a shape whose dynamic sizes it has, written before `op`."""
+        """`root` in a shape whose dynamic sizes it has, all but one at most, written before `op`."""
         known = self.sizes.known(root)
         if tuple(shape) == known:
             return root
-        size = [
-            self.insert(op, edge.SymSizeIntOp(self=root, dim=known.index(each))) if is_dynamic(each) else each
-            for each in shape
-        ]
+        size = [self.size_of(op, root, each) if is_dynamic(each) else each for each in shape]
         return self.insert(op, edge.ViewOp(self=root, size=size))
+
+    def size_of(self, op: Operation, root: SSAValue, size: int) -> edge.Size:
+        """A dynamic size of `root`, or -1 for what a view infers."""
+        known = self.sizes.known(root)
+        return self.insert(op, edge.SymSizeIntOp(self=root, dim=known.index(size))) if size in known else -1
 
     def insert(self, before: Operation, op: edge.EdgeOp) -> SSAValue:
         """The result of a new op, written before another one, whose location it gets."""
@@ -279,6 +412,22 @@ def refined(before: Shape, after: Shape) -> list[list[int]] | None:
                 return None
         groups.append(group)
     return groups
+
+
+def joined(parts: Sequence[int]) -> tuple[int, ...]:
+    """Sizes in order, adjacent numbers as their product."""
+    found: list[int] = []
+    for part in parts:
+        if found and not is_dynamic(part) and not is_dynamic(found[-1]):
+            found[-1] *= part
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def is_mergeable(groups: Sequence[tuple[int, ...]]) -> bool:
+    """Whether one group has several sizes, which a view merges again, and a node has so many dimensions."""
+    return sum(len(group) > 1 for group in groups) == 1 and sum(map(len, groups)) <= MAX_RANK
 
 
 def is_grouping(parts: Sequence[int], shape: Shape) -> bool:

@@ -155,3 +155,35 @@ func.func @left_alone(%ids: tensor<4xi64>, %x: tensor<4xf32>) -> (tensor<4xf32>,
   %3 = edge.where.self(%2, %x, %1) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A mask of booleans made floats by writing to zeros of its shape, as `MultiheadAttention` does.
+// CHECK-LABEL: func.func @written_to_zeros(
+// CHECK:         edge._to_copy(%mask) {dtype = f32
+// CHECK-NOT:     edge.full_like
+// CHECK-NOT:     edge.masked_fill
+// CHECK:         func.return
+func.func @written_to_zeros(%mask: tensor<2x4xi1>) -> tensor<2x4xf32> {
+  %0 = edge.full_like(%mask) {fill_value = 0 : i64, dtype = f32} : (tensor<2x4xi1>) -> tensor<2x4xf32>
+  %1 = edge.masked_fill.Scalar(%0, %mask) {value = 0xFFF0000000000000 : f64} : (tensor<2x4xf32>, tensor<2x4xi1>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// What is written to has dimensions that the mask repeats along, or may be NaN.
+// CHECK-LABEL: func.func @wider(
+// CHECK:         edge.full_like(%x)
+// CHECK-LABEL: func.func @of_nan(
+// CHECK:         edge.masked_fill.Scalar
+func.func @wider(%mask: tensor<4xi1>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = edge.full_like(%x) {fill_value = 0 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = edge.masked_fill.Scalar(%0, %mask) {value = 0xFFF0000000000000 : f64} : (tensor<2x4xf32>, tensor<4xi1>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+func.func @of_nan(%mask: tensor<4xi1>) -> tensor<4xf32> {
+  %0 = edge.full_like(%mask) {fill_value = 0x7FF8000000000000 : f64, dtype = f32} : (tensor<4xi1>) -> tensor<4xf32>
+  %1 = edge.masked_fill.Scalar(%0, %mask) {value = 1.0 : f64} : (tensor<4xf32>, tensor<4xi1>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}

@@ -124,3 +124,64 @@ func.func @products(%x: tensor<?x?x4xf32>, %b: tensor<4xf32>) -> (tensor<?x?x4xf
   %6 = edge.view(%5)[%n, %t] {size = array<i64: -9223372036854775808, -9223372036854775808, 4>} : (tensor<?x4xf32>, i64, i64) -> tensor<?x?x4xf32>
   func.return %2, %4, %6 : tensor<?x?x4xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>
 }
+
+// -----
+
+// Attention of `MultiheadAttention` whose weights are asked for: scores with a mask, their softmax, and its products keep
+// batch and heads apart, so that the weights are split off without a view.
+// CHECK-LABEL: func.func @weights(
+// CHECK:         %[[SCORES:.*]] = edge.matmul(%x, %y) : (tensor<?x2x?x4xf32>, tensor<?x2x4x?xf32>) -> tensor<?x2x?x?xf32>
+// CHECK:         %[[SUM:.*]] = edge.add.Tensor(%[[SCORES]], %mask) : (tensor<?x2x?x?xf32>, tensor<?x2x1x?xf32>) -> tensor<?x2x?x?xf32>
+// CHECK:         %[[SOFT:.*]] = edge._softmax(%[[SUM]]) {dim = 3 : i64, half_to_float = false} : (tensor<?x2x?x?xf32>) -> tensor<?x2x?x?xf32>
+// CHECK:         func.return %[[SOFT]]
+func.func @weights(%x: tensor<?x2x?x4xf32> {xir.dim_names = ["n", "", "t", ""]},
+                   %y: tensor<?x2x4x?xf32> {xir.dim_names = ["n", "", "", "s"]},
+                   %mask: tensor<?x2x1x?xf32> {xir.dim_names = ["n", "", "", "s"]}) -> tensor<?x2x?x?xf32> {
+  %n = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?x2x?x4xf32>) -> i64
+  %t = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x2x?x4xf32>) -> i64
+  %s = edge.sym_size.int(%y) {dim = 3 : i64} : (tensor<?x2x4x?xf32>) -> i64
+  %0 = edge.view(%x)[%t] {size = array<i64: -1, -9223372036854775808, 4>} : (tensor<?x2x?x4xf32>, i64) -> tensor<?x?x4xf32>
+  %1 = edge.view(%y)[%s] {size = array<i64: -1, 4, -9223372036854775808>} : (tensor<?x2x4x?xf32>, i64) -> tensor<?x4x?xf32>
+  %2 = edge.view(%mask)[%s] {size = array<i64: -1, 1, -9223372036854775808>} : (tensor<?x2x1x?xf32>, i64) -> tensor<?x1x?xf32>
+  %3 = edge.baddbmm(%2, %0, %1) : (tensor<?x1x?xf32>, tensor<?x?x4xf32>, tensor<?x4x?xf32>) -> tensor<?x?x?xf32>
+  %4 = edge._softmax(%3) {dim = -1 : i64, half_to_float = false} : (tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %5 = edge.view(%4)[%n, %t, %s] {size = array<i64: -9223372036854775808, 2, -9223372036854775808, -9223372036854775808>} : (tensor<?x?x?xf32>, i64, i64, i64) -> tensor<?x2x?x?xf32>
+  func.return %5 : tensor<?x2x?x?xf32>
+}
+
+// -----
+
+// Softmax along the merged dimension, products whose batches are merged of other parts, and weighted ones stay.
+// CHECK-LABEL: func.func @along_the_merged(
+// CHECK:         %[[ROWS:.*]] = edge.view(%x)
+// CHECK-NEXT:    edge._softmax(%[[ROWS]]) {dim = 0
+// CHECK-LABEL: func.func @other_parts(
+// CHECK-NOT:     edge.matmul
+// CHECK:         edge.bmm
+// CHECK-LABEL: func.func @weighted(
+// CHECK-NOT:     edge.matmul
+// CHECK:         edge.baddbmm({{.*}}) {alpha = 2
+func.func @along_the_merged(%x: tensor<?x2x?xf32>) -> tensor<?x?xf32> {
+  %t = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x2x?xf32>) -> i64
+  %0 = edge.view(%x)[%t] {size = array<i64: -1, -9223372036854775808>} : (tensor<?x2x?xf32>, i64) -> tensor<?x?xf32>
+  %1 = edge._softmax(%0) {dim = 0 : i64, half_to_float = false} : (tensor<?x?xf32>) -> tensor<?x?xf32>
+  func.return %1 : tensor<?x?xf32>
+}
+func.func @other_parts(%x: tensor<?x2x?x4xf32> {xir.dim_names = ["n", "", "t", ""]},
+                       %y: tensor<2x?x4x?xf32> {xir.dim_names = ["", "n", "", "s"]}) -> tensor<?x?x?xf32> {
+  %t = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x2x?x4xf32>) -> i64
+  %s = edge.sym_size.int(%y) {dim = 3 : i64} : (tensor<2x?x4x?xf32>) -> i64
+  %0 = edge.view(%x)[%t] {size = array<i64: -1, -9223372036854775808, 4>} : (tensor<?x2x?x4xf32>, i64) -> tensor<?x?x4xf32>
+  %1 = edge.view(%y)[%s] {size = array<i64: -1, 4, -9223372036854775808>} : (tensor<2x?x4x?xf32>, i64) -> tensor<?x4x?xf32>
+  %2 = edge.bmm(%0, %1) : (tensor<?x?x4xf32>, tensor<?x4x?xf32>) -> tensor<?x?x?xf32>
+  func.return %2 : tensor<?x?x?xf32>
+}
+func.func @weighted(%x: tensor<?x2x?x4xf32> {xir.dim_names = ["n", "", "t", ""]},
+                    %y: tensor<?x2x4x?xf32> {xir.dim_names = ["n", "", "", "s"]}, %b: tensor<1x1x1xf32>) -> tensor<?x?x?xf32> {
+  %t = edge.sym_size.int(%x) {dim = 2 : i64} : (tensor<?x2x?x4xf32>) -> i64
+  %s = edge.sym_size.int(%y) {dim = 3 : i64} : (tensor<?x2x4x?xf32>) -> i64
+  %0 = edge.view(%x)[%t] {size = array<i64: -1, -9223372036854775808, 4>} : (tensor<?x2x?x4xf32>, i64) -> tensor<?x?x4xf32>
+  %1 = edge.view(%y)[%s] {size = array<i64: -1, 4, -9223372036854775808>} : (tensor<?x2x4x?xf32>, i64) -> tensor<?x4x?xf32>
+  %2 = edge.baddbmm(%b, %0, %1) {alpha = 2 : i64} : (tensor<1x1x1xf32>, tensor<?x?x4xf32>, tensor<?x4x?xf32>) -> tensor<?x?x?xf32>
+  func.return %2 : tensor<?x?x?xf32>
+}
