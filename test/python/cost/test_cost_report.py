@@ -15,7 +15,7 @@ from xir.cost.profile import CostProfile, KernelCost
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._node_costs import work_of
+from xir.transforms.xnnpack._node_costs import PAD_RUN, work_of
 
 BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0)
 PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, BYTE))
@@ -68,6 +68,26 @@ def test_what_nodes_do() -> None:
     assert scores == Work("bmm", 8, 3, 5, 2, traffic=4 * 2 * (24 + 15), weights=4 * 80)
     assert softmax == Work("softmax", 6, traffic=8 * 30)
     assert mixed == Work("bmm", 5, 3, 8, 2, traffic=4 * 2 * (15 + 24), weights=4 * 80)
+
+
+class Framed(nn.Module):
+    def __init__(self, *pads: int) -> None:
+        super().__init__()
+        self.pads = pads
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.pad(x, self.pads)
+
+
+def test_a_padding_joins_dimensions_that_do_not_grow() -> None:
+    """Rows where the height grows alone, pixels where the width does, rows of channels where they do."""
+    x = torch.ones(2, 3, 4, 5)
+    for pads, runs, result in (
+        ((0, 0, 0, 0, 1, 1), 2 * 5, 2 * 5 * 4 * 5),
+        ((0, 0, 1, 0), 2 * 3 * 5, 2 * 3 * 5 * 5),
+        ((2, 1), 2 * 3 * 4, 2 * 3 * 4 * 8),
+    ):
+        assert works(Framed(*pads), x) == [Work("copy", PAD_RUN * runs, traffic=4 * (x.numel() + result))]
 
 
 def quantised(model: nn.Module, *inputs: Tensor) -> xir.EdgeProgram:
