@@ -13,7 +13,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import ELEMENTWISE, RowByRow
 from xir.dialects.edge.types import Shape, element_of, shape_of
-from xir.dialects.xnnpack.base import MAX_RANK
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -27,6 +26,9 @@ from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.analysis.static_tensor import is_static
 
 View = edge.ViewOp | edge.UnsafeViewOp
+
+MOST_DIMS = 6
+"""Of a node's tensors, in backends that infer sizes: XNNPACK's XNN_MAX_TENSOR_DIMS."""
 
 
 @dataclass(frozen=True)
@@ -427,7 +429,7 @@ def joined(parts: Sequence[int]) -> tuple[int, ...]:
 
 def is_mergeable(groups: Sequence[tuple[int, ...]]) -> bool:
     """Whether one group has several sizes, which a view merges again, and a node has so many dimensions."""
-    return sum(len(group) > 1 for group in groups) == 1 and sum(map(len, groups)) <= MAX_RANK
+    return sum(len(group) > 1 for group in groups) == 1 and sum(map(len, groups)) <= MOST_DIMS
 
 
 def is_grouping(parts: Sequence[int], shape: Shape) -> bool:
