@@ -69,8 +69,6 @@ def _source(name: str) -> list[str]:
 
 
 def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
-    from torch.utils._pytree import tree_leaves
-
     from xir.aot_compiler.arguments import parse_arguments
     from xir.aot_compiler.quantization import quantize_program
     from xir.aot_compiler.source import load as load_program
@@ -78,17 +76,17 @@ def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, Xi
     from xir.evaluate.evaluator import NotEvaluatedError
     from xir.evaluate.imported import check_import
     from xir.progress import step
+    from xir.runtime.agreement import example_values
 
     flags = [*source, *source_flags(options), *quantization_flags(options)]
     arguments = parse_arguments([*flags, "-d", "--verify-numerics"])
     _, program = load_program(arguments)
     if arguments.quantize is not None:
         program, _ = quantize_program(arguments, program)
-    values = None if program.example_inputs is None else tree_leaves(program.example_inputs)
     edge = to_edge(program, max_size=options.max_size)
     with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
         check_import(program)
-    return edge.module, edge.ctx, values or None
+    return edge.module, edge.ctx, example_values(program) or None
 
 
 def passes(options: argparse.Namespace) -> list[XirPass]:
