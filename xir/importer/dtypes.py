@@ -134,3 +134,10 @@ def torch_view(array: np.ndarray, element: Attribute, shape: tuple[int, ...]) ->
         return torch.from_numpy(array).view(dtype).reshape(shape)
     tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     return tensor.view(dtype) if isinstance(element, BFloat16Type) else tensor
+
+
+def number_type(example: Any) -> Attribute:
+    """The type of a number that a program computes, of torch's stand-in for it."""
+    if isinstance(example, bool | torch.SymBool):
+        return i1
+    return f64 if isinstance(example, float | torch.SymFloat) else i64

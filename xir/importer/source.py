@@ -1,4 +1,4 @@
-"""Where in the user's Python an fx node comes from."""
+"""Where in the user's Python an fx node comes from, and its name."""
 
 # pyright: reportPrivateUsage=false
 # torch's names for an operator's type and schema begin with an underscore.
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import SSAValue
 
 from xir.ir.location import call_location, file_location, name_location
 
@@ -52,3 +53,8 @@ def node_location(node: torch.fx.Node) -> LocationAttr:
     """The fx node's name around its operator, its source line and its module."""
     line = _source_line(node.meta.get("stack_trace") or "")
     return name_location(node.name, call_location(line, _operator_name(node.target), _module_path(node)))
+
+
+def name_hint(name: str) -> str | None:
+    """The fx name as SSA name hint, if xDSL takes it."""
+    return name if SSAValue.is_valid_name(name) else None
