@@ -1,7 +1,8 @@
 """The attributes `xir.*`, which passes and the importer attach to ops and to functions' arguments.
 
-They may be dropped without changing what a program computes, but not be misspelt or of another type: the verifier looks
-at each one, wherever it stands.
+Those of ops may be dropped without changing what a program computes; those of arguments, and `in_spec` and `out_spec`,
+say what the caller gives and gets. None may be misspelt or of another type: the verifier looks at each one, wherever it
+stands.
 """
 
 from __future__ import annotations
