@@ -61,11 +61,19 @@ class Transforms:
         return np.array([[float(each) for each in row] for row in self.filter])
 
     def bias(self) -> np.ndarray:
-        """What to add to each product so that each output grows by one: A·bias = 1, in fp64."""
+        """What to add to each product so that each output grows by one: A·bias = 1, in fp64.
+
+        As many products have a share as there are outputs, so that no more biases are stored: those of the points ±a,
+        or one of them where a power of 1 is all that is wanted.
+        """
+        shares = np.zeros(self.points)
         if Fraction(1) in self.pairs:
-            return np.eye(self.points)[1]
-        matrix = np.array([[float(each) for each in row] for row in self.result])
-        return np.linalg.lstsq(matrix, np.ones(self.outputs), rcond=None)[0]
+            shares[1] = 1.0
+            return shares
+        few = slice(1, 1 + self.outputs)
+        matrix = np.array([[float(each) for each in row[few]] for row in self.result])
+        shares[few] = np.linalg.solve(matrix, np.ones(self.outputs))
+        return shares
 
 
 @cache
