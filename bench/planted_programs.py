@@ -388,6 +388,7 @@ LIT_TESTS = {
     "bytes": ("fuse-quantized-embedding", 1),
     "windows": ("collapse-dims", 0),
     "bands": ("band-spatial", 0),
+    "channels": ("pad-channels", 0),
     "blocks": ("skip-masked-keys", 0),
     "causal": ("crop-padding", 0),
     "items": ("raise-items", 1),

@@ -14,7 +14,7 @@ PIPELINES: dict[str, str] = {
     "cse{delegates=false},fold-batch-norm,put-slices",
     "delegate": "simplify,check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,"
     "attend-live-prefix,fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,"
-    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,canonicalize,cse,winograd-conv2d,drop-dead-resources,check-xnnpack",
+    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,canonicalize,cse,pad-channels,winograd-conv2d,drop-dead-resources,check-xnnpack",
     "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
     "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
 }

@@ -174,9 +174,11 @@ class XnnpackPartitioner:
     def tuned_passes(self) -> list[XirPass]:
         """The passes that choose by the processor and its memory. ValueError for a profile that cannot be read."""
         from xir.transforms.xnnpack.band_spatial import BandSpatialPass
+        from xir.transforms.xnnpack.pad_channels import PadChannelsPass
         from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
 
-        return [WidenDepthwisePass(self.cpu), BandSpatialPass(self.max_arena), self.winograd_pass()]
+        by_profile = (WidenDepthwisePass(self.cpu), PadChannelsPass(self.cpu), self.winograd_pass())
+        return [BandSpatialPass(self.max_arena), *by_profile]
 
     def winograd_pass(self) -> WinogradConv2dPass:
         """`winograd-conv2d` with these options. ValueError for a profile or choices that cannot be read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -25,7 +25,7 @@ from xir.transforms.delegate._check import at_bounds
 from xir.transforms.delegate._marks import computes_sizes
 from xir.transforms.xnnpack._backend import XnnpackBackend
 from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
-from xir.transforms.xnnpack._node_costs import looked_up, weight_bytes, work_of
+from xir.transforms.xnnpack._node_costs import is_copied, looked_up, work_of
 from xir.transforms.xnnpack._tables import tables
 
 
@@ -112,12 +112,11 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
     unknown: Counter[str] = Counter()
     lines: dict[tuple[object, ...], Line] = {}
     nodes = list(_nodes(function, ctx, unknown))
-    streaming = profile.of_program(weight_bytes(function))
-    for index, step in enumerate(_timed(_steps(nodes))):
+    for index, step in enumerate(_timed(list(_steps(nodes)))):
         if step.work is None or not profile.knows(step.work):
             unknown[step.node.name] += 1
             continue
-        took = streaming.nanoseconds(step.work)
+        took = profile.nanoseconds(step.work)
         form = step.node.attributes.get(COMPOSED)
         place = format_location(step.node.location)
         key: tuple[object, ...] = (form, place) if isinstance(form, StringAttr) else (index,)
@@ -148,7 +147,7 @@ def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
     inside = {node for chain in chains for node in chain}
     ends = {chain[-1]: chain for chain in chains}
     for node in nodes:
-        if isinstance(node, xnnpack.StaticReshapeOp):
+        if isinstance(node, xnnpack.StaticReshapeOp) and not is_copied(node):
             continue  # the result lies where its operand does
         if (chain := ends.get(node)) is not None:
             work = looked_up(shape_of(node.results[0]))
@@ -157,17 +156,20 @@ def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
             yield _Step(node, work_of(node), node.operands, node.results)
 
 
-def _timed(steps: Iterable[_Step]) -> Iterator[_Step]:
-    """The same, with the bytes moved since what is read was last read or written."""
+def _timed(steps: Sequence[_Step]) -> Iterator[_Step]:
+    """The same, with the bytes moved since what is read was last read or written; weights in the execution before."""
+    total = sum(step.work.traffic + step.work.weights for step in steps if step.work is not None)
     moved = 0
     touched: dict[SSAValue, int] = {}
     for step in steps:
         if (work := step.work) is not None:
-            tensors = {stored(value) for value in step.reads if not isinstance(value.owner, xnnpack.ConstantOp)}
+            constants = {value for value in step.reads if isinstance(value.owner, xnnpack.ConstantOp)}
+            tensors = {stored(value) for value in step.reads} - constants
             since = moved - min((touched.get(value, 0) for value in tensors), default=moved)
             moved += work.traffic + work.weights
-            touched |= dict.fromkeys((*tensors, *step.writes), moved)
-            step = replace(step, work=replace(work, since=since))
+            apart = max((moved - touched.get(value, moved - total) for value in constants), default=0)
+            touched |= dict.fromkeys((*tensors, *constants, *step.writes), moved)
+            step = replace(step, work=replace(work, since=since, apart=apart))
         yield step
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 from math import prod
 from typing import Any
@@ -30,6 +31,13 @@ FIRST_CACHE = 32 << 10
 
 PAD_RUN = 4
 """How many runs of other copies one of a padding takes as long as: 14 ns of 3.4 ns on Zen 3, for its call alone."""
+
+BLOCK = 8
+"""Transposes move squares of so many elements a side: `src/configs/transpose-config.c`."""
+
+SHORT_ROWS, SHORT_COLUMNS = 200, 100
+"""As long as how many elements one takes that is not full along the result's last dimension, as of 3 channels, or along
+the operand's: on Zen 3 some 10 and 5 ns."""
 
 DEPTHWISE_TILES = (3, 4, 9, 25)
 """The numbers of taps that XNNPACK has depthwise kernels for, on every processor: `src/configs/dwconv-config.c`. One of
@@ -89,6 +97,16 @@ def _on_integers(node: NodeOp) -> Work | None:
     return None if work is None else on_integers(work)
 
 
+def is_copied(node: xnnpack.StaticReshapeOp) -> bool:
+    """Whether a reshape moves anything: its result lies where its operand does if only one node reads each of them.
+
+    Source: `optimize_tensor_allocation_for_in_place_operations` in `src/runtime.c`.
+    """
+    (readers, users) = ([use.operation for use in value.uses] for value in (node.output, node.input))
+    inside = isinstance(node.input.owner, NodeOp) and all(isinstance(reader, NodeOp) for reader in readers)
+    return not inside or len(readers) != 1 or len(users) != 1
+
+
 def is_signed(value: SSAValue) -> bool:
     """Whether a value has signed integers of 8 bits with known scales, or of 32, as biases have."""
     element = element_type(value)
@@ -113,9 +131,13 @@ def on_integers(work: Work) -> Work | None:
     return replace(made, reread=_reread(made, 1))
 
 
+by_shape = lru_cache(maxsize=1 << 14)
+"""Forms of convolutions ask for the same work again and again."""
+
 # --- By shapes ---------------------------------------------------------------------------------------------------
 
 
+@by_shape
 def convolution(image: Shape, filter: Shape, result: Shape, groups: int = 1, is_pointwise: bool | None = None) -> Work:
     """A convolution; `filter` is [O, kH, kW, I / groups]. One of 1x1 with stride or padding is not pointwise."""
     if is_pointwise is None:
@@ -133,6 +155,7 @@ def _product(inner: int, rows: int, columns: int, traffic: int, weights: int) ->
     return Work("gemv" if rows == 1 else "gemm", inner, rows, columns, traffic=traffic, weights=weights)
 
 
+@by_shape
 def depthwise(taps: int, image: Shape, result: Shape, is_strided: bool) -> Work:
     """A depthwise convolution; a strided one has a stride along the width, so that neighbouring pixels share less."""
     kernel: Kernel = "dwconv_strided" if is_strided else "dwconv"
@@ -160,28 +183,33 @@ def looked_up(shape: Shape) -> Work:
     return Work("qs8_table", traffic=2 * prod(shape))
 
 
+@by_shape
 def elementwise(operands: int, result: Shape) -> Work:
     """An arithmetic node whose operands have the result's shape."""
     return Work("elementwise", 1, traffic=_bytes(*[result] * (operands + 1)))
 
 
+@by_shape
 def copy(result: Shape, runs: int) -> Work:
     """A node that moves what becomes its result, by so many runs of neighbouring elements."""
     return Work("copy", runs, traffic=_bytes(result, result))
 
 
-def joined(operands: Sequence[Shape], axis: int) -> Work:
+@by_shape
+def joined(operands: tuple[Shape, ...], axis: int) -> Work:
     """A join of several tensors."""
     result = (*operands[0][:axis], sum(each[axis] for each in operands), *operands[0][axis + 1 :])
     return copy(result, len(operands) * prod(result[:axis]))
 
 
+@by_shape
 def sliced(image: Shape, result: Shape) -> Work:
     """A slice: its runs end with the last dimension that is cut."""
     cut = max((axis for axis, (old, new) in enumerate(zip(image, result, strict=True)) if old != new), default=0)
     return copy(result, prod(result[:cut]))
 
 
+@by_shape
 def padded(image: Shape, result: Shape) -> Work:
     """An image with zeros around it.
 
@@ -262,7 +290,7 @@ def _moved(node: NodeOp) -> Work:
 
 def _joined(node: xnnpack.ConcatenateOp) -> Work:
     axis = node.axis.value.data
-    shapes = [shape_of(value) for value in node.inputs]
+    shapes = tuple(shape_of(value) for value in node.inputs)
     return joined(shapes, axis % len(shapes[0]))
 
 
@@ -276,13 +304,23 @@ def _padded(node: xnnpack.StaticConstantPadOp) -> Work:
 
 def _transposed(node: xnnpack.StaticTransposeOp) -> Work:
     shape, perm = shape_of(node.output), ints(node.perm)
+    traffic = _traffic(node.input, node.output)
     kept = 1  # the elements that stay neighbours
     for axis in range(len(perm) - 1, -1, -1):
         if perm[axis] != axis:
             break
         kept *= shape[axis]
-    kernel: Kernel = "transpose" if kept == 1 else "copy"
-    return Work(kernel, prod(shape) // max(kept, 1), traffic=_traffic(node.input, node.output))
+    if kept > 1:
+        return Work("copy", prod(shape) // kept, traffic=traffic)
+    rows, columns = shape[perm.index(len(perm) - 1)], shape[-1]
+    whole, full = -(-rows // BLOCK), (rows // BLOCK) * (columns // BLOCK)
+    short = whole * (columns % BLOCK > 0)
+    elements = full * BLOCK**2 + short * SHORT_ROWS + (whole * -(-columns // BLOCK) - full - short) * SHORT_COLUMNS
+    return Work("transpose", elements * (prod(shape) // max(rows * columns, 1)), traffic=traffic)
+
+
+def _reshaped(node: xnnpack.StaticReshapeOp) -> Work:
+    return copy(shape_of(node.output), 1)
 
 
 def _softmax(node: xnnpack.SoftmaxOp) -> Work:
@@ -319,6 +357,7 @@ _RULES: dict[str, Callable[[Any], Work]] = {
     xnnpack.StaticSliceOp.name: _sliced,
     xnnpack.StaticConstantPadOp.name: _padded,
     xnnpack.StaticTransposeOp.name: _transposed,
+    xnnpack.StaticReshapeOp.name: _reshaped,
     xnnpack.SoftmaxOp.name: _softmax,
     xnnpack.GlobalAveragePooling2dOp.name: _reduced,
     xnnpack.StaticReduceOp.name: _reduced,

@@ -196,8 +196,8 @@ class Nodes(ABC, Generic[Value]):
         """At least two values one behind the other, and at most as many as XNNPACK joins."""
 
     @abstractmethod
-    def reshaped(self, value: Value, shape: Shape) -> Value:
-        """The same elements in another shape."""
+    def reshaped(self, value: Value, shape: Shape, is_copied: bool = False) -> Value:
+        """The same elements in another shape; XNNPACK copies them if several nodes read the result or the value."""
 
     @abstractmethod
     def sliced(self, value: Value, offsets: Shape, sizes: Shape) -> Value:
@@ -214,10 +214,10 @@ class Nodes(ABC, Generic[Value]):
             values = [self.concatenated(group, axis) if len(group) > 1 else group[0] for group in groups]
         return values[0]
 
-    def neighbours(self, value: Value, count: int) -> Value:
+    def neighbours(self, value: Value, count: int, is_copied: bool) -> Value:
         """Channels of `count` neighbouring pixels as the pixels that they are."""
         batch, height, width, channels = self.shape(value)
-        return self.reshaped(value, (batch, height, width * count, channels // count))
+        return self.reshaped(value, (batch, height, width * count, channels // count), is_copied)
 
     def group(self, value: Value, index: int, count: int) -> Value:
         """One of `count` groups of channels."""
@@ -241,7 +241,7 @@ class Nodes(ABC, Generic[Value]):
         shape, inner = self.shape(value), axis + 1
         apart = with_size(with_size(shape, axis, shape[axis] // stride), inner, shape[inner] * stride)
         offsets = with_size(with_size((0,) * len(shape), axis, first // stride), inner, first % stride * shape[inner])
-        return self.sliced(self.reshaped(value, apart), offsets, with_size(shape, axis, count))
+        return self.sliced(self.reshaped(value, apart, is_copied=True), offsets, with_size(shape, axis, count))
 
     def image(self, value: Value, computed: tuple[int, int], kept: tuple[int, int]) -> Value:
         """The elements as an image, cut to the size that is asked for."""
@@ -293,7 +293,7 @@ def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Va
             sums = reduced(nodes, products, columns)
             wide = nodes.joined(sums if stack else list(map(nodes.bounded, sums)), CHANNELS)
             if stack:
-                wide = nodes.neighbours(wide, form.width)
+                wide = nodes.neighbours(wide, form.width, is_copied=len(stack) > 1)
                 done += [nodes.group(wide, index, len(stack)) for index in range(len(stack))]
             else:
                 done.append(wide)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, TensorType, f32, i32
@@ -61,10 +61,15 @@ def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool
     moved, nanoseconds = 0, 0.0
     touched: dict[Memory, int] = {}
     """The bytes that had been moved when it was last read or written."""
+    computed: dict[int, float] = {}
+    """What nodes take beside moving data, by their work: dozens have the same."""
     for node in counted(convolution, form, batch, is_bounded):
+        work = node.work
+        if id(work) not in computed:
+            computed[id(work)] = profile.computed(work)
         since = moved - min(touched.get(memory, 0) for memory in node.reads)
-        nanoseconds += profile.nanoseconds(replace(node.work, since=since))
-        moved += node.work.traffic + node.work.weights
+        nanoseconds += computed[id(work)] + profile.moved(work, since)
+        moved += work.traffic + work.weights
         touched |= dict.fromkeys((*node.reads, *node.writes), moved)
     return nanoseconds
 
@@ -92,8 +97,7 @@ class Memory:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A value that is counted."""
 
     shape: Shape
@@ -114,6 +118,8 @@ class Counter(Nodes[Tensor]):
     convolution: Convolution
     is_bounded: bool
     nodes: list[CountedNode] = field(default_factory=list[CountedNode])
+    copies: dict[tuple[Tensor, Shape], Tensor] = field(default_factory=dict[tuple[Tensor, Shape], Tensor])
+    """Tensors and shapes -> what reshapes make of them: those of several taps are one."""
 
     def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
         """Count a node."""
@@ -149,12 +155,17 @@ class Counter(Nodes[Tensor]):
         return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
 
     def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
-        shapes = [value.shape for value in values]
+        shapes = tuple(value.shape for value in values)
         result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
         return self.add(_node_costs.joined(shapes, axis), values, result)
 
-    def reshaped(self, value: Tensor, shape: Shape) -> Tensor:
-        return replace(value, shape=shape)
+    def reshaped(self, value: Tensor, shape: Shape, is_copied: bool = False) -> Tensor:
+        if not is_copied:
+            return Tensor(shape, value.memory)
+        key = (value, shape)
+        if key not in self.copies:
+            self.copies[key] = self.add(_node_costs.copy(shape, 1), [value], shape)
+        return self.copies[key]
 
     def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
         return self.add(_node_costs.sliced(value.shape, sizes), [value], sizes)
@@ -325,7 +336,7 @@ class Builder(Nodes[SSAValue]):
         shape = with_size(shape_of(values[0]), axis, sum(shape_of(value)[axis] for value in values))
         return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": _i32(axis)})
 
-    def reshaped(self, value: SSAValue, shape: Shape) -> SSAValue:
+    def reshaped(self, value: SSAValue, shape: Shape, is_copied: bool = False) -> SSAValue:
         """The same elements in another shape, whose batch stays open if it was."""
         return self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(zero_if_open(shape))})
 

@@ -2,10 +2,10 @@
 
 A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + row * rows + call` nanoseconds, of
 one kernel and on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`.
-Weights cost `streamed` where a program has more of them than the last cache holds. The figures are fitted to
-measurements of one processor (`xir-tune`). They are a text file, in TOML:
+Weights that a core's cache still holds from the last time cost `held`, those that only the memory has `streamed`. The
+figures are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 6
+    version = 7
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     xnnpack = "executorch 1.5.1"
@@ -16,13 +16,16 @@ measurements of one processor (`xir-tune`). They are a text file, in TOML:
     traffic = 0.01
     far = 0.02
     memory = 0.05
+    held = 0.0
     weights = 0.02
     streamed = 0.05
     call = 500.0
     row = 1.0
+    reread = 0.01
     rows = 7
     columns = 32
     narrow = 16
+    narrow_work = 0.03
 
 A profile has all kernels on fp32; those on integers (`INTEGER_KERNELS`) may be missing.
 """
@@ -39,11 +42,11 @@ from typing import Literal, cast, get_args
 
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel, Work
 
-VERSION = 6
+VERSION = 7
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, VERSION)
-"""Those that are read: one of version 5 is one of version 6 without kernels on integers, and without `reread`."""
+READ_VERSIONS = (5, 6, VERSION)
+"""Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`."""
 
 Family = Literal["any", "x86", "arm"]
 """Processors with the same choice of kernels, as far as passes distinguish them."""
@@ -51,7 +54,7 @@ Family = Literal["any", "x86", "arm"]
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
 
-COSTS = (*REQUIRED, "reread")
+COSTS = (*REQUIRED, "held", "reread", "narrow_work")
 """What is fitted for a kernel, besides tiles."""
 
 READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm", "qs8_gemm", "qs8_gemv", "qs8_igemm")
@@ -60,6 +63,10 @@ READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm", "qs8_gemm", "qs8_ge
 ONE_MATRIX: tuple[Kernel, ...] = ("gemm", "qs8_gemm")
 """Those whose weights are one matrix, which is read again for each tile of rows: from the memory, where the last cache
 does not hold it. Source: the order of tiles in `pthreadpool_parallelize_2d_tile_2d`, rows outside."""
+
+BY_WASTE: tuple[Kernel, ...] = ("gemm",)
+"""Those that take the kernel of narrower tiles where it computes fewer columns for nothing; others take it only for
+fewer columns than a tile of the wider one has."""
 
 WITHOUT_PROFILE = ("any", "x86")
 """What names processors, but no profile: what is chosen for those needs no figures."""
@@ -80,35 +87,65 @@ class KernelCost:
     memory: float
     """A byte of those that do not fit into the last cache either."""
     weights: float
-    """A byte of weights, which are read from further away: a network has more of them than a core's cache holds."""
+    """A byte of weights that the last cache still holds."""
     streamed: float
-    """A byte of weights in a program that has more of them than the last cache holds."""
+    """A byte of those that only the memory has."""
     call: float
     """A node, whatever its size."""
     row: float
     """A row of a product's result, or a pixel of a depthwise convolution's, whatever its length."""
+    held: float = 0.0
+    """A byte of weights that a core's own cache still holds, as of a cell that runs step by step."""
     reread: float = 0.0
-    """A byte that a depthwise convolution reads again for each pixel, because the first cache does not hold them."""
+    """A byte that is read again within a node: of a depthwise convolution for each pixel, because the first cache does
+    not hold them; of a matrix for each tile of rows, because the last one does not."""
+    narrow_work: float = 0.0
+    """A multiply-add of the kernel for few columns; 0 if it takes as long as others."""
     rows: int = 1
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
     """Columns of the right matrix, likewise; channels of a depthwise convolution."""
     narrow: int = 0
-    """The same of the kernel for products of fewer columns; 0 if there is no other."""
+    """Those of the kernel for products of few columns; 0 if there is no other."""
+
+    def is_narrow(self, work: Work) -> bool:
+        """Whether the kernel for few columns runs. Source: `xnn_use_nr2` in `src/microkernel-utils.c` of XNNPACK."""
+        if not self.narrow:
+            return False
+        if work.columns < self.columns or work.kernel not in BY_WASTE:
+            return work.columns < self.columns
+        wasted, narrow = (-work.columns % tile for tile in (self.columns, self.narrow))
+        return narrow < wasted and 100 * wasted > work.columns
 
     def multiplied(self, work: Work) -> int:
         """The multiply-adds of whole tiles, with those whose results are thrown away."""
-        width = self.narrow if self.narrow and work.columns < self.columns else self.columns
+        width = self.narrow if self.is_narrow(work) else self.columns
         rows, columns = (-(-size // tile) * tile for size, tile in ((work.rows, self.rows), (work.columns, width)))
         return work.batches * rows * columns * work.inner
 
-    def nanoseconds(self, work: Work, caches: tuple[int, int]) -> float:
-        """What a node takes."""
-        near, far, memory = by_level(work.traffic, work.since, caches)
-        moved = self.traffic * near + self.far * far + self.memory * memory
+    def read_again(self, work: Work, caches: tuple[int, int]) -> int:
+        """The bytes that are read more than once."""
+        if work.kernel in ONE_MATRIX and work.weights > caches[1]:
+            return (-(-work.rows // self.rows) - 1) * work.weights
+        return work.reread
+
+    def moved(self, traffic: int, since: int, caches: tuple[int, int]) -> float:
+        """What it takes to read and write so many bytes."""
+        near, far, memory = by_level(traffic, since, caches)
+        return self.traffic * near + self.far * far + self.memory * memory
+
+    def computed(self, work: Work, caches: tuple[int, int], between: int) -> float:
+        """The rest of a node. `between` bytes are moved between two reads of its weights, if it does not tell."""
+        held, kept, streamed = weights_by_level(work, caches, between)
+        multiply = self.narrow_work if self.narrow_work and self.is_narrow(work) else self.work
+        constants = self.held * held + self.weights * kept + self.streamed * streamed
+        again = self.reread * self.read_again(work, caches)
         fixed = self.row * work.batches * work.rows + self.call
-        constants = self.weights * work.weights + self.reread * work.reread
-        return self.work * self.multiplied(work) + moved + constants + fixed
+        return multiply * self.multiplied(work) + constants + again + fixed
+
+    def nanoseconds(self, work: Work, caches: tuple[int, int], between: int = 0) -> float:
+        """What a node takes."""
+        return self.computed(work, caches, between) + self.moved(work.traffic, work.since, caches)
 
 
 @dataclass(frozen=True)
@@ -123,9 +160,11 @@ class CostProfile:
     """The bytes of a core's own cache, and of the last one before the memory: what one program gets of that."""
     kernels: Mapping[Kernel, KernelCost]
     """All of `FLOAT_KERNELS`, and what was measured of `INTEGER_KERNELS`."""
+    between: int = 0
+    """The bytes that a program moves between two reads of its weights."""
 
     def __hash__(self) -> int:
-        return hash((self.processor, self.xnnpack, self.caches))
+        return hash((self.processor, self.xnnpack, self.caches, self.between))
 
     def knows(self, work: Work) -> bool:
         """Whether the node's kernel was measured."""
@@ -133,21 +172,19 @@ class CostProfile:
 
     def nanoseconds(self, work: Work) -> float:
         """What a node of a known kernel takes."""
-        cost = self.kernels[work.kernel]
-        if work.kernel in ONE_MATRIX and work.weights > self.caches[1]:
-            work = replace(work, weights=work.weights * -(-work.rows // cost.rows))
-        return cost.nanoseconds(work, self.caches)
+        return self.kernels[work.kernel].nanoseconds(work, self.caches, self.between)
+
+    def computed(self, work: Work) -> float:
+        """That without what it takes to read its operands and to write its result."""
+        return self.kernels[work.kernel].computed(work, self.caches, self.between)
+
+    def moved(self, work: Work, since: int) -> float:
+        """The rest of it, where so many bytes were moved since its operands were touched."""
+        return self.kernels[work.kernel].moved(work.traffic, since, self.caches)
 
     def of_program(self, weights: int) -> CostProfile:
         """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""
-        if weights <= self.caches[1]:
-            return self
-        streaming = {
-            kernel: replace(self.kernels[kernel], weights=self.kernels[kernel].streamed)
-            for kernel in READ_WEIGHTS
-            if kernel in self.kernels
-        }
-        return replace(self, kernels={**self.kernels, **streaming})
+        return replace(self, between=weights)
 
     def text(self) -> str:
         """The file."""
@@ -175,6 +212,16 @@ def by_level(traffic: int, since: int, caches: tuple[int, int]) -> tuple[float, 
     levels = min(moved, own), max(min(moved, last) - own, 0), max(moved - last, 0)
     share = traffic / moved if moved else 0.0
     return levels[0] * share, levels[1] * share, levels[2] * share
+
+
+def weights_by_level(work: Work, caches: tuple[int, int], between: int) -> tuple[float, float, float]:
+    """The same of a node's weights, for a program that moves so many bytes between two reads of them.
+
+    What a product packs first has just been written, wherever it lies.
+    """
+    if work.kernel not in READ_WEIGHTS:
+        return 0.0, float(work.weights), 0.0
+    return by_level(work.weights, max((between if work.apart is None else work.apart) - work.weights, 0), caches)
 
 
 def _number(value: float) -> str:
@@ -232,9 +279,17 @@ def parse_profile(text: str, name: str) -> CostProfile:
         for kernel in KERNELS
         if kernel in FLOAT_KERNELS or kernel in document
     }
+    if document["version"] != VERSION:
+        kernels |= {kernel: _of_version_6(kernel, kernels[kernel]) for kernel in READ_WEIGHTS if kernel in kernels}
     family = cast(Family, texts["family"])
     caches = _caches(document.get("caches"), f"{name}: caches")
     return CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
+
+
+def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:
+    """A product's costs as a file of an older version means them: weights in a core's cache cost as in the last one,
+    and what is read again comes from the memory."""
+    return replace(cost, held=cost.weights, reread=cost.streamed if kernel in ONE_MATRIX else cost.reread)
 
 
 def _caches(value: object, where: str) -> tuple[int, int]:

@@ -67,6 +67,8 @@ class Work:
     """The bytes that are read and written, but for weights."""
     weights: int = 0
     """The bytes of constant weights, or of what a product packs first."""
+    apart: int | None = None
+    """The bytes that the program moves between two reads of these weights; None where only the program knows."""
     reread: int = 0
     """The bytes that a depthwise convolution reads again for each pixel, its filter and the window under it, if the
     first cache holds less."""

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 """What a system calls its machines -> the processors that passes distinguish."""
 
-HEADINGS = ("ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row", "reread")
+HEADINGS = (
+    "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row", "held", "reread", "narrow"
+)  # fmt: skip
 """Of the table, in the order of `COSTS`."""
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
 
-from xir.cost.profile import COSTS, KernelCost, by_level
+from xir.cost.profile import COSTS, KernelCost, by_level, weights_by_level
 from xir.cost.work import KERNELS, Kernel, Work
 from xir.tuning.measure import Measured
 
@@ -24,10 +23,12 @@ TILES = [(rows, columns, 0) for columns in WIDTHS for rows in range(1, 17)]
 BY_ROW = [(1, columns, 0) for columns in WIDTHS]
 """Those of kernels that compute one row, or one pixel, at a time."""
 
+WITH_NARROW = TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES]
+"""The same where products of few columns may take another kernel: `src/operators/convolution-nhwc.c`."""
+
 TILED: dict[Kernel, list[Tile]] = {
-    **dict.fromkeys(("gemm", "bmm", "qs8_gemm", "qs8_igemm"), TILES),
-    # Convolutions of fewer channels than the tile has columns take another kernel: `src/operators/convolution-nhwc.c`.
-    "igemm": TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES],
+    **dict.fromkeys(("gemm", "igemm"), WITH_NARROW),
+    **dict.fromkeys(("bmm", "qs8_gemm", "qs8_igemm"), TILES),
     **dict.fromkeys(("gemv", "dwconv", "dwconv_strided"), BY_ROW),
     **dict.fromkeys(("qs8_gemv", "qs8_dwconv", "qs8_dwconv_strided"), BY_ROW),
 }
@@ -49,8 +50,6 @@ class Problem:
 
     works: list[list[Work]]
     """For each sample."""
-    streamed: list[bool]
-    """Whether its weights come from the memory."""
     times: np.ndarray
     """Nanoseconds of each sample."""
     rest: np.ndarray
@@ -58,7 +57,10 @@ class Problem:
     caches: tuple[int, int]
 
 
-SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)
+SMALLEST = 1e-10
+"""What counts as nothing in the search for factors, beside columns of length 1."""
+
+SHARES = (1.0, 0.75, 0.5, 0.375, 0.25, 0.1875, 0.125)
 """Of the last cache, which all cores share: what a program may get of it."""
 
 
@@ -88,11 +90,10 @@ def fit(
     kernel: Kernel, measured: Sequence[Measured], known: Mapping[Kernel, KernelCost], caches: tuple[int, int]
 ) -> Fit:
     """The costs of one kernel; of products, with the tile that explains the times best."""
-    works = [each.sample.works() for each in measured]
+    works = [each.works() for each in measured]
     others = [[work for work in each if work.kernel != kernel] for each in works]
     problem = Problem(
         [[work for work in each if work.kernel == kernel] for each in works],
-        [each.streamed for each in measured],
         np.array([each.nanoseconds for each in measured]),
         np.array([sum(known[work.kernel].nanoseconds(work, caches) for work in each) for each in others], float),
         caches,
@@ -103,36 +104,55 @@ def fit(
 def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
     tile = KernelCost(**dict.fromkeys(COSTS, 0.0), rows=rows, columns=columns, narrow=narrow)
-    samples = zip(problem.works, problem.streamed, strict=True)
-    features = np.array(
-        [np.sum([row(work, tile, problem.caches, streamed) for work in each], 0) for each, streamed in samples]
-    )
+    features = np.array([np.sum([row(work, tile, problem.caches) for work in each], 0) for each in problem.works])
     scaled, wanted = features / problem.times[:, None], 1 - problem.rest / problem.times
     # A column like another one tells nothing: nodes that are no products have one row each.
     used = sorted(np.unique(features, axis=1, return_index=True)[1])
     used = [column for column in used if features[:, column].any()]
-    subsets = [list(kept) for count in range(1, len(used) + 1) for kept in combinations(used, count)]
-    found = [solution for kept in subsets if (solution := solved(scaled, wanted, kept)) is not None]
-    if not found:
-        return Fit(tile, float(np.sqrt((wanted**2).mean())), len(features))
-    best, error = min(found, key=lambda each: each[1])
-    return Fit(replace(tile, **dict(zip(COSTS, best.tolist(), strict=True))), error, len(features))
+    costs = np.zeros(len(COSTS))
+    costs[used] = nonnegative(scaled[:, used], wanted)
+    error = float(np.sqrt(((scaled @ costs - wanted) ** 2).mean()))
+    return Fit(replace(tile, **dict(zip(COSTS, costs.tolist(), strict=True))), error, len(features))
 
 
-def row(work: Work, tile: KernelCost, caches: tuple[int, int], streamed: bool) -> list[float]:
-    """What a node has of everything that costs."""
-    weights = (0, work.weights) if streamed else (work.weights, 0)
-    moved, rows = by_level(work.traffic, work.since, caches), work.batches * work.rows
-    return [tile.multiplied(work), *moved, *weights, 1, rows, work.reread]
+def row(work: Work, tile: KernelCost, caches: tuple[int, int]) -> list[float]:
+    """What a node has of everything that costs, in the order of `COSTS`."""
+    multiplied, is_narrow = tile.multiplied(work), tile.is_narrow(work)
+    held, kept, streamed = weights_by_level(work, caches, 0)
+    return [
+        0 if is_narrow else multiplied,
+        *by_level(work.traffic, work.since, caches),
+        kept,
+        streamed,
+        1,
+        work.batches * work.rows,
+        held,
+        tile.read_again(work, caches),
+        multiplied if is_narrow else 0,
+    ]
 
 
-def solved(features: np.ndarray, wanted: np.ndarray, kept: list[int]) -> tuple[np.ndarray, float] | None:
-    """The factors of the `kept` columns that bring the rows' sums closest to `wanted`, the others zero, and how far.
+def nonnegative(features: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The factors of the columns, none below zero, that bring the rows' sums closest to `wanted`.
 
-    None if one is below zero: the least squares without negative factors are among those of all subsets of columns.
+    Source: the active-set method of Lawson and Hanson, "Solving Least Squares Problems", chapter 23.
     """
-    factors = np.zeros(features.shape[1])
-    factors[kept] = np.linalg.lstsq(features[:, kept], wanted, rcond=None)[0]
-    if (factors < 0).any():
-        return None
-    return factors, float(np.sqrt(((features @ factors - wanted) ** 2).mean()))
+    scale = np.linalg.norm(features, axis=0)
+    scaled = features / scale
+    found, free = np.zeros(len(scale)), np.zeros(len(scale), bool)
+    while True:
+        gain = np.where(free, -np.inf, scaled.T @ (wanted - scaled @ found))
+        if gain.max(initial=-np.inf) <= SMALLEST:
+            return found / scale
+        free[gain.argmax()] = True
+        while True:
+            tried = np.zeros_like(found)
+            tried[free] = np.linalg.lstsq(scaled[:, free], wanted, rcond=None)[0]
+            below = free & (tried <= 0)
+            if not below.any():
+                break
+            step = (found[below] / (found[below] - tried[below])).min()
+            found += step * (tried - found)
+            free &= found > SMALLEST
+            found[~free] = 0.0
+        found = tried

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
 
 import numpy as np
 
 from xir.cost.profile import READ_WEIGHTS
+from xir.cost.work import Work
 from xir.progress import counted
 from xir.runtime import Runtime
 from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
@@ -35,9 +37,11 @@ from xir.tuning.samples import (
 
 FEWEST_REPEATED, MOST_REPEATED = 9, 256
 """Samples of the longer chain; the shorter one has one."""
-KEPT, STREAMED = 0.25, 2.0
-"""The weights that the longer chain has at least, within those limits, for each byte of the last cache: like those of a
-network that it holds, and of one that it does not."""
+Reading = Literal["held", "kept", "streamed"]
+"""Whether nodes of a chain multiply by the same weights, or by their own, of which the last cache holds all or not."""
+
+SHARE: dict[Reading, float] = {"held": 0.0, "kept": 0.125, "streamed": 2.0}
+"""The weights that the longer chain has at least, within those limits, for each byte of the last cache."""
 MOVED = 1 << 20
 """The bytes of the results of the longer chain, within those limits: a node of few elements alone would be lost in what
 calls of the runtime take more or less."""
@@ -50,6 +54,15 @@ SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32)
 
 NARROW = ((56, 16), (112, 8), (28, 4))
 """The same for convolutions of fewer channels than a kernel computes at once."""
+
+UNEVEN = ((56, 24), (28, 40), (14, 72), (28, 88), (7, 120))
+"""The same for plain products whose columns are no whole tiles, for which XNNPACK has another kernel."""
+
+MATRICES = ((3, 512), (2, 1024), (7, 1024), (4, 2048), (7, 2048), (14, 2048))
+"""The same for plain products by matrices that caches do not hold."""
+
+PLANES = ((224, 3), (56, 12), (28, 3), (112, 4))
+"""The same for images of few channels that are transposed."""
 
 WIDE = ((14, 576), (7, 960))
 """The same for depthwise convolutions whose filters the first cache does not hold."""
@@ -85,8 +98,12 @@ class Measured:
 
     sample: Sample
     nanoseconds: float
-    streamed: bool = False
-    """With more weights in the chain than the last cache holds."""
+    apart: int = 0
+    """The bytes that were moved between two reads of the same weights."""
+
+    def works(self) -> list[Work]:
+        """What the sample's nodes did."""
+        return [replace(work, apart=self.apart) for work in self.sample.works()]
 
 
 def samples(every: int = 1) -> list[Sample]:
@@ -107,6 +124,10 @@ def float_samples(every: int) -> Iterator[Sample]:
         yield from (Convolution(size, channels, taps) for taps in ((1, 1), (3, 1)))
         yield from (Depthwise(size, channels, taps) for taps in ((4, 1), (3, 3)))
         yield from (Phases(size, channels, *each) for each in PHASES)
+    for size, channels in (*UNEVEN[::every], *MATRICES[::every]):
+        yield Convolution(size, channels, (1, 1))
+    for size, channels in PLANES[::every]:
+        yield from (Transposition(size, channels, planes=planes) for planes in (False, True))
     for size, channels in WIDE[::every]:
         yield from (Depthwise(size, channels, taps) for taps in ((3, 3), (5, 5)))
     yield from (Convolution(1, size, (1, 1)) for size in VECTORS[::every])
@@ -151,18 +172,26 @@ def products(sample: Convolution) -> int:
 
 
 def measure(chosen: Sequence[Sample], last_cache: int) -> list[Measured]:
-    """Measure samples on one thread, in processor time; those with constant weights twice."""
+    """Measure samples on one thread, in processor time; those with constant weights for each way to read them."""
     measured: list[Measured] = []
-    for each, streamed in counted("Measuring nodes", kept_and_streamed(chosen)):
-        repeated = repetitions(each, int(last_cache * (STREAMED if streamed else KEPT)))
-        if not streamed or repeated * weights_of(each) > last_cache:
-            measured.append(Measured(each, nanoseconds(each, repeated), streamed))
+    for each, reading in counted("Measuring nodes", readings(chosen)):
+        repeated = repetitions(each, int(last_cache * SHARE[reading]))
+        if reading != "streamed" or repeated * weights_of(each) > last_cache:
+            taken = nanoseconds(each, repeated, shares_weights=reading == "held")
+            measured.append(Measured(each, taken, apart(each, reading, repeated)))
     return measured
 
 
-def kept_and_streamed(chosen: Sequence[Sample]) -> list[tuple[Sample, bool]]:
-    """Each sample, and once more with weights from the memory if it has any."""
-    return [(each, streamed) for each in chosen for streamed in (False, True)[: 1 + (weights_of(each) > 0)]]
+def readings(chosen: Sequence[Sample]) -> list[tuple[Sample, Reading]]:
+    """Each sample, and once more for each way to read weights if it has any."""
+    ways: tuple[Reading, ...] = ("kept", "streamed", "held")
+    return [(each, reading) for each in chosen for reading in ways[: 3 if weights_of(each) else 1]]
+
+
+def apart(sample: Sample, reading: Reading, repeated: int) -> int:
+    """The bytes that a chain of so many samples moves between two reads of the same weights."""
+    moved = sum(work.traffic + work.weights for work in sample.works())
+    return moved if reading == "held" else repeated * moved
 
 
 def weights_of(sample: Sample) -> int:
@@ -177,10 +206,10 @@ def repetitions(sample: Sample, weights: int) -> int:
     return min(max(wanted, FEWEST_REPEATED), MOST_REPEATED)
 
 
-def nanoseconds(sample: Sample, count: int) -> float:
+def nanoseconds(sample: Sample, count: int, shares_weights: bool = False) -> float:
     """What one such sample takes: what a chain of so many takes more than one alone, for each one more."""
     image = np.random.default_rng(0).standard_normal(sample.shape, dtype=np.float32)
-    runs = [loaded(program(sample, length), image) for length in (1, count)]
+    runs = [loaded(program(sample, length, shares_weights), image) for length in (1, count)]
     best = [float("inf")] * len(runs)
     for _ in range(ROUNDS):
         for index, run in enumerate(runs):

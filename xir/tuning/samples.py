@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
 from math import prod
 from typing import Literal
@@ -24,7 +25,7 @@ from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.transforms.pipelines import passes_of
-from xir.transforms.xnnpack._node_costs import INTEGER_FORMS, work_of
+from xir.transforms.xnnpack._node_costs import INTEGER_FORMS, is_copied, work_of
 
 QUANTISED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
 """The elements of samples on 8-bit integers."""
@@ -70,12 +71,23 @@ class Sample(ABC):
         return random_integers(shape, axis, ctx) if self.quantised else random_constant(shape, ctx)
 
     def works(self) -> list[Work]:
-        """What its nodes do."""
-        block = Block(arg_types=[self.type])
-        made = list(self.nodes(block.args[0], block.args[0], XirContext()))
-        nodes = [op for op in made if isinstance(op, xnnpack.NodeOp) and not isinstance(op, xnnpack.StaticReshapeOp)]
-        works = [work_of(node) for node in nodes]
-        return [work for work in works if work is not None]
+        """What its nodes do, in a chain."""
+        return list(_works(self))
+
+
+@cache
+def _works(sample: Sample) -> tuple[Work, ...]:
+    ctx, block = XirContext(), Block(arg_types=[sample.type])
+    value = image = block.args[0]
+    chain: list[list[Operation]] = []
+    for _ in range(3):
+        chain.append(list(sample.nodes(value, image, ctx)))
+        block.add_ops(chain[-1])
+        value = chain[-1][-1].results[0]
+    # The one in the middle: whether a reshape copies depends on what it reads and on who reads it.
+    nodes = [op for op in chain[1] if isinstance(op, xnnpack.NodeOp)]
+    running = (op for op in nodes if not isinstance(op, xnnpack.StaticReshapeOp) or is_copied(op))
+    return tuple(work for work in map(work_of, running) if work is not None)
 
 
 @dataclass(frozen=True)
@@ -252,17 +264,21 @@ class Swap(Sample):
 
 @dataclass(frozen=True)
 class Transposition(Sample):
-    """The channels before the pixels, and those numbers as an image again."""
+    """The channels before the pixels, and those numbers as an image again; or the other way round, of `planes`."""
+
+    planes: bool = False
 
     @property
     def kernel(self) -> Kernel:
         return "transpose"
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
-        planes = tensor_type(f32, (1, self.channels, self.size, self.size))
-        properties = {"perm": u32s((0, 3, 1, 2))}
-        made = xnnpack.StaticTransposeOp.create(operands=[value], result_types=[planes], properties=properties)
-        yield made
+        planes = (1, self.channels, self.size, self.size)
+        if self.planes:
+            yield (before := reshaped(value, planes))
+            yield transposed(before.output, (0, 2, 3, 1), self.shape)
+            return
+        yield (made := transposed(value, (0, 3, 1, 2), planes))
         yield reshaped(made.output, self.shape)
 
 
@@ -371,6 +387,12 @@ def reshaped(value: SSAValue, shape: Shape) -> xnnpack.StaticReshapeOp:
     )
 
 
+def transposed(value: SSAValue, perm: Shape, shape: Shape) -> xnnpack.StaticTransposeOp:
+    """A tensor whose dimensions are in another order."""
+    result = tensor_type(element_type(value), shape)
+    return xnnpack.StaticTransposeOp.create(operands=[value], result_types=[result], properties={"perm": u32s(perm)})
+
+
 def sliced(value: SSAValue, offsets: Shape, sizes: Shape) -> xnnpack.StaticSliceOp:
     """A part of a tensor."""
     properties = {"offsets": u32s(offsets), "sizes": u32s(sizes)}
@@ -405,8 +427,14 @@ def random_integers(shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.
     return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantised, shape))
 
 
-def program(sample: Sample, count: int) -> bytes:
-    """A `.pte` file of `count` such samples, one behind the other, on an image."""
+def repeated(nodes: Sequence[Operation], before: SSAValue, value: SSAValue) -> list[Operation]:
+    """The same nodes of another value, by the same constants."""
+    mapper = {before: value}
+    return [node.clone(value_mapper=mapper) for node in nodes if not isinstance(node, xnnpack.ConstantOp)]
+
+
+def program(sample: Sample, count: int, shares_weights: bool = False) -> bytes:
+    """A `.pte` file of `count` such samples, one behind the other, on an image; all with the same weights if asked."""
     ctx = XirContext()
     image = f"tensor<{'x'.join(map(str, sample.shape))}xf32>"
     module = parse_module(
@@ -432,8 +460,10 @@ def program(sample: Sample, count: int) -> bytes:
     if sample.quantised:
         # Two conversions: XNNPACK would make a table of what is computed from one alone.
         value, given = add(conversion(value, sample.type)), add(conversion(given, sample.type))
-    for _ in range(count):
-        value = add(*sample.nodes(value, given, ctx))
+    first, before = list(sample.nodes(value, given, ctx)), value
+    value = add(*first)
+    for _ in range(count - 1):
+        value = add(*(repeated(first, before, value) if shares_weights else sample.nodes(value, given, ctx)))
     subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantised else value]
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()

@@ -17,7 +17,7 @@ from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._node_costs import PAD_RUN, work_of
 
-BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0)
+BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0, held=1)
 PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, BYTE))
 
 
@@ -182,7 +182,7 @@ def test_moves_count_their_runs() -> None:
     """Of elements that stay neighbours; where none do, the move is a transposition."""
     x = torch.ones(3, 4, 5)
     assert set(works(Moves(), x, x)) == {
-        Work("transpose", 60, traffic=480),
+        Work("transpose", 600, traffic=480),
         Work("copy", 12, traffic=480),
         Work("copy", 24, traffic=960),
         Work("copy", 3, traffic=240),
