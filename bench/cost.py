@@ -1,18 +1,21 @@
 """How well a cost profile predicts: models' latencies, and which form of each convolution is the fastest.
 
 Each model is lowered for the profile, predicted without running it, and run on one thread in processor time, of which
-the shortest of many runs counts: a profile's figures are such times as well. For the choices, every convolution of the
+the shortest of many runs counts: a profile's figures are such times as well. All models are measured in turn, several
+times over, since rented machines are slower for minutes now and then. For the choices, every convolution of the
 models that can be computed in several forms is measured in each of them, alone, in turn; those of a model whose weights
 the last cache does not hold find nothing in the caches but their image. The regret of a model's choices is how much
 longer its convolutions take in the chosen forms than in the best ones.
 """
 
 import argparse
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -45,8 +48,9 @@ from xir.tuning.samples import random_constant
 NEAR = 0.1
 """How far a prediction may be off to count as near."""
 
-FEWEST_RUNS, SECONDS = 8, 3.0
-"""Of a model: as many runs as fit into the seconds, and at least so many."""
+PASSES, FEWEST_RUNS, SECONDS = 4, 3, 1.5
+"""How often all models are measured, and how long each one each time: as many runs as fit into the seconds, and at
+least so many."""
 
 ROUNDS, FEWEST_ROUNDS, ROUND_SECONDS = 5, 3, 0.03
 """Of each form of a convolution: rounds, and the runs and seconds of a round at least."""
@@ -103,17 +107,33 @@ class Prediction:
         return abs(self.ratio - 1) <= NEAR
 
 
-def predict(reference: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Counter[Placed]]:
-    """Predict and measure a model, and count its convolutions that have several forms."""
+@dataclass(frozen=True)
+class Lowered:
+    """A model that is to be measured, as a file."""
+
+    model: str
+    file: Path
+    inputs: Sequence[object]
+    report: CostReport
+    layers: Counter[Placed]
+    """Its convolutions that have several forms."""
+
+    def measure(self) -> float:
+        """The microseconds of the shortest run of some."""
+        with step(f"Measuring {self.model}"):
+            return shortest(loaded(self.file.read_bytes(), self.inputs), FEWEST_RUNS, SECONDS)
+
+
+def lower(reference: str, cpu: str, profile: CostProfile, folder: Path) -> Lowered:
+    """Lower a model for the profile, and predict it."""
     name, model, inputs = named_model(reference)
     with step(f"Lowering {name}"):
         edge = xir.to_edge(torch.export.export(model, inputs))
         lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
         direct = edge.to_backend(xir.XnnpackPartitioner(check=False))
-    report = cost_report(lowered.module, lowered.ctx, profile)
-    with step(f"Measuring {name}"):
-        measured = shortest(loaded(lowered.to_executorch().buffer, inputs), FEWEST_RUNS, SECONDS)
-    return Prediction(name, report, measured), layers_of(direct)
+    file = folder / f"{name}.pte"
+    file.write_bytes(lowered.to_executorch().buffer)
+    return Lowered(name, file, inputs, cost_report(lowered.module, lowered.ctx, profile), layers_of(direct))
 
 
 def layers_of(program: xir.EdgeProgram) -> Counter[Placed]:
@@ -246,11 +266,14 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     profile = load_profile(arguments.cpu)
-    predictions: list[Prediction] = []
-    layers: dict[str, Counter[Placed]] = {}
-    for reference in arguments.models or [name for name, model in MODELS.items() if model.module != "small"]:
-        prediction, layers[reference] = predict(reference, arguments.cpu, profile)
-        predictions.append(prediction)
+    references = arguments.models or [name for name, model in MODELS.items() if model.module != "small"]
+    with tempfile.TemporaryDirectory() as folder:
+        models = [lower(reference, arguments.cpu, profile, Path(folder)) for reference in references]
+        passes = [[model.measure() for model in models] for _ in range(PASSES)]
+    predictions = [
+        Prediction(model.model, model.report, min(times)) for model, *times in zip(models, *passes, strict=True)
+    ]
+    layers = {model.model: model.layers for model in models}
     print(f"{profile.processor}, on {processor()}, fp32, one thread, the shortest of several runs\n")
     print(report(predictions), flush=True)
     if arguments.no_choices:

@@ -124,9 +124,9 @@ class KernelCost:
         return work.batches * rows * columns * work.inner
 
     def read_again(self, work: Work, caches: tuple[int, int]) -> int:
-        """The bytes that are read more than once."""
-        if work.kernel in ONE_MATRIX and work.weights > caches[1]:
-            return (-(-work.rows // self.rows) - 1) * work.weights
+        """The bytes that are read more than once: of a matrix what the last cache does not hold of it."""
+        if work.kernel in ONE_MATRIX:
+            return (-(-work.rows // self.rows) - 1) * max(work.weights - caches[1], 0)
         return work.reread
 
     def moved(self, traffic: int, since: int, caches: tuple[int, int]) -> float:

@@ -95,7 +95,7 @@ def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_row
     profile = CostProfile("", "any", "", (10, 1000), {"gemm": cost})
     rows = 3 * cost.rows - 1
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=1000)) == 0
-    assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 4000
+    assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
 
 
 def test_files_of_version_6_mean_what_they_meant() -> None:

@@ -104,7 +104,7 @@ def test_known_costs_are_found() -> None:
 
 def test_the_share_of_the_last_cache_is_found() -> None:
     """Where others use the last cache too, times are those of a smaller one."""
-    measured = [made_up(*each) for each in readings(samples(2))]
+    measured = [made_up(*each) for each in readings(samples())]
     caches, _ = fit_share(measured, (CACHES[0], 2 * CACHES[1]))
     assert caches == CACHES
 
