@@ -96,16 +96,17 @@ class PadChannelsPass(XirPass):
         profile = profile.of_program(weight_bytes(op))
         for subgraph in ops_in(op, xnnpack.SubgraphOp):
             products = [node for node in subgraph.block.ops if isinstance(node, PRODUCTS)]
-            if sum(_pad(node, profile, ctx) for node in products):
+            padded = [_pad(node, profile, ctx) for node in products]
+            if any(padded):
                 erase_dead_ops(subgraph.block, xnnpack.ConstantOp)
 
 
 def _pad(node: xnnpack.Conv2dOp | xnnpack.FullyConnectedOp, profile: CostProfile, ctx: XirContext) -> bool:
     """Pad the channels that a product makes, if that is worth it. Whether it was."""
     work = work_of(node)
-    if work is None or not profile.kernels[work.kernel].is_narrow(work) or work.kernel != "gemm":
+    if work is None or work.kernel != "gemm" or not profile.kernels["gemm"].is_narrow(work):
         return False
-    tile = profile.kernels[work.kernel].columns
+    tile = profile.kernels["gemm"].columns
     padded = -(-work.columns // tile) * tile
     channels = Channels(work.columns, padded)
     if not channels.collect(node.output, ctx):
@@ -138,22 +139,23 @@ class Channels:
     values: dict[SSAValue, float] = field(default_factory=dict[SSAValue, float])
     """How large the numbers in padded channels are at most."""
     nodes: dict[NodeOp, None] = field(default_factory=dict[NodeOp, None])
+    """In the order that they run in."""
 
     def collect(self, start: SSAValue, ctx: XirContext) -> bool:
         """Find all of them. False where something makes or reads the channels that cannot be padded along."""
         found = {start: None}
-        for value in (queue := [start]):
-            shape = shape_of(value)
-            if isinstance(value.owner, Block) or element_type(value) != f32 or shape[-1:] != (self.size,):
+        queue = [start]
+        while queue:
+            value = queue.pop()
+            if isinstance(value.owner, Block) or element_type(value) != f32 or shape_of(value)[-1:] != (self.size,):
                 return False
             for node in (value.owner, *(use.operation for use in value.uses)):
                 tied = self.tied(node)
                 if tied is None or not isinstance(node, NodeOp):
                     return False
                 self.nodes[node] = None
-                new = [each for each in tied if each not in found]
-                found |= dict.fromkeys(new)
-                queue += new
+                queue += [each for each in tied if each not in found]
+                found |= dict.fromkeys(tied)
         block = start.owner.parent
         assert block is not None
         self.nodes = {op: None for op in block.ops if isinstance(op, NodeOp) and op in self.nodes}
