@@ -140,19 +140,25 @@ def nonnegative(features: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     scale = np.linalg.norm(features, axis=0)
     scaled = features / scale
     found, free = np.zeros(len(scale)), np.zeros(len(scale), bool)
-    while True:
+    # Rounding may bring a column back that was just dropped: so often at most.
+    for _ in range(3 * len(scale)):
         gain = np.where(free, -np.inf, scaled.T @ (wanted - scaled @ found))
         if gain.max(initial=-np.inf) <= SMALLEST:
-            return found / scale
+            break
         free[gain.argmax()] = True
-        while True:
-            tried = np.zeros_like(found)
-            tried[free] = np.linalg.lstsq(scaled[:, free], wanted, rcond=None)[0]
-            below = free & (tried <= 0)
-            if not below.any():
-                break
-            step = (found[below] / (found[below] - tried[below])).min()
-            found += step * (tried - found)
-            free &= found > SMALLEST
-            found[~free] = 0.0
-        found = tried
+        found = _with(scaled, wanted, found, free)
+    return found / scale
+
+
+def _with(scaled: np.ndarray, wanted: np.ndarray, found: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The factors of the columns that are free; those are dropped of them that would be below zero."""
+    while True:
+        tried = np.zeros_like(found)
+        tried[free] = np.linalg.lstsq(scaled[:, free], wanted, rcond=None)[0]
+        below = free & (tried <= 0)
+        if not below.any():
+            return tried
+        step = (found[below] / (found[below] - tried[below])).min()
+        found = found + step * (tried - found)
+        free &= found > SMALLEST
+        found[~free] = 0.0
