@@ -19,9 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from xir.cost.profile import CostProfile, named_profile
-from xir.cost.work import Work
+from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
-from xir.dialects.xnnpack.base import NodeOp, Shape, element_type, ints, rank_of, shape_of, tensor_type
+from xir.dialects.xnnpack.base import NodeOp, Shape, WeightedOp, element_type, ints, rank_of, shape_of, tensor_type
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.annotations import COMPOSED
 from xir.ir.constants import make_dense, storage_array
@@ -43,15 +43,7 @@ LARGEST = 1e18
 BOUNDED = frozenset(("abs", "approxgelu", "gelu", "hardswish", "negate", "sigmoid", "sign", "tanh"))
 """Functions whose result is not larger than their operand, or than 1."""
 
-PRODUCTS = (xnnpack.Conv2dOp, xnnpack.FullyConnectedOp)
-"""What makes channels, and what sums over them."""
-
-SPATIAL = (
-    xnnpack.AveragePooling2dOp,
-    xnnpack.GlobalAveragePooling2dOp,
-    xnnpack.MaxPooling2dOp,
-    xnnpack.StaticResizeBilinear2dOp,
-)
+BY_CHANNEL: tuple[Kernel, ...] = ("average_pool", "max_pool", "resize")
 """What computes each channel by itself, of means and extremes of its numbers."""
 
 
@@ -95,13 +87,13 @@ class PadChannelsPass(XirPass):
             return
         profile = profile.of_program(weight_bytes(op))
         for subgraph in ops_in(op, xnnpack.SubgraphOp):
-            products = [node for node in subgraph.block.ops if isinstance(node, PRODUCTS)]
+            products = [node for node in subgraph.block.ops if isinstance(node, WeightedOp)]
             padded = [_pad(node, profile, ctx) for node in products]
             if any(padded):
                 erase_dead_ops(subgraph.block, xnnpack.ConstantOp)
 
 
-def _pad(node: xnnpack.Conv2dOp | xnnpack.FullyConnectedOp, profile: CostProfile, ctx: XirContext) -> bool:
+def _pad(node: WeightedOp, profile: CostProfile, ctx: XirContext) -> bool:
     """Pad the channels that a product makes, if that is worth it. Whether it was."""
     work = work_of(node)
     if work is None or work.kernel != "gemm" or not profile.kernels["gemm"].is_narrow(work):
@@ -168,11 +160,11 @@ class Channels:
     def tied(self, node: Operation) -> Iterable[SSAValue] | None:
         """The values of a node that have the same channels, but products'; None if it cannot be padded."""
         match node:
-            case xnnpack.Conv2dOp() | xnnpack.FullyConnectedOp():
-                return () if _is_plain(node) else None
             case xnnpack.DepthwiseConv2dOp():
                 is_known = _is_known(node) and shape_of(node.filter)[3] == self.size
                 return (node.input, node.output) if is_known else None
+            case WeightedOp():
+                return () if _is_plain(node) else None
             case xnnpack.UnaryOp():
                 return (node.input, node.output) if node.kind.data in BOUNDED else None
             case xnnpack.BinaryOp():
@@ -182,14 +174,16 @@ class Channels:
             case xnnpack.StaticReduceOp():
                 is_spatial = node.kind.data in ("mean", "max", "min") and rank_of(node.input) - 1 not in ints(node.axes)
                 return (node.input, node.output) if is_spatial else None
+            case xnnpack.ClampOp() | xnnpack.GlobalAveragePooling2dOp():
+                return node.input, node.output
             case _:
-                return (node.operands[0], node.results[0]) if isinstance(node, (xnnpack.ClampOp, *SPATIAL)) else None
+                return (node.operands[0], node.results[0]) if _is_by_channel(node) else None
 
     def bound(self, node: NodeOp, ctx: XirContext) -> float:
         """How large the numbers in the padded channels of a node's result are at most."""
         operands = [self.constant_bound(each.owner, ctx) if isinstance(each.owner, xnnpack.ConstantOp)
                     else self.values.get(each, 0.0) for each in node.operands]  # fmt: skip
-        if isinstance(node, (*PRODUCTS, xnnpack.DepthwiseConv2dOp)):
+        if isinstance(node, WeightedOp):
             found = 0.0
         elif isinstance(node, xnnpack.BinaryOp):
             found = prod(operands) if node.kind.data == "multiply" else sum(operands)
@@ -215,15 +209,15 @@ class Channels:
         grown = sum(FLOAT_BYTES * prod(shape_of(value)[:-1]) * (self.padded - self.size)
                     for value in (*node.operands, *node.results) if value in self.values)  # fmt: skip
         work = replace(work, traffic=work.traffic + grown)
-        if isinstance(node, PRODUCTS):
+        if isinstance(node, xnnpack.DepthwiseConv2dOp):
+            return replace(work, columns=self.padded, reread=self.scaled(work.reread))
+        if isinstance(node, WeightedOp):
             for value, name in ((node.output, "columns"), (node.input, "inner")):
                 if value in self.values:
                     sizes = {each: self.scaled(getattr(work, each)) for each in (name, "weights")}
                     work = replace(work, **sizes)
             return work
-        if isinstance(node, xnnpack.DepthwiseConv2dOp):
-            return replace(work, columns=self.padded, reread=self.scaled(work.reread))
-        return replace(work, inner=self.scaled(work.inner)) if isinstance(node, SPATIAL) else work
+        return replace(work, inner=self.scaled(work.inner)) if _is_by_channel(node) else work
 
     def scaled(self, number: int) -> int:
         """A number that grows with the channels."""
@@ -248,13 +242,13 @@ class Channels:
     def constants_of(self, node: NodeOp) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The operands of a node that are constants with these channels, and along which dimensions."""
         match node:
-            case xnnpack.Conv2dOp() | xnnpack.FullyConnectedOp():
+            case xnnpack.DepthwiseConv2dOp():
+                yield from ((index, (-1,)) for index in range(1, len(node.operands)))
+            case WeightedOp():
                 makes, sums = node.output in self.values, node.input in self.values
                 yield 1, (*((0,) if makes else ()), *((-1,) if sums else ()))
                 if makes and node.bias is not None:
                     yield 2, (0,)
-            case xnnpack.DepthwiseConv2dOp():
-                yield from ((index, (-1,)) for index in range(1, len(node.operands)))
             case _:
                 for index, value in enumerate(node.operands):
                     if isinstance(value.owner, xnnpack.ConstantOp) and shape_of(value)[-1:] == (self.size,):
@@ -277,14 +271,23 @@ class Channels:
         return tuple(sizes)
 
 
-def _is_plain(node: xnnpack.Conv2dOp | xnnpack.FullyConnectedOp) -> bool:
+def _is_plain(node: WeightedOp) -> bool:
     """Whether a product has one group, weights that are known, and no part in a composed one."""
     if COMPOSED in node.attributes or not _is_known(node):
         return False
-    return node.groups.value.data == 1 if isinstance(node, xnnpack.Conv2dOp) else node.transpose_weights is None
+    groups = node.properties.get("groups")
+    return "transpose_weights" not in node.properties and (
+        not isinstance(groups, IntegerAttr) or groups.value.data == 1
+    )
 
 
-def _is_known(node: xnnpack.Conv2dOp | xnnpack.FullyConnectedOp | xnnpack.DepthwiseConv2dOp) -> bool:
+def _is_by_channel(node: Operation) -> bool:
+    """Whether a node computes each channel by itself, beside its neighbours in the image."""
+    work = work_of(node) if isinstance(node, NodeOp) else None
+    return work is not None and work.kernel in BY_CHANNEL
+
+
+def _is_known(node: WeightedOp) -> bool:
     """Whether filter and bias are constants in fp32."""
     return all(
         isinstance(value.owner, xnnpack.ConstantOp) and element_type(value) == f32 for value in node.operands[1:]
