@@ -115,8 +115,6 @@ class Lowered:
     file: Path
     inputs: Sequence[object]
     report: CostReport
-    layers: Counter[Placed]
-    """Its convolutions that have several forms."""
 
     def measure(self) -> float:
         """The microseconds of the shortest run of some."""
@@ -124,16 +122,29 @@ class Lowered:
             return shortest(loaded(self.file.read_bytes(), self.inputs), FEWEST_RUNS, SECONDS)
 
 
-def lower(reference: str, cpu: str, profile: CostProfile, folder: Path) -> Lowered:
-    """Lower a model for the profile, and predict it."""
+def lowered_model(
+    name: str, program: xir.EdgeProgram, inputs: Sequence[object], profile: CostProfile, folder: Path
+) -> Lowered:
+    """A lowered program as a file in a folder, with what is predicted of it."""
+    file = folder / f"{len(list(folder.iterdir()))}.pte"
+    program.to_executorch().save(file)
+    return Lowered(name, file, inputs, cost_report(program.module, program.ctx, profile))
+
+
+def measured(models: Sequence[Lowered]) -> list[Prediction]:
+    """Models' latencies, each the shortest of several passes over all of them."""
+    passes = [[model.measure() for model in models] for _ in range(PASSES)]
+    return [Prediction(model.model, model.report, min(times)) for model, *times in zip(models, *passes, strict=True)]
+
+
+def lower(reference: str, cpu: str, profile: CostProfile, folder: Path) -> tuple[Lowered, Counter[Placed]]:
+    """Lower a model for the profile, and count its convolutions that have several forms."""
     name, model, inputs = named_model(reference)
     with step(f"Lowering {name}"):
         edge = xir.to_edge(torch.export.export(model, inputs))
         lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
         direct = edge.to_backend(xir.XnnpackPartitioner(check=False))
-    file = folder / f"{name}.pte"
-    file.write_bytes(lowered.to_executorch().buffer)
-    return Lowered(name, file, inputs, cost_report(lowered.module, lowered.ctx, profile), layers_of(direct))
+    return lowered_model(name, lowered, inputs, profile, folder), layers_of(direct)
 
 
 def layers_of(program: xir.EdgeProgram) -> Counter[Placed]:
@@ -268,12 +279,9 @@ def main() -> None:
     profile = load_profile(arguments.cpu)
     references = arguments.models or [name for name, model in MODELS.items() if model.module != "small"]
     with tempfile.TemporaryDirectory() as folder:
-        models = [lower(reference, arguments.cpu, profile, Path(folder)) for reference in references]
-        passes = [[model.measure() for model in models] for _ in range(PASSES)]
-    predictions = [
-        Prediction(model.model, model.report, min(times)) for model, *times in zip(models, *passes, strict=True)
-    ]
-    layers = {model.model: model.layers for model in models}
+        models = {reference: lower(reference, arguments.cpu, profile, Path(folder)) for reference in references}
+        predictions = measured([model for model, _ in models.values()])
+    layers = {reference: counts for reference, (_, counts) in models.items()}
     print(f"{profile.processor}, on {processor()}, fp32, one thread, the shortest of several runs\n")
     print(report(predictions), flush=True)
     if arguments.no_choices:

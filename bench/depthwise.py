@@ -7,22 +7,23 @@ convolutions take in the chosen forms than in the best ones.
 """
 
 import argparse
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import torch
 
 import xir
 from bench.__main__ import processor
-from bench.cost import FEWEST_RUNS, SECONDS, Prediction, loaded, report, shortest
+from bench.cost import Lowered, loaded, lowered_model, measured, report, shortest
 from bench.models import named_model
 from bench.progress import step
 from bench.quantization import calibration_inputs, gather_statistics, quantize_xir
 from xir.cost.profile import CostProfile, load_profile
-from xir.cost_report import cost_report
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
@@ -67,8 +68,8 @@ class Widen(WidenDepthwise):
         return True
 
 
-def predict(reference: str, cpu: str, profile: CostProfile) -> tuple[Prediction, Counter[Layer]]:
-    """Predict and measure an int8 model, and count its depthwise convolutions on integers."""
+def lower(reference: str, cpu: str, profile: CostProfile, folder: Path) -> tuple[Lowered, Counter[Layer]]:
+    """Lower an int8 model for the profile, and count its depthwise convolutions on integers."""
     name, model, inputs = named_model(reference)
     with step(f"Quantising {name}"):
         samples = calibration_inputs(inputs)
@@ -77,9 +78,7 @@ def predict(reference: str, cpu: str, profile: CostProfile) -> tuple[Prediction,
     with step(f"Lowering {name}"):
         lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
         direct = edge.to_backend(xir.XnnpackPartitioner(check=False))
-    with step(f"Measuring {name}"):
-        measured = shortest(loaded(lowered.to_executorch().buffer, inputs), FEWEST_RUNS, SECONDS)
-    return Prediction(name, cost_report(lowered.module, lowered.ctx, profile), measured), layers_of(direct)
+    return lowered_model(name, lowered, inputs, profile, folder), layers_of(direct)
 
 
 def layers_of(program: xir.EdgeProgram) -> Counter[Layer]:
@@ -186,11 +185,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     profile = load_profile(arguments.cpu)
-    predictions: list[Prediction] = []
-    layers: dict[str, Counter[Layer]] = {}
-    for reference in arguments.models:
-        made, layers[reference] = predict(reference, arguments.cpu, profile)
-        predictions.append(made)
+    with tempfile.TemporaryDirectory() as folder:
+        models = {reference: lower(reference, arguments.cpu, profile, Path(folder)) for reference in arguments.models}
+        predictions = measured([model for model, _ in models.values()])
+    layers = {reference: counts for reference, (_, counts) in models.items()}
     print(f"{profile.processor}, on {processor()}, int8, one thread, the shortest of several runs\n")
     print(report(predictions), flush=True)
     print("\n| convolution | chosen | predicted us | measured us |\n|---|---|---|---|")

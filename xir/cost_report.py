@@ -158,19 +158,33 @@ def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
 
 def _timed(steps: Sequence[_Step]) -> Iterator[_Step]:
     """The same, with the bytes moved since what is read was last read or written; weights in the execution before."""
-    total = sum(step.work.traffic + step.work.weights for step in steps if step.work is not None)
+    total = 0
+    read: dict[SSAValue, int] = {}
+    for step in steps:
+        total += _moved(step)
+        read |= dict.fromkeys(_constants(step), total)
+    touched: dict[SSAValue, int] = {value: at - total for value, at in read.items()}
     moved = 0
-    touched: dict[SSAValue, int] = {}
     for step in steps:
         if (work := step.work) is not None:
-            constants = {value for value in step.reads if isinstance(value.owner, xnnpack.ConstantOp)}
+            constants = _constants(step)
             tensors = {stored(value) for value in step.reads} - constants
             since = moved - min((touched.get(value, 0) for value in tensors), default=moved)
-            moved += work.traffic + work.weights
-            apart = max((moved - touched.get(value, moved - total) for value in constants), default=0)
+            moved += _moved(step)
+            apart = max((moved - touched[value] for value in constants), default=0)
             touched |= dict.fromkeys((*tensors, *constants, *step.writes), moved)
             step = replace(step, work=replace(work, since=since, apart=apart))
         yield step
+
+
+def _moved(step: _Step) -> int:
+    """The bytes that it reads and writes."""
+    return 0 if step.work is None else step.work.traffic + step.work.weights
+
+
+def _constants(step: _Step) -> set[SSAValue]:
+    """Those that it reads."""
+    return {value for value in step.reads if isinstance(value.owner, xnnpack.ConstantOp)}
 
 
 def _blocks(nodes: Sequence[xnnpack.NodeOp]) -> list[Block]:

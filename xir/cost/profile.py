@@ -287,8 +287,8 @@ def parse_profile(text: str, name: str) -> CostProfile:
 
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:
-    """A product's costs as a file of an older version means them: weights in a core's cache cost as in the last one,
-    and what is read again comes from the memory."""
+    """A product's costs of a file of an older version, which has no figures for weights in a core's cache, and for what is
+    read again."""
     return replace(cost, held=cost.weights, reread=cost.streamed if kernel in ONE_MATRIX else cost.reread)
 
 

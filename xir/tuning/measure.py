@@ -37,11 +37,13 @@ from xir.tuning.samples import (
 
 FEWEST_REPEATED, MOST_REPEATED = 9, 256
 """Samples of the longer chain; the shorter one has one."""
+
 Reading = Literal["held", "kept", "streamed"]
 """Whether nodes of a chain multiply by the same weights, or by their own, of which the last cache holds all or not."""
 
 SHARE: dict[Reading, float] = {"held": 0.0, "kept": 0.125, "streamed": 2.0}
 """The weights that the longer chain has at least, within those limits, for each byte of the last cache."""
+
 MOVED = 1 << 20
 """The bytes of the results of the longer chain, within those limits: a node of few elements alone would be lost in what
 calls of the runtime take more or less."""

@@ -129,3 +129,20 @@ func.func @eight(%x: tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> {
   }
   func.return %y : tensor<1x28x28x64xf32>
 }
+
+// -----
+
+// A convolution of two groups reads 12 channels in each: with more behind them, they would be others.
+// CHECK-LABEL: func.func @groups(
+// CHECK-NOT:     x32xf32>
+func.func @groups(%x: tensor<1x56x56x16xf32>) -> tensor<1x56x56x16xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x56x56x16xf32>) -> tensor<1x56x56x16xf32> {
+  ^bb0(%a: tensor<1x56x56x16xf32>):
+    %w = xnnpack.constant dense<0.5> : tensor<24x1x1x16xf32>
+    %v = xnnpack.constant dense<0.125> : tensor<16x1x1x12xf32>
+    %0 = xnnpack.conv2d %a, %w : (tensor<1x56x56x16xf32>, tensor<24x1x1x16xf32>) -> tensor<1x56x56x24xf32>
+    %1 = xnnpack.conv2d %0, %v {groups = 2 : i32} : (tensor<1x56x56x24xf32>, tensor<16x1x1x12xf32>) -> tensor<1x56x56x16xf32>
+    xnnpack.yield %1 : tensor<1x56x56x16xf32>
+  }
+  func.return %y : tensor<1x56x56x16xf32>
+}

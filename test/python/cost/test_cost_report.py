@@ -15,7 +15,7 @@ from xir.cost.profile import CostProfile, KernelCost
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._node_costs import PAD_RUN, work_of
+from xir.transforms.xnnpack._node_costs import PAD_RUN, SHORT_COLUMNS, SHORT_ROWS, work_of
 
 BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0, held=1)
 PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, BYTE))
@@ -182,11 +182,70 @@ def test_moves_count_their_runs() -> None:
     """Of elements that stay neighbours; where none do, the move is a transposition."""
     x = torch.ones(3, 4, 5)
     assert set(works(Moves(), x, x)) == {
-        Work("transpose", 600, traffic=480),
+        # Three squares that are not full.
+        Work("transpose", 3 * SHORT_ROWS, traffic=480),
         Work("copy", 12, traffic=480),
         Work("copy", 24, traffic=960),
         Work("copy", 3, traffic=240),
     }
+
+
+class Transposed(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.transpose(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "elements"),
+    [(16, 24, 16 * 24), (16, 3, 2 * SHORT_COLUMNS), (3, 16, 2 * SHORT_ROWS),
+     (17, 16, 2 * 2 * 64 + 2 * SHORT_ROWS), (16, 17, 2 * 2 * 64 + 2 * SHORT_COLUMNS)],
+)  # fmt: skip
+def test_transposes_move_squares(rows: int, columns: int, elements: int) -> None:
+    """Those that are not full along the result's last dimension, which is the operand's rows, take the longest."""
+    (found,) = works(Transposed(), torch.ones(1, rows, columns))
+    assert found == Work("transpose", elements, traffic=8 * rows * columns)
+
+
+class Reshaped(nn.Module):
+    def __init__(self, readers: int):
+        super().__init__()
+        self.readers = readers
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = (x + 1).reshape(8, 3)
+        return y.tanh() * y.sigmoid() if self.readers == 2 else y.tanh()
+
+
+@pytest.mark.parametrize(("readers", "copied"), [(1, []), (2, [2 * 4 * 24 / 1e3])])
+def test_reshapes_copy_what_several_nodes_read(readers: int, copied: list[float], profile: str) -> None:
+    (method,) = lowered(Reshaped(readers), torch.ones(4, 6)).cost_report(profile).methods
+    assert [line.microseconds for line in method.lines if line.op == "static_reshape"] == copied
+
+
+class Cell(nn.Module):
+    """Two products, by the same weights or each by its own."""
+
+    def __init__(self, shares: bool):
+        super().__init__()
+        self.first = nn.Linear(64, 64, bias=False)
+        self.second = self.first if shares else nn.Linear(64, 64, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(torch.tanh(self.first(x)))
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_weights_that_are_read_again_are_still_in_the_cache(shares: bool, tmp_path: Path) -> None:
+    """A cache of one and a half times one product's weights holds those of a cell, and not those of two."""
+    weights, tensors = 4 * 64 * 64, 3 * 2 * 4 * 64
+    free = KernelCost(0, 0, 0, 0, 0, 0, 0, 0)
+    kernels = {**dict.fromkeys(KERNELS, free), "gemv": replace(free, weights=1.0)}
+    file = tmp_path / "held.toml"
+    own = weights * 3 // 2
+    file.write_text(replace(PROFILE, caches=(own, 1 << 24), kernels=kernels).text(), encoding="utf-8")
+    (method,) = lowered(Cell(shares), torch.ones(1, 64)).cost_report(str(file)).methods
+    away = 0 if shares else 2 * weights * (1 - own / (2 * weights + tensors))
+    assert 1e3 * method.microseconds == pytest.approx(away)
 
 
 class Rows(nn.Module):

@@ -40,6 +40,7 @@ from xir.tuning.samples import (
 )
 
 CACHES = (1 << 20, 12 << 20)
+"""The last one holds none of the largest matrices that are measured, of 16 MB."""
 
 TRUTH = CostProfile(
     "made up",
@@ -59,6 +60,7 @@ TRUTH = CostProfile(
         "dwconv": KernelCost(0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, reread=0.02, columns=16),
         "dwconv_strided": KernelCost(0.06, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=32),
         "softmax": KernelCost(40.0, 0.02, 0.03, 0.0, 0.0, 0.0, 250.0, 0.0),
+        # Not tiles of 3 rows: squares of these sizes leave 1 over, so padding would look like weights.
         "qs8_gemm": KernelCost(0.01, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, 0.01, rows=4, columns=8),
         "qs8_igemm": KernelCost(0.02, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, 0.01, rows=4, columns=8),
         "qs8_dwconv": KernelCost(0.09, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, columns=16),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,19 +95,19 @@ class Tokens(nn.Module):
         return self.norm(self.down(nn.functional.gelu(self.up(tokens))))
 
 
-MODELS = {
-    "excited": (Excited(24, 72), (2, 3, 10, 12)),
-    "excited_whole": (Excited(32, 40), (1, 3, 9, 9)),
-    "pyramid": (Pyramid(24), (1, 8, 8, 8)),
-    "tokens": (Tokens(40), (2, 7, 16)),
+MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "excited": (lambda: Excited(24, 72), (2, 3, 10, 12)),
+    "excited_whole": (lambda: Excited(32, 40), (1, 3, 9, 9)),
+    "pyramid": (lambda: Pyramid(24), (1, 8, 8, 8)),
+    "tokens": (lambda: Tokens(40), (2, 7, 16)),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_padded_programs_agree_with_eager(name: str, tiles_of_16: str) -> None:
     torch.manual_seed(1)
-    model, shape = MODELS[name]
-    model = model.eval()
+    make, shape = MODELS[name]
+    model = make().eval()
     image = torch.randn(shape)
     edge = xir.to_edge(torch.export.export(model, (image,)))
     plain, padded = (edge.to_backend(each) for each in (xir.XnnpackPartitioner(), Padding(tiles_of_16)))
@@ -123,13 +123,13 @@ def test_padded_programs_agree_with_eager(name: str, tiles_of_16: str) -> None:
 
 def test_padded_channels_are_whole_tiles(tiles_of_16: str) -> None:
     """What a convolution of 3x3 makes stays, as another kernel computes that, and so does what is returned."""
-    model, shape = MODELS["excited"]
-    edge = xir.to_edge(torch.export.export(model.eval(), (torch.randn(shape),)))
+    make, shape = MODELS["excited"]
+    edge = xir.to_edge(torch.export.export(make().eval(), (torch.randn(shape),)))
     assert channels_of(edge.to_backend(Padding(tiles_of_16))) == [24, 80, 80, 8, 80, 32, 32, 5]
 
 
 def test_numbers_that_are_not_finite_stay_out(tiles_of_16: str) -> None:
-    """A quotient of padded channels would be no number; an infinite bound bounds nothing."""
+    """Of a quotient of padded channels the pass cannot tell that it is a number."""
 
     class Divided(nn.Module):
         def __init__(self) -> None:
