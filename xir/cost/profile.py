@@ -287,8 +287,7 @@ def parse_profile(text: str, name: str) -> CostProfile:
 
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:
-    """A product's costs of a file of an older version, which has no figures for weights in a core's cache, and for what is
-    read again."""
+    """A product's costs of an older file, which has no figures for weights in a core's cache and what is read again."""
     return replace(cost, held=cost.weights, reread=cost.streamed if kernel in ONE_MATRIX else cost.reread)
 
 
