@@ -20,6 +20,7 @@ from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import Elementwise
+from xir.ir.walking import ops_in
 
 MAX_NODES = 9
 """One less than XNN_MAX_UNARY_FUSION_NODES."""
@@ -118,6 +119,13 @@ def is_unary(op: Operation, values: set[SSAValue]) -> bool:
 def is_dequantise(op: Operation) -> bool:
     """Whether a node makes fp32 numbers of 8-bit ones with a known scale."""
     return isinstance(op, xnnpack.ConvertOp) and is_8_bit(op.input) and isinstance(element_type(op.output), Float32Type)
+
+
+def has_8_bit(subgraph: xnnpack.SubgraphOp) -> bool:
+    """Whether any value of a subgraph has 8-bit integers with a known scale: without one there is no chain."""
+    block = subgraph.body.block
+    by_type = {id(value.type): value for op in ops_in(subgraph, Operation) for value in op.results}
+    return any(map(is_8_bit, (*block.args, *by_type.values())))
 
 
 def is_8_bit(value: SSAValue) -> bool:

@@ -25,7 +25,7 @@ from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
 from xir.ir.tensor_types import rank_of
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._tables import is_dequantise, is_start, overlong_part, readers_of, table_through
+from xir.transforms.xnnpack._tables import has_8_bit, is_dequantise, is_start, overlong_part, readers_of, table_through
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ class IsolateTablesPass(XirPass):
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Isolate the chains of every subgraph."""
         for subgraph in ops_in(op, xnnpack.SubgraphOp, graphs=False):
-            isolate(subgraph.body.block)
-            cut(subgraph.body.block)
+            if has_8_bit(subgraph):
+                isolate(subgraph.body.block)
+                cut(subgraph.body.block)
 
 
 def isolate(block: Block) -> None:
