@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -15,6 +17,8 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
 from torchao.quantization.pt2e.observer import HistogramObserver, MinMaxObserver, ObserverBase, PerChannelMinMaxObserver
 from torchao.quantization.pt2e.utils import create_getattr_from_value
+
+from xir.evaluate.evaluator import one_thread
 
 SMALLEST_CHANNEL = 2.0**-12
 """The smallest weight scale of a tensor, relative to its largest. An int32 bias has the step input · weight: a channel
@@ -142,28 +146,41 @@ CANDIDATES = tuple(1.0 - 0.025 * step for step in range(17))
 """4-bit scales that are tried, relative to the one that covers the largest weight."""
 
 
-BLOCK = 1 << 17
-"""Weights that scales are tried on at a time: as many as stay in a processor's cache from one step to the next."""
+BLOCK = 1 << 18
+"""Weights that scales are tried on at a time: few enough to stay in a cache from one step to the next, and so many that
+the interpreter is no part of the time."""
 
 
 def best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """The scales [n] of the least squared error for weights [n, size] of any float type, symmetric.
 
-    They are numbers that `dtype` has, given as fp32; 1 for a group of zeros.
+    They are numbers that `dtype` has, given as fp32; 1 for a group of zeros. Blocks of groups are computed side by
+    side, each on one thread, so that the result is the same however many there are.
     """
     scales = torch.empty(len(groups))
     rows = max(BLOCK // max(groups.shape[1], 1), 1)
-    for begin in range(0, len(groups), rows):
-        block = groups[begin : begin + rows].float()
-        largest = block.abs().amax(dim=1)
-        covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
-        tried = torch.stack([(covering * factor).to(dtype).float() for factor in CANDIDATES])
-        errors, rounded = torch.empty_like(tried), torch.empty_like(block)
-        for scale, error in zip(tried[:, :, None], errors, strict=True):
-            torch.div(block, scale, out=rounded).round_().clamp_(quant_min, quant_max).mul_(scale)
-            torch.sum(rounded.sub_(block).square_(), dim=1, out=error)
-        scales[begin : begin + rows] = tried.gather(0, errors.argmin(dim=0, keepdim=True))[0]
+
+    def find(begin: int) -> None:
+        scales[begin : begin + rows] = _best_scales(groups[begin : begin + rows], quant_min, quant_max, dtype)
+
+    with one_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(find, range(0, len(groups), rows)))
     return scales
+
+
+def _best_scales(groups: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype) -> Tensor:
+    """Those of a block."""
+    weights = groups.float()
+    largest = weights.abs().amax(dim=1)
+    covering = torch.where(largest > 0, largest / ((quant_max - quant_min) / 2), torch.ones_like(largest))
+    tried = torch.stack([(covering * factor).to(dtype).float() for factor in CANDIDATES])
+    errors, rounded = torch.empty_like(tried), torch.empty_like(weights)
+    for scale, error in zip(tried[:, :, None], errors, strict=True):
+        torch.div(weights, scale, out=rounded).round_().clamp_(quant_min, quant_max).mul_(scale)
+        torch.sum(rounded.sub_(weights).square_(), dim=1, out=error)
+    # NumPy finds the first of the least numbers in a third of the time that torch takes.
+    best = torch.from_numpy(errors.numpy().argmin(axis=0, keepdims=True))
+    return tried.gather(0, best)[0]
 
 
 class FinePerChannelRange(PerChannelMinMaxObserver):
