@@ -13,7 +13,6 @@ the least that both can come to. That is a column of its own.
 """
 
 import argparse
-import ctypes
 import gc
 import mmap
 import multiprocessing
@@ -38,6 +37,7 @@ from bench.latency import Execute, Tensors, load_stock
 from bench.processes import in_copy_of_process
 from bench.progress import step
 from bench.stock import stock_program
+from xir.memory import return_freed_memory
 from xir.models import load_model
 
 Load = Callable[[], Execute]
@@ -153,7 +153,7 @@ def resident() -> int:
 def give_back_memory() -> None:
     """Return to the system what earlier programs have left, so that whatever comes next has to ask for its own."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
+    return_freed_memory()
 
 
 def instances_line(path: Path, inputs: Tensors, seconds: float) -> str:

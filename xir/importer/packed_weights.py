@@ -21,7 +21,8 @@ from xir.ir.nibbles import Packed, unpack
 def dequantize_int4(packed: Tensor, scales: Tensor, group_size: int) -> Tensor:
     """A weight [channels, inputs], fp32: integers from −8 to 7 times the scale [channels, groups] of their group.
 
-    `packed` is uint8 [channels, inputs / 2] as `xir.ir.nibbles` has it; inputs are a multiple of the group size.
+    `packed` is uint8 [channels, inputs / 2] as `xir.ir.nibbles` has it; inputs are a multiple of the group size. Scales
+    are of any float type.
     """
     channels, half = packed.shape
     integers = torch.from_numpy(unpack(Packed(packed.numpy(), (channels, 2 * half))).astype("float32"))
@@ -30,7 +31,7 @@ def dequantize_int4(packed: Tensor, scales: Tensor, group_size: int) -> Tensor:
 
 @dequantize_int4.register_fake
 def _(packed: Tensor, scales: Tensor, group_size: int) -> Tensor:
-    return scales.new_empty(packed.shape[0], 2 * packed.shape[1])
+    return scales.new_empty((packed.shape[0], 2 * packed.shape[1]), dtype=torch.float32)
 
 
 DEQUANTIZE_INT4: Any = torch.ops.xir.dequantize_int4.default

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from xir.llm.errors import LlmError, first_line
 from xir.llm.metadata import DECODE, PREFILL, Metadata
+from xir.memory import return_freed_memory
 from xir.progress import step
 
 if TYPE_CHECKING:
@@ -93,7 +94,6 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
     """The program of a model's folder, and what it says of it. Errors are those of `export`."""
     from xir.api import XnnpackPartitioner
 
-    # What PyTorch holds of the model is gone before it is compiled; its weights stay where they are.
     edge, metadata = imported(folder, options)
     with step("Compiling"):
         return edge.to_backend(XnnpackPartitioner(options.target)).to_executorch(), metadata
@@ -101,6 +101,13 @@ def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[Ex
 
 def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
     """The methods of a model's folder, and what the file says of it. Errors are those of `export`."""
+    found = _imported(folder, options)
+    # What PyTorch held of the model is gone now; its weights stay where they are.
+    return_freed_memory()
+    return found
+
+
+def _imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
     import torch
 
     from xir.api import to_edge

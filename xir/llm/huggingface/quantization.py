@@ -32,8 +32,8 @@ def quantize(
     row. `int4`: in 4 bits, a scale for each `group_size` inputs of a channel, or elements of a row. `embedding` is for
     embeddings alone; if None, they are int8 where linear layers are quantised. An output layer that has an embedding's
     weights shares them in int8.
-    Weights may be of any float type. Parameters that are not replaced get `dtype`, and with them activations; buffers
-    become fp32, as transformers computes them: it converts frequencies of positions where it uses them.
+    Weights may be of any float type. Parameters that are not replaced get `dtype`, and with them activations; other
+    buffers become fp32, as transformers computes them: it converts frequencies of positions where it uses them.
     LlmError for a layer whose inputs are no multiple of the group size.
     """
     embedding = embedding or ("none" if mode == "none" else "int8")
@@ -55,10 +55,13 @@ def quantize(
         if isinstance(child, nn.Linear) and mode != "none":
             weight = shared.get(child.weight) or _quantized_weight(child.weight, path, mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
-    for tensors, element in ((model.parameters(), dtype), (model.buffers(), torch.float32)):
-        for tensor in tensors:
-            if tensor.is_floating_point():
-                tensor.data = tensor.data.to(element)
+    for module in model.modules():
+        if isinstance(module, Int4Weight):
+            continue
+        for tensors, element in ((module.parameters(False), dtype), (module.buffers(False), torch.float32)):
+            for tensor in tensors:
+                if tensor.is_floating_point():
+                    tensor.data = tensor.data.to(element)
 
 
 def _quantized_weight(weight: Tensor, path: str, mode: Mode, group_size: int) -> Int8Weight | Int4Weight:
@@ -116,7 +119,7 @@ class Int4Weight(nn.Module):
     packed: Tensor
     """uint8 [channels, inputs / 2], as `xir.ir.nibbles` has it."""
     scales: Tensor
-    """[channels, groups], fp32."""
+    """[channels, groups], bf16, as files have them."""
 
     def __init__(self, weight: Tensor, group_size: int):
         super().__init__()
@@ -126,7 +129,7 @@ class Int4Weight(nn.Module):
             packed[begin : begin + len(part)] = torch.from_numpy(nibbles.pack(part.numpy()).bytes)
         self._group_size = group_size
         self.register_buffer("packed", packed)
-        self.register_buffer("scales", scales)
+        self.register_buffer("scales", scales.bfloat16())
 
     def forward(self) -> Tensor:
         """The weight, dequantised."""
