@@ -28,12 +28,16 @@ class Lowering:
     size: int
 
 
+def lowered(exported: torch.export.ExportedProgram, cpu: str) -> bytes:
+    """The file that xir makes for `cpu`."""
+    return xir.to_edge(exported).to_backend(xir.XnnpackPartitioner(cpu=cpu)).to_executorch().buffer
+
+
 def lower_xir(exported: torch.export.ExportedProgram, path: Path, cpu: str | None = None) -> Lowering:
     """Lower with xir, for `cpu` or the family of the machine that it runs on, and write the file."""
     family = "x86" if platform.machine() in ("x86_64", "AMD64") else "any"
     start = time.perf_counter()
-    partitioner = xir.XnnpackPartitioner(cpu=cpu or family)
-    buffer = xir.to_edge(exported).to_backend(partitioner).to_executorch().buffer
+    buffer = lowered(exported, cpu or family)
     seconds = time.perf_counter() - start
     path.write_bytes(buffer)
     return Lowering("xir", seconds, len(buffer))
@@ -56,7 +60,7 @@ def processor_time(exported: torch.export.ExportedProgram, cpu: str) -> float:
     """The seconds that lowering for `cpu` takes once."""
     gc.collect()
     start = time.process_time()
-    xir.to_edge(exported).to_backend(xir.XnnpackPartitioner(cpu=cpu)).to_executorch().buffer  # noqa: B018
+    lowered(exported, cpu)
     return time.process_time() - start
 
 

@@ -376,7 +376,11 @@ def _transform(
     remark_filter: RemarkFilter | None,
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
-    original, remarks = module, list[Diagnostic]()
+    original = module
+    with paused_collection():
+        module, ctx = clone_module(module), ctx.clone()
+    ctx.remark_filter = remark_filter
+    remarks: list[Diagnostic] = []
 
     def keep_remark(diagnostic: Diagnostic) -> bool:
         if diagnostic.severity is not Severity.REMARK:
@@ -384,16 +388,13 @@ def _transform(
         remarks.append(diagnostic)
         return True
 
-    # Paused for all of it: each end of a pause is a walk over what was made since.
+    with ctx.diagnostics.handler(keep_remark):
+        manager = PassManager(ctx, passes, verify_each=False)
+        if numerics is not None:
+            numerics.attach(manager)
+        if recorder is not None:
+            recorder.attach(manager)
+        manager.run(module, original=original)
     with paused_collection():
-        module, ctx = clone_module(module), ctx.clone()
-        ctx.remark_filter = remark_filter
-        with ctx.diagnostics.handler(keep_remark):
-            manager = PassManager(ctx, passes, verify_each=False)
-            if numerics is not None:
-                numerics.attach(manager)
-            if recorder is not None:
-                recorder.attach(manager)
-            manager.run(module, original=original)
         verify(module, ctx.verified)
     return module, ctx, remarks

@@ -24,6 +24,7 @@ from xir.llm.huggingface.quantization import (
     QuantizedLinear,
     quantize,
 )
+from xir.quantizer.observers import BLOCK
 from xir.runtime import Runtime
 
 TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
@@ -159,13 +160,14 @@ def test_groups_of_other_sizes(group_size: int, tmp_path: Path) -> None:
 def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtype: torch.dtype) -> None:
     """Also where a weight is larger than what is computed at a time, of channels of zeros, and of another type."""
     torch.manual_seed(0)
-    weight = torch.randn(700, 128).to(dtype)
+    channels = BLOCK // 128 + 3
+    weight = torch.randn(channels, 128).to(dtype)
     weight[3] = 0
     if mode == "int8":
         found = Int8Weight(weight)
         scales = found.scales[:, None].expand(-1, 128)
         torch.testing.assert_close(
-            scales[:, 0][weight.abs().amax(1) > 0] * 127, weight[[*range(3), *range(4, 700)]].abs().amax(1).float()
+            scales[:, 0][weight.abs().amax(1) > 0] * 127, weight[[*range(3), *range(4, channels)]].abs().amax(1).float()
         )
     else:
         found = Int4Weight(weight, 64)
@@ -177,6 +179,16 @@ def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtyp
     wanted = (weight.float() / scales).round().clamp(least, 2 ** (bits - 1) - 1)
     torch.testing.assert_close(integers.float(), wanted, rtol=0, atol=0)
     torch.testing.assert_close(found(), wanted * scales)
+
+
+def test_what_is_not_replaced_has_the_type_of_activations() -> None:
+    """Buffers are fp32, but for the scales, which take as much memory as in the file."""
+    model = nn.Sequential(nn.Linear(64, 8), nn.LayerNorm(8), nn.BatchNorm1d(8)).bfloat16()
+    quantize(model, "int4", 32, dtype=torch.float16)
+    weight = next(module for module in model.modules() if isinstance(module, Int4Weight))
+    assert weight.scales.dtype == torch.bfloat16
+    assert {each.dtype for each in model[1].parameters()} == {torch.float16}
+    assert model.get_buffer("2.running_mean").dtype == torch.float32
 
 
 def test_many_scales() -> None:
