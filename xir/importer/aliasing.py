@@ -12,6 +12,7 @@ from collections.abc import Container
 
 import torch
 from torch.fx import Graph, Node
+from torch.utils._pytree import tree_leaves
 
 from xir.ir.diagnostics import DiagnosticError
 
@@ -90,9 +91,15 @@ def _widens(node: Node, written: Node) -> bool:
     """Whether the functional form's result would have a wider element type than the memory written to."""
     if node.target is torch.ops.aten.copy_.default:
         return False
+    assert isinstance(node.target, Operator)
     dtype = written.meta["val"].dtype
-    others = [n.meta["val"].dtype for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
-    return any(torch.promote_types(dtype, other) != dtype for other in others)
+    positions: set[Node] = set()
+    for argument, value in zip(node.target._schema.arguments, node.args, strict=False):
+        if argument.name in ("index", "indices"):  # of elements; their type says nothing of the elements
+            positions.update(n for n in tree_leaves(value) if isinstance(n, Node))
+    others = (n.meta.get("val") for n in node.all_input_nodes if n not in positions)
+    types = [other.dtype for other in others if isinstance(other, torch.Tensor)]
+    return any(torch.promote_types(dtype, other) != dtype for other in types)
 
 
 def _refuse_untracked(node: Node, shared: list[Node]) -> None:

@@ -48,6 +48,16 @@ def index_put(kept: Tensor, x: Tensor) -> Tensor:
     return kept.sum(0)
 
 
+def index_copy_of_integers(kept: Tensor, x: Tensor) -> Tensor:
+    kept.index_copy_(0, torch.tensor([1]), x[None].to(torch.int8))
+    return kept * x
+
+
+def index_put_of_integers(kept: Tensor, x: Tensor) -> Tensor:
+    kept[torch.tensor([2, 0])] = x.to(torch.int8)
+    return kept * x
+
+
 def through_a_view(kept: Tensor, x: Tensor) -> Tensor:
     kept[1].add_(x)
     return x + 1
@@ -137,6 +147,16 @@ def check(model: nn.Module, *inputs: Tensor, calls: int = 3) -> list[str]:
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_calls_in_a_row(step: Callable[[Tensor, Tensor], Tensor]) -> None:
     assert check(Keeping(torch.randn(3, 4), step), torch.randn(4)) == ["kept"]
+
+
+@pytest.mark.parametrize("step", [index_copy_of_integers, index_put_of_integers])
+def test_positions_do_not_widen_what_is_written(
+    step: Callable[[Tensor, Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64-bit positions of 8-bit elements: the program need not be traced again."""
+    monkeypatch.setattr("xir.importer.importer.functionalize", lambda program: pytest.fail("traced again"))
+    kept = torch.randint(-100, 100, (3, 4), dtype=torch.int8)
+    assert check(Keeping(kept, step), torch.randn(4)) == ["kept"]
 
 
 def test_training_updates_running_statistics() -> None:
