@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -81,10 +82,19 @@ def texts(batch: int, length: int, padded: bool) -> tuple[Tensor, ...]:
     return (tokens, (torch.arange(length) < counts[:, None]).long()) if padded else (tokens,)
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["tokens", "mask"])
-@pytest.mark.parametrize("batch", [False, True], ids=["one", "batch"])
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", DECODERS)
+def forms() -> Iterator[Any]:
+    """Each decoder with and without padding, one text and several, and either attention; not all together but for one.
+
+    `make test-zoo` runs the rest.
+    """
+    for name, attention, batch, padded in product(DECODERS, ("sdpa", "eager"), (False, True), (False, True)):
+        is_quick = name == "llama" or (attention == "sdpa") ^ batch ^ padded
+        marks = () if is_quick else pytest.mark.exhaustive
+        words = name, attention, "batch" if batch else "one", "mask" if padded else "tokens"
+        yield pytest.param(name, attention, batch, padded, id="-".join(words), marks=marks)
+
+
+@pytest.mark.parametrize(("name", "attention", "batch", "padded"), list(forms()))
 def test_open_lengths(name: str, attention: str, batch: bool, padded: bool) -> None:
     """Outside of the delegate are the look-up of tokens, and the conversion of the padding mask's integers.
 

@@ -147,8 +147,15 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     check_written_back(stock, expected, x)
 
 
-@pytest.mark.parametrize("per_channel", [True, False])
-@pytest.mark.parametrize("kind", [torch.nn.Conv3d, torch.nn.ConvTranspose3d])
+@pytest.mark.parametrize(
+    ("kind", "per_channel"),
+    [
+        (torch.nn.Conv3d, True),
+        (torch.nn.ConvTranspose3d, False),
+        pytest.param(torch.nn.Conv3d, False, marks=pytest.mark.exhaustive),
+        pytest.param(torch.nn.ConvTranspose3d, True, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_convolutions_of_three_dimensions(kind: type[torch.nn.Module], per_channel: bool) -> None:
     """They are sums of those of planes, whose filters are planes of a quantised one: in one delegate, in fp32."""
     torch.manual_seed(0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +24,8 @@ from xir.runtime import Runtime
 TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
 PROMPT, WINDOW = 7, 32
 
+Dtype = Literal["fp32", "fp16", "bf16"]
+CacheType = Literal["fp32", "int8"] | None
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FORMS: list[tuple[str, Literal["fp16", "bf16"], Mode, Literal["executorch", "xir"]]] = [
     ("Llama", "fp16", "none", "executorch"),
@@ -87,21 +91,35 @@ def test_stock_computes_the_same(case: Case) -> None:
     assert float((torch.cat(found[PROMPT - 1 :]) - case.wide).norm()) <= case.bound
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dtype, CacheType], Path]:
+    """A model's file with activations and caches of a type, made once."""
+    folder = tmp_path_factory.mktemp("model")
+    write_family("Llama", folder, tie_word_embeddings=False)
+
+    @cache
+    def file(dtype: Dtype, cache_type: CacheType) -> Path:
+        path = folder / f"{dtype}_{cache_type}.pte"
+        export(folder, path, ExportOptions(max_seq_len=WINDOW, dtype=dtype, cache_type=cache_type))
+        return path
+
+    return file
+
+
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 @pytest.mark.parametrize("cache_type", [None, "fp32", "int8"])
 def test_programs_are_those_of_fp32(
-    dtype: Literal["fp16", "bf16"], cache_type: Literal["fp32", "int8"] | None, tmp_path: Path
+    dtype: Literal["fp16", "bf16"],
+    cache_type: Literal["fp32", "int8"] | None,
+    exported: Callable[[Dtype, CacheType], Path],
 ) -> None:
     """Not one kernel more, half of the weights, and caches of the same type unless told otherwise."""
-    write_family("Llama", tmp_path, tie_word_embeddings=False)
-    for each in ("fp32", dtype):
-        options = ExportOptions(max_seq_len=WINDOW, dtype=each, cache_type=cache_type)
-        export(tmp_path, tmp_path / f"{each}.pte", options)
-    wide, short = (Runtime.get().load_program(tmp_path / f"{each}.pte") for each in ("fp32", dtype))
+    short_path, wide_path = exported(dtype, cache_type), exported("fp32", cache_type or "fp32")
+    wide, short = (Runtime.get().load_program(path) for path in (wide_path, short_path))
     for name in ("prefill", "decode"):
         assert short.metadata(name).kernel_names == wide.metadata(name).kernel_names
     caches = {each.dtype for name, each in short.new_state().state_dict().items() if "_cache_" in name}
     assert caches == {{None: DTYPES[dtype], "fp32": torch.float32, "int8": torch.int8}[cache_type]}
-    assert (tmp_path / f"{dtype}.pte").stat().st_size < 0.7 * (tmp_path / "fp32.pte").stat().st_size
-    answer = LanguageModel(tmp_path / f"{dtype}.pte", None, 1).generate([1, 5, 9], Sampling(), max_new_tokens=4)
+    assert short_path.stat().st_size < 0.7 * wide_path.stat().st_size
+    answer = LanguageModel(short_path, None, 1).generate([1, 5, 9], Sampling(), max_new_tokens=4)
     assert len(answer.tokens) == 4 or answer.reason == "stop"

@@ -19,7 +19,8 @@ from xir.models import MODELS, load_model
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
-QUICK = ("add_mul", "emformer_join", "linear", "llama2", "mv3", "w2l")
+QUICK = ("add_mul", "efficientnet_b0", "emformer_join", "linear", "llama2", "lstm", "mv2", "mv3", "vit", "w2l")
+"""A model of each kind of layer; `make test-zoo` looks at the others."""
 
 
 def sources(ops: Iterable[Operation]) -> set[tuple[str, int, str]]:
@@ -33,7 +34,7 @@ def edge_ops(module: ModuleOp) -> list[Operation]:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in MODELS]
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.exhaustive) for name in MODELS]
 )
 def test_each_line_is_in_the_location_of_a_node(name: str) -> None:
     model, inputs = load_model(name)

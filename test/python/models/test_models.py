@@ -8,8 +8,8 @@ import torch
 from xir.models import MODELS, ModelError, load_model
 from xir.models.weights import load_weights, settle_random_weights
 
-SMALL = ["linear", "add", "add_mul", "mv3", "edsr", "lstm", "emformer_join"]
-"""What loads in a moment; the other models go through the same code."""
+SMALL = ["linear", "add", "add_mul", "mv3", "w2l", "lstm", "emformer_join"]
+"""What loads and runs in a moment; the other models go through the same code."""
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -27,7 +27,9 @@ def test_loading_leaves_the_random_state_alone(name: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("name", ["mv2", "mv3", "edsr", "w2l", "lstm", "emformer_predict"])
+@pytest.mark.parametrize(
+    "name", ["mv2", "mv3", pytest.param("edsr", marks=pytest.mark.exhaustive), "w2l", "lstm", "emformer_predict"]
+)
 def test_outputs_are_of_order_one(name: str) -> None:
     model, inputs = load_model(name)
     assert not any(module.training for module in model.modules())

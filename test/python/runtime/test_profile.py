@@ -126,7 +126,7 @@ def test_times_nest(mixed: bytes):
         assert all(call.start <= event.start <= call.start + call.duration for event in inner)
 
 
-@pytest.mark.parametrize("name", ["mv2", "vit"])
+@pytest.mark.parametrize("name", ["mv2", pytest.param("vit", marks=pytest.mark.exhaustive)])
 def test_each_line_names_a_source_line_and_the_sum_is_the_time(name: str):
     model, inputs = load_model(name)
     file = lowered(model, inputs).buffer
