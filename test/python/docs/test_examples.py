@@ -14,11 +14,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from docs import preloaded
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```(\S+)[ \t]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -50,8 +53,16 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """xir's commands, from a server that has imported PyTorch, are found first; then those of this environment."""
+    with preloaded.commands(tmp_path_factory.mktemp("commands")) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]))
+        yield
+
+
 def run(command: str, folder: Path, stdin: str | None = None) -> str:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = dict(os.environ)
     environment.pop("COLUMNS", None)  # pytest-xdist narrows tables to 80
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
