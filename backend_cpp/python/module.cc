@@ -378,7 +378,8 @@ class PyMethod {
 
   std::string name() const { return method_->name(); }
 
-  // Each input is a number, a string, None, or (C-contiguous array in memory order, logical shape).
+  // Each input is a number, a string, None, (C-contiguous array in memory order, logical shape), or
+  // (address of such elements, which the caller keeps alive, logical shape, bytes).
   // The outputs, and the execution's profile or None.
   py::tuple Execute(const py::list& inputs, bool profile) {
     if (inputs.size() != method_->num_inputs()) {
@@ -461,6 +462,10 @@ class PyMethod {
     if (py::isinstance<py::float_>(given))
       return Check(method_->SetInput(index, given.cast<double>()));
     const auto pair = given.cast<py::tuple>();
+    if (py::isinstance<py::int_>(pair[0])) {
+      auto* data = reinterpret_cast<void*>(pair[0].cast<uintptr_t>());
+      return Check(method_->SetInput(index, data, pair[2].cast<size_t>(), ToShape(pair[1]), true));
+    }
     const auto array = pair[0].cast<py::array>();
     if ((array.flags() & py::array::c_style) == 0) {
       Raise(Fail(Code::kInternal, "input ", index, " is not contiguous"));

@@ -6,6 +6,7 @@ The runtime sees a tensor as a C-contiguous NumPy array of its *physical* shape:
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
+_IN_ORDER = [list(range(rank)) for rank in range(17)]
+"""The dimensions of each rank that programs have, in order."""
+
+
+def is_in_order(dim_order: Sequence[int]) -> bool:
+    """Whether the dimensions lie in memory one behind the other."""
+    rank = len(dim_order)
+    return list(dim_order) == (_IN_ORDER[rank] if rank < len(_IN_ORDER) else list(range(rank)))
+
+
 def inverse(order: Sequence[int]) -> list[int]:
     """The permutation that undoes `order`."""
     return sorted(range(len(order)), key=order.__getitem__)
@@ -37,7 +48,7 @@ def physical_from_torch(tensor: torch.Tensor, dim_order: Sequence[int]) -> Array
         raise XirRuntimeError(f"a tensor is on device '{tensor.device}'; move it to the CPU")
     if tensor.layout is not torch.strided:
         raise XirRuntimeError(f"a tensor's layout is {tensor.layout}; make it dense (x.to_dense())")
-    if tuple(dim_order) != tuple(range(len(dim_order))):
+    if not is_in_order(dim_order):
         tensor = tensor.permute(*dim_order)
     tensor = tensor.resolve_conj().resolve_neg().contiguous()
     number = torch_number(tensor.dtype)
@@ -62,7 +73,7 @@ def torch_from_physical(array: Array, number: int, dim_order: Sequence[int]) -> 
             raise XirRuntimeError(f"torch has no dtype for element type {number} of the program") from None
         signed = array.view(np.int16) if array.itemsize == 2 else array
         tensor = torch.from_numpy(signed).view(dtype)
-    if tuple(dim_order) == tuple(range(len(dim_order))):
+    if is_in_order(dim_order):
         return tensor
     return tensor.permute(*inverse(dim_order))
 
@@ -94,9 +105,48 @@ def bound_output(value: object, info: dict[str, Any], index: int) -> Array:
     return array
 
 
-def tensor_input(value: object, info: dict[str, Any], index: int) -> tuple[Array, tuple[int, ...]]:
-    """One input as the runtime takes it: (elements in memory order, logical shape)."""
-    return _in_memory_order(value, info, f"input {index}")
+class TensorInput:
+    """An input that is a tensor, and what a call gives for it as the runtime takes it.
+
+    A call of a small program takes some microseconds, and NumPy's view of a tensor one of them. So a tensor that lies
+    in memory as it should is handed over by its address; all else is converted or refused.
+    """
+
+    def __init__(self, info: dict[str, Any], index: int):
+        self._info, self._what = info, f"input {index}"
+        self._number, self._rank = info["dtype"], len(info["dim_order"])
+        self._is_in_order = is_in_order(info["dim_order"])
+
+    def __call__(self, value: Any) -> tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int]:
+        """(Elements in memory order, logical shape), or (address, logical shape, bytes) of what the caller keeps alive.
+
+        XirRuntimeError for what does not fit.
+        """
+        torch = sys.modules.get("torch")
+        if (
+            torch is not None
+            and type(value) is torch.Tensor
+            and self._is_in_order
+            and value.is_cpu
+            and value.layout is torch.strided
+            and value.is_contiguous()
+            and torch_number(value.dtype) == self._number
+            and value.dim() == self._rank
+            and not value.is_neg()
+        ):
+            return value.data_ptr(), value.shape, value.nbytes
+        return _in_memory_order(value, self._info, self._what)
+
+
+def are_numpy(values: Sequence[object]) -> bool:
+    """Whether there are tensors among values and all of them are NumPy's."""
+    torch = sys.modules.get("torch")
+    found = False
+    for value in values:
+        if torch is not None and isinstance(value, torch.Tensor):
+            return False
+        found = found or isinstance(value, (np.ndarray, np.generic))
+    return found
 
 
 def buffer_content(value: object, info: dict[str, Any]) -> Array:

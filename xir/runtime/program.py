@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from xir.runtime import _native
 from xir.runtime.convert import (
+    TensorInput,
+    are_numpy,
     bound_output,
     buffer_content,
     inverse,
-    tensor_input,
     torch_from_physical,
 )
-from xir.runtime.dtypes import is_torch_tensor
 from xir.runtime.fallback import find_kernel
 from xir.runtime.library import xnnpack_paths
 from xir.runtime.plugin_libraries import with_registered
@@ -135,7 +133,7 @@ class Method:
     def __init__(self, native: _native.Method, info: dict[str, Any]):
         self._native = native
         self._metadata = _metadata(info)
-        self._inputs: list[dict[str, Any]] = info["inputs"]
+        self._inputs = [_input(each, index) for index, each in enumerate(info["inputs"])]
         self._outputs: list[dict[str, Any]] = info["outputs"]
         self._profile: Profile | None = None
 
@@ -163,12 +161,8 @@ class Method:
             raise _native.XirRuntimeError(
                 f"method '{self._native.name}' takes {len(self._inputs)} inputs, and {len(inputs)} were given"
             )
-        given = [
-            _input(value, info, index) for index, (value, info) in enumerate(zip(inputs, self._inputs, strict=True))
-        ]
-        as_numpy = any(isinstance(value, np.ndarray | np.generic) for value in inputs) and not any(
-            is_torch_tensor(value) for value in inputs
-        )
+        given = [convert(value) for convert, value in zip(self._inputs, inputs, strict=True)]
+        as_numpy = are_numpy(inputs)
         outputs, profiled = self._native.execute(given, profile=profile)
         if profiled is not None:
             self._profile = Profile([profiled])
@@ -335,12 +329,17 @@ def _value_info(info: dict[str, Any]) -> ValueInfo:
     return ValueInfo("tensor", info["dtype_name"], info["shape"], info["dynamic"], info["dim_order"])
 
 
-def _input(value: Any, info: dict[str, Any], index: int) -> Any:
+def _input(info: dict[str, Any], index: int) -> Callable[[Any], Any]:
+    """What makes of a call's input what the runtime takes. XirRuntimeError for what does not fit."""
     if info["kind"] == "tensor":
-        return tensor_input(value, info, index)
-    if isinstance(value, None | bool | int | float | str):
-        return value
-    raise _native.XirRuntimeError(f"input {index} is a {info['kind']}, and a {type(value).__name__} was given")
+        return TensorInput(info, index)
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, None | bool | int | float | str):
+            return value
+        raise _native.XirRuntimeError(f"input {index} is a {info['kind']}, and a {type(value).__name__} was given")
+
+    return checked
 
 
 def _output(value: Any, as_numpy: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,27 @@ def test_any_strides_and_read_only_memory():
     for given in (transposed, channels_last):
         (out,) = method.execute([given])
         np.testing.assert_allclose(np.asarray(out), EXPECTED, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x,
+        lambda x: x.repeat_interleave(2, -1)[..., ::2],
+        lambda x: torch._neg_view(-x),  # pyright: ignore[reportPrivateImportUsage]
+        lambda x: torch.complex(x, -x).conj().imag,
+        lambda x: torch.complex(x, x)[None][0].real,
+        lambda x: torch.nn.Parameter(x),
+        lambda x: x.clone().requires_grad_() * 1,
+        lambda x: torch.cat([torch.zeros(7), x.flatten()])[7:].view(x.shape),
+    ],
+    ids=["plain", "strided", "negated", "conjugated", "interleaved", "parameter", "with a gradient", "an offset"],
+)
+def test_tensors_that_hold_the_same_otherwise(view: Callable[[torch.Tensor], torch.Tensor]):
+    given = view(torch.from_numpy(IMAGE))
+    torch.testing.assert_close(given.detach(), torch.from_numpy(IMAGE), rtol=0, atol=0)
+    (out,) = load("stock_small.pte").execute([given])
+    torch.testing.assert_close(out, torch.from_numpy(EXPECTED))
 
 
 def test_outputs_are_copies():
@@ -208,7 +230,10 @@ def test_calls_from_several_threads():
         ([], "takes 1 inputs, and 0 were given"),
         ([IMAGE.astype(np.float64)], "input 0 is float32, and float64 was given"),
         ([torch.zeros(1, 3, 16, 16, dtype=torch.bfloat16)], "input 0 is float32, and bfloat16 was given"),
+        ([torch.from_numpy(IMAGE).to_sparse()], "a tensor's layout is torch.sparse_coo"),
+        ([torch.from_numpy(IMAGE).to("meta")], "a tensor is on device 'meta'"),
         ([IMAGE[:, :, :8]], "the shape is fixed at"),
+        ([torch.from_numpy(IMAGE[:, :, :8])], "the shape is fixed at"),
         ([IMAGE[0]], "has shape [1, 3, 16, 16], and [3, 16, 16] was given"),
         ([1.0], "input 0 is a tensor, and a float was given"),
         ([None], "input 0 is a tensor, and a NoneType was given"),
