@@ -379,7 +379,7 @@ class PyMethod {
   std::string name() const { return method_->name(); }
 
   // Each input is a number, a string, None, (C-contiguous array in memory order, logical shape), or
-  // (address of such elements, which the caller keeps alive, logical shape, bytes).
+  // (address of such elements, logical shape, bytes, the object that keeps them alive).
   // The outputs, and the execution's profile or None.
   py::tuple Execute(const py::list& inputs, bool profile) {
     if (inputs.size() != method_->num_inputs()) {

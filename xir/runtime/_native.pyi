@@ -41,7 +41,7 @@ class Method:
     def name(self) -> str: ...
     def execute(
         self,
-        inputs: list[int | bool | float | tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int]],
+        inputs: list[int | bool | float | tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int, object]],
         *,
         profile: bool,
     ) -> tuple[list[Output], Profile | None]: ...

@@ -117,8 +117,8 @@ class TensorInput:
         self._number, self._rank = info["dtype"], len(info["dim_order"])
         self._is_in_order = is_in_order(info["dim_order"])
 
-    def __call__(self, value: Any) -> tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int]:
-        """(Elements in memory order, logical shape), or (address, logical shape, bytes) of what the caller keeps alive.
+    def __call__(self, value: Any) -> tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int, object]:
+        """(Elements in memory order, logical shape), or (address, logical shape, bytes, whose memory it is).
 
         XirRuntimeError for what does not fit.
         """
@@ -134,7 +134,7 @@ class TensorInput:
             and value.dim() == self._rank
             and not value.is_neg()
         ):
-            return value.data_ptr(), value.shape, value.nbytes
+            return value.data_ptr(), value.shape, value.nbytes, value
         return _in_memory_order(value, self._info, self._what)
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from xir.runtime import Method, Program, Runtime, XirCancelledError, XirRuntimeError
+from xir.runtime.convert import TensorInput
 
 GOLDEN = Path(__file__).parents[3] / "backend_cpp" / "tests" / "data"
 IMAGE = np.load(GOLDEN / "stock_small.input_0.npy")
@@ -65,6 +66,18 @@ def test_tensors_that_hold_the_same_otherwise(view: Callable[[torch.Tensor], tor
     torch.testing.assert_close(given.detach(), torch.from_numpy(IMAGE), rtol=0, atol=0)
     (out,) = load("stock_small.pte").execute([given])
     torch.testing.assert_close(out, torch.from_numpy(EXPECTED))
+
+
+def test_an_address_comes_with_what_keeps_it_alive():
+    """Another thread may take the tensor out of the list of inputs meanwhile."""
+    given = torch.from_numpy(IMAGE)
+    form = TensorInput({"dtype": 6, "dim_order": (0, 1, 2, 3)}, 0)
+    *place, owner = form(given)
+    assert place == [given.data_ptr(), given.shape, given.nbytes]
+    assert owner is given
+    array, shape = form(given.transpose(2, 3))
+    assert shape == (1, 3, 16, 16)
+    np.testing.assert_array_equal(array, IMAGE.transpose(0, 1, 3, 2))
 
 
 def test_outputs_are_copies():
