@@ -7,6 +7,7 @@ The runtime sees a tensor as a C-contiguous NumPy array of its *physical* shape:
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +25,10 @@ if TYPE_CHECKING:
 BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
-_IN_ORDER = [list(range(rank)) for rank in range(17)]
-"""The dimensions of each rank that programs have, in order."""
-
-
-def is_in_order(dim_order: Sequence[int]) -> bool:
+@cache
+def is_in_order(dim_order: tuple[int, ...]) -> bool:
     """Whether the dimensions lie in memory one behind the other."""
-    rank = len(dim_order)
-    return list(dim_order) == (_IN_ORDER[rank] if rank < len(_IN_ORDER) else list(range(rank)))
+    return dim_order == tuple(range(len(dim_order)))
 
 
 def inverse(order: Sequence[int]) -> list[int]:
@@ -48,7 +45,7 @@ def physical_from_torch(tensor: torch.Tensor, dim_order: Sequence[int]) -> Array
         raise XirRuntimeError(f"a tensor is on device '{tensor.device}'; move it to the CPU")
     if tensor.layout is not torch.strided:
         raise XirRuntimeError(f"a tensor's layout is {tensor.layout}; make it dense (x.to_dense())")
-    if not is_in_order(dim_order):
+    if not is_in_order(tuple(dim_order)):
         tensor = tensor.permute(*dim_order)
     tensor = tensor.resolve_conj().resolve_neg().contiguous()
     number = torch_number(tensor.dtype)
@@ -73,7 +70,7 @@ def torch_from_physical(array: Array, number: int, dim_order: Sequence[int]) -> 
             raise XirRuntimeError(f"torch has no dtype for element type {number} of the program") from None
         signed = array.view(np.int16) if array.itemsize == 2 else array
         tensor = torch.from_numpy(signed).view(dtype)
-    if is_in_order(dim_order):
+    if is_in_order(tuple(dim_order)):
         return tensor
     return tensor.permute(*inverse(dim_order))
 
@@ -115,7 +112,7 @@ class TensorInput:
     def __init__(self, info: dict[str, Any], index: int):
         self._info, self._what = info, f"input {index}"
         self._number, self._rank = info["dtype"], len(info["dim_order"])
-        self._is_in_order = is_in_order(info["dim_order"])
+        self._is_in_order = is_in_order(tuple(info["dim_order"]))
 
     def __call__(self, value: Any) -> tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int, object]:
         """(Elements in memory order, logical shape), or (address, logical shape, bytes, whose memory it is).

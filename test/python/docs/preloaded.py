@@ -1,7 +1,7 @@
 """xir's commands in processes that have imported PyTorch already: forks of one server, for pages with many commands.
 
-Most of a command's time on a small model is the import of PyTorch, some seconds. `commands(folder)` writes a program of
-each command's name into a folder, which goes first in PATH: it hands its arguments, folder, environment, and standard
+Most of a command's time on a small model is the import of PyTorch, some seconds. `commands` makes a folder with a
+program of each command's name, which goes first in PATH: it hands its arguments, folder, environment, and standard
 streams to the server, whose fork runs the installed script, and ends as the fork does.
 """
 
@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 CLIENT = """\
-#!{python} -IS
 import json, os, socket, sys
+_, address, *command = sys.argv
 connection = socket.socket(socket.AF_UNIX)
-connection.connect({address!r})
-request = {{"argv": [{script!r}, *sys.argv[1:]], "folder": os.getcwd(), "environment": dict(os.environ)}}
+connection.connect(address)
+request = {"argv": command, "folder": os.getcwd(), "environment": dict(os.environ)}
 socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
 connection.shutdown(socket.SHUT_WR)
 answer = connection.recv(16)
@@ -35,22 +37,32 @@ sys.exit(int(answer) if answer else "the command died")
 
 
 @contextmanager
-def commands(folder: Path) -> Generator[Path]:
-    """A folder of programs, and the server that they ask."""
-    address, programs = str(folder / "socket"), folder / "bin"
-    programs.mkdir()
-    for entry in distribution("xir").entry_points.select(group="console_scripts"):
-        script = Path(sys.executable).with_name(entry.name)
-        client = programs / entry.name
-        client.write_text(CLIENT.format(python=sys.executable, address=address, script=str(script)), encoding="utf-8")
-        client.chmod(0o755)
+def commands() -> Generator[Path]:
+    """A folder of programs, while there is the server that they ask."""
+    # The address of a socket has 107 characters at most, fewer than the folder of a test may have.
+    with tempfile.TemporaryDirectory(prefix="xir") as folder, serving(f"{folder}/socket"):
+        client, programs = Path(folder, "client.py"), Path(folder, "bin")
+        client.write_text(CLIENT, encoding="utf-8")
+        programs.mkdir()
+        for entry in distribution("xir").entry_points.select(group="console_scripts"):
+            script = Path(sys.executable).with_name(entry.name)
+            words = sys.executable, "-IS", str(client), f"{folder}/socket", str(script)
+            program = programs / entry.name
+            program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+            program.chmod(0o755)
+        yield programs
+
+
+@contextmanager
+def serving(address: str) -> Generator[None]:
+    """A server that answers at an address."""
     # Threads would not be in the forks.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen([sys.executable, __file__, address], stdout=subprocess.PIPE, env=environment) as server:
         try:
             assert server.stdout is not None
             assert server.stdout.readline() == b"ready\n"
-            yield programs
+            yield
         finally:
             server.terminate()
 

@@ -54,9 +54,9 @@ def blocks(page: str) -> list[Block]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def commands() -> Iterator[None]:
     """xir's commands, from a server that has imported PyTorch, are found first; then those of this environment."""
-    with preloaded.commands(tmp_path_factory.mktemp("commands")) as folder, pytest.MonkeyPatch.context() as patch:
+    with preloaded.commands() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]))
         yield
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from xir.llm import ExportOptions, LanguageModel, Sampling, export
 from xir.llm.huggingface.cached_decoder import CachedDecoder
+from xir.llm.huggingface.caches import CacheType
 from xir.llm.huggingface.quantization import Mode, quantize
 from xir.runtime import Runtime
 
@@ -25,7 +26,6 @@ TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
 PROMPT, WINDOW = 7, 32
 
 Dtype = Literal["fp32", "fp16", "bf16"]
-CacheType = Literal["fp32", "int8"] | None
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FORMS: list[tuple[str, Literal["fp16", "bf16"], Mode, Literal["executorch", "xir"]]] = [
     ("Llama", "fp16", "none", "executorch"),
@@ -92,13 +92,13 @@ def test_stock_computes_the_same(case: Case) -> None:
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dtype, CacheType], Path]:
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dtype, CacheType | None], Path]:
     """A model's file with activations and caches of a type, made once."""
     folder = tmp_path_factory.mktemp("model")
     write_family("Llama", folder, tie_word_embeddings=False)
 
     @cache
-    def file(dtype: Dtype, cache_type: CacheType) -> Path:
+    def file(dtype: Dtype, cache_type: CacheType | None) -> Path:
         path = folder / f"{dtype}_{cache_type}.pte"
         export(folder, path, ExportOptions(max_seq_len=WINDOW, dtype=dtype, cache_type=cache_type))
         return path
@@ -111,7 +111,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dtype, Cache
 def test_programs_are_those_of_fp32(
     dtype: Literal["fp16", "bf16"],
     cache_type: Literal["fp32", "int8"] | None,
-    exported: Callable[[Dtype, CacheType], Path],
+    exported: Callable[[Dtype, CacheType | None], Path],
 ) -> None:
     """Not one kernel more, half of the weights, and caches of the same type unless told otherwise."""
     short_path, wide_path = exported(dtype, cache_type), exported("fp32", cache_type or "fp32")
