@@ -40,7 +40,7 @@ from xir.runtime import Runtime
 from xir.transforms.pipelines import passes_of
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._winograd import DIRECT, Form
-from xir.transforms.xnnpack._winograd_nodes import predicted
+from xir.transforms.xnnpack._winograd_costs import predicted
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
 from xir.tuning.machine import cache_sizes
 from xir.tuning.samples import random_constant

@@ -367,6 +367,7 @@ def _still_true(before: Sequence[Diagnostic], since: Sequence[Diagnostic], modul
         yield remark
 
 
+@paused_collection()
 def _transform(
     module: ModuleOp,
     ctx: XirContext,
@@ -377,8 +378,7 @@ def _transform(
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
     original = module
-    with paused_collection():
-        module, ctx = clone_module(module), ctx.clone()
+    module, ctx = clone_module(module), ctx.clone()
     ctx.remark_filter = remark_filter
     remarks: list[Diagnostic] = []
 
@@ -395,6 +395,5 @@ def _transform(
         if recorder is not None:
             recorder.attach(manager)
         manager.run(module, original=original)
-    with paused_collection():
-        verify(module, ctx.verified)
+    verify(module, ctx.verified)
     return module, ctx, remarks

@@ -91,14 +91,19 @@ class Form:
         """Whether it is the convolution itself, as one node."""
         return self == DIRECT
 
+    @property
+    def is_im2col(self) -> bool:
+        """Whether it is one plain product of the pixels under the filter."""
+        return self == IM2COL
+
     def __str__(self) -> str:
-        minimal = f"F({self.height}x{self.width})"
-        if not self.by_gemm:
-            return minimal
-        return "im2col" if (self.height, self.width) == (1, 1) else f"{minimal} by GEMM"
+        if self.is_im2col:
+            return "im2col"
+        return f"F({self.height}x{self.width}){' by GEMM' if self.by_gemm else ''}"
 
 
 DIRECT = Form(1, 1)
+IM2COL = Form(1, 1, by_gemm=True)
 
 OUTPUTS = {3: (2, 4), 5: (2,)}
 """Taps -> how many outputs can be computed together."""
@@ -264,7 +269,7 @@ class Window:
 
 def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Value) -> Value:
     """Make the nodes of a form, and return the result."""
-    if form.by_gemm and form.height == form.width == 1:
+    if form.is_im2col:
         return im2col(convolution, nodes, image)
     if form.by_gemm:
         image, convolution = gathered(convolution, form, nodes, image)

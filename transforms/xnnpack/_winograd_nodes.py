@@ -1,34 +1,32 @@
-"""The nodes of a composed convolution: what they cost, and the nodes themselves."""
+"""The nodes of a composed convolution.
+
+What they are depends on sizes alone, and a model has many convolutions of one size: a `Recipe` is written once for each
+form of such a size, and every convolution is made by it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, lru_cache
-from math import prod
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr, IntegerAttr, TensorType, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.cost.profile import CostProfile
-from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import Shape, shape_of, tensor_type, u32s
-from xir.ir.constants import make_dense, storage_array
+from xir.ir.cloning import bare_op
+from xir.ir.constants import DenseAttr, make_dense, reshaped_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
-from xir.transforms.xnnpack import _node_costs
 from xir.transforms.xnnpack._composed import composed_attributes
-from xir.transforms.xnnpack._liveness import Step, alive_bytes
-from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack._toom_cook import transforms
 from xir.transforms.xnnpack._winograd import (
     CHANNELS,
     HEIGHT,
-    WIDTH,
     Convolution,
     Factor,
     Form,
@@ -38,145 +36,217 @@ from xir.transforms.xnnpack._winograd import (
     with_size,
 )
 
+IMAGE = 0
+"""The number of the value that a convolution reads."""
+
+
+class Taps(NamedTuple):
+    """A constant that several nodes may share: the same numbers for each of the last dimension."""
+
+    shape: Shape
+    numbers: tuple[Fraction, ...]
+    name: str
+
+
+class Weights(NamedTuple):
+    """The constant of a product in place of one of the convolution's: its filter, or its bias."""
+
+    factor: Factor
+    shape: Shape
+    is_bias: bool = False
+
+
+class Node(NamedTuple):
+    """A node of one result."""
+
+    kind: type[xnnpack.NodeOp]
+    operands: Sequence[int]
+    """The numbers of values."""
+    result_type: TensorType
+    properties: Mapping[str, Attribute]
+    key: Hashable
+    """What it computes of its operands; None behind a product, where no other convolution computes the same."""
+
+
+Step: TypeAlias = Taps | Weights | Node
+"""What makes a value."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The nodes of a form of a convolution, whatever its weights."""
+
+    steps: Sequence[Step]
+    """Each makes a value, of which the first has the number 1."""
+    result: int
+    """The number of the value that stands for that of the convolution."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a recipe depends on."""
+
+    convolution: Convolution
+    form: Form
+    batch: int
+    has_bias: bool
+    bounds: tuple[tuple[str, Attribute], ...]
+    """The properties that the result is bounded by."""
+
 
 @dataclass
 class Shared:
     """What the convolutions of a block have in common, so that `cse` need not look for it in thousands of nodes."""
 
-    constants: dict[tuple[Shape, tuple[Fraction, ...]], SSAValue] = field(
-        default_factory=dict[tuple[Shape, tuple[Fraction, ...]], SSAValue]
-    )
-    """What transforms multiply by: shape and the numbers of one channel -> the constant."""
+    recipes: dict[Size, Recipe] = field(default_factory=dict[Size, Recipe])
+    constants: dict[Taps, SSAValue] = field(default_factory=dict[Taps, SSAValue])
+    """What transforms multiply by."""
     nodes: dict[Hashable, Operation] = field(default_factory=dict[Hashable, Operation])
     """Nodes by what they compute: those of two convolutions of one image may be the same."""
+
+    def recipe(self, size: Size) -> Recipe:
+        """The nodes of a size."""
+        if size not in self.recipes:
+            self.recipes[size] = recipe_of(size)
+        return self.recipes[size]
+
+
+def recipe_of(size: Size) -> Recipe:
+    """Write down the nodes of a form."""
+    of = size.convolution
+    writer = Writer(size, [(size.batch, of.height.size, of.width.size, of.input_channels)])
+    result = compose(of, size.form, writer, IMAGE)
+    return Recipe(writer.steps, result)
+
+
+@dataclass
+class Writer(Nodes[int]):
+    """Writes a recipe. Values are numbers."""
+
+    size: Size
+    shapes: list[Shape]
+    """Of each value."""
+    steps: list[Step] = field(default_factory=list[Step])
+    known: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """Constants and nodes that are there already."""
+    behind_products: set[int] = field(default_factory=set[int])
+
+    def __post_init__(self) -> None:
+        self.shares = filter_transforms(self.size.convolution, self.size.form).shares
+        self.bounds = dict(self.size.bounds)
+
+    def write(self, step: Step, shape: Shape) -> int:
+        """The number of the value that a step makes."""
+        self.steps.append(step)
+        self.shapes.append(shape)
+        return len(self.steps)
+
+    def taps(self, shape: Shape, numbers: Sequence[Fraction], name: str) -> int:
+        """A constant that nodes share."""
+        step = Taps(shape, tuple(numbers), name)
+        if step not in self.known:
+            self.known[step] = self.write(step, shape)
+        return self.known[step]
+
+    def add(
+        self,
+        kind: type[xnnpack.NodeOp],
+        operands: Sequence[int],
+        shape: Shape,
+        properties: Mapping[str, Attribute],
+    ) -> int:
+        """A node of one result."""
+        key = (kind, self.size.form, shape, *properties, *map(id, properties.values()))
+        known = self.known.get((key, *operands))
+        if known is not None:
+            return known
+        is_behind = kind is xnnpack.Conv2dOp or not self.behind_products.isdisjoint(operands)
+        # With what properties are by default.
+        properties = kind.create(properties=properties).properties
+        step = Node(kind, operands, _type(shape), properties, None if is_behind else key)
+        made = self.known[key, *operands] = self.write(step, shape)
+        if is_behind:
+            self.behind_products.add(made)
+        return made
+
+    def shape(self, value: int) -> Shape:
+        return self.shapes[value]
+
+    def depthwise(self, value: int, taps: Sequence[Fraction], axis: int, window: Window) -> int:
+        channels = self.shape(value)[CHANNELS]
+        size = (len(taps), 1) if axis == HEIGHT else (1, len(taps))
+        before, after = window.before, window.after
+        properties = {
+            "padding": u32s((before, 0, after, 0) if axis == HEIGHT else (0, after, 0, before)),
+            "stride": u32s((window.stride, 1) if axis == HEIGHT else (1, window.stride)),
+            "dilation": u32s((window.dilation, 1) if axis == HEIGHT else (1, window.dilation)),
+            "groups": _i32(channels),
+        }
+        filter = self.taps((1, *size, channels), taps, "winograd_taps")
+        shape = with_size(self.shape(value), axis, window.output)
+        return self.add(xnnpack.DepthwiseConv2dOp, [value, filter], shape, properties)
+
+    def product(self, value: int, factor: Factor, is_result: bool = False) -> int:
+        height, width = factor.height, factor.width
+        batch, *_, inner = self.shape(value)
+        channels = factor.groups * self.size.convolution.output_channels
+        filter = (channels, *factor.taps, inner // factor.groups)
+        operands = [value, self.write(Weights(factor, filter), filter)]
+        part, _ = factor.part or (0, 1)
+        if self.size.has_bias and self.shares[factor.rows or (0,), factor.column or 0].any() and part == 0:
+            operands.append(self.write(Weights(factor, (channels,), is_bias=True), (channels,)))
+        properties: dict[str, Attribute] = {"padding": u32s((height.before, width.after, height.after, width.before))}
+        if factor.groups > 1:
+            properties["groups"] = _i32(factor.groups)
+        if is_result:
+            properties |= self.bounds
+        return self.add(xnnpack.Conv2dOp, operands, (batch, height.output, width.output, channels), properties)
+
+    def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: int, rhs: int) -> int:
+        return self.add(xnnpack.BinaryOp, [lhs, rhs], self.shape(lhs), {"kind": xnnpack.binary_kind(kind)})
+
+    def scaled(self, value: int, factor: Fraction) -> int:
+        if factor == 1:
+            return value
+        return self.binary("multiply", value, self.taps((1,), [factor], "winograd_factor"))
+
+    def bounded(self, value: int) -> int:
+        return self.add(xnnpack.ClampOp, [value], self.shape(value), self.bounds) if self.bounds else value
+
+    def concatenated(self, values: Sequence[int], axis: int) -> int:
+        shape = with_size(self.shape(values[0]), axis, sum(self.shape(value)[axis] for value in values))
+        return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": _i32(axis)})
+
+    def reshaped(self, value: int, shape: Shape, is_copied: bool = False) -> int:
+        """The same elements in another shape, whose batch stays open if it was."""
+        return self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(zero_if_open(shape))})
+
+    def sliced(self, value: int, offsets: Shape, sizes: Shape) -> int:
+        properties = {"offsets": u32s(offsets), "sizes": u32s(zero_if_open(sizes))}
+        return self.add(xnnpack.StaticSliceOp, [value], sizes, properties)
+
+    def padded(self, value: int, before: Shape, after: Shape) -> int:
+        sizes = zip(self.shape(value), before, after, strict=True)
+        shape = tuple(size if size == DYNAMIC_INDEX else size + sum(ends) for size, *ends in sizes)
+        properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after)}
+        return self.add(xnnpack.StaticConstantPadOp, [value], shape, properties)
 
 
 IN_CACHE = 1 << 18
 """The bytes of transformed filters, in fp64, that are made at a time: what a core's own cache holds with ease."""
 
 
-@lru_cache(maxsize=4096)
-def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
-    """The nanoseconds of a convolution in a form, on `batch` images."""
-    moved, nanoseconds = 0, 0.0
-    touched: dict[Memory, int] = {}
-    """The bytes that had been moved when it was last read or written."""
-    computed: dict[int, float] = {}
-    """What nodes take beside moving data, by their work: dozens have the same."""
-    for node in counted(convolution, form, batch, is_bounded):
-        work = node.work
-        if id(work) not in computed:
-            computed[id(work)] = profile.computed(work)
-        since = moved - min(touched.get(memory, 0) for memory in node.reads)
-        nanoseconds += computed[id(work)] + profile.moved(work, since)
-        moved += work.traffic + work.weights
-        touched |= dict.fromkeys((*node.reads, *node.writes), moved)
-    return nanoseconds
+class FilterTransforms(NamedTuple):
+    """How the filters and the bias of a form are made."""
 
-
-@lru_cache(maxsize=4096)
-def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, keeps_image: bool) -> int:
-    """The most bytes of tensors that a convolution in a form needs at once, with its image and its result."""
-    nodes = counted(convolution, form, batch, is_bounded)
-    (image,) = nodes[0].reads
-    return max(alive_bytes(nodes, {image: len(nodes) if keeps_image else 0}, lambda memory: memory.bytes))
-
-
-def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:
-    """The nodes of a form, in the order that they run in; those of the direct one are the convolution."""
-    shape = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
-    nodes = Counter(convolution, is_bounded)
-    compose(convolution, form, nodes, Tensor(shape, Memory(FLOAT_BYTES * prod(shape))))
-    return nodes.nodes
-
-
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """Where a tensor is; one that is reshaped stays where it was."""
-
-    bytes: int
-
-
-class Tensor(NamedTuple):
-    """A value that is counted."""
-
-    shape: Shape
-    memory: Memory
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountedNode(Step[Memory]):
-    """What a node does, and the memory that it does it in."""
-
-    work: Work
+    matrices: Sequence[np.ndarray]
+    """G along the height and the width, [points, taps]."""
+    shares: np.ndarray
+    """Of the bias, [i, j]."""
 
 
 @dataclass
-class Counter(Nodes[Tensor]):
-    """Counts what nodes do instead of building them."""
-
-    convolution: Convolution
-    is_bounded: bool
-    nodes: list[CountedNode] = field(default_factory=list[CountedNode])
-    copies: dict[tuple[Tensor, Shape], Tensor] = field(default_factory=dict[tuple[Tensor, Shape], Tensor])
-    """Tensors and shapes -> what reshapes make of them: those of several taps are one."""
-
-    def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
-        """Count a node."""
-        made = Memory(FLOAT_BYTES * prod(result))
-        self.nodes.append(CountedNode(tuple(operand.memory for operand in operands), (made,), work=work))
-        return Tensor(result, made)
-
-    def shape(self, value: Tensor) -> Shape:
-        return value.shape
-
-    def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
-        result = with_size(value.shape, axis, window.output)
-        is_strided = axis == WIDTH and window.stride > 1
-        return self.add(_node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
-
-    def product(self, value: Tensor, factor: Factor, is_result: bool = False) -> Tensor:
-        batch, *_, inner = value.shape
-        channels = factor.groups * self.convolution.output_channels
-        result = (batch, factor.height.output, factor.width.output, channels)
-        filter = (channels, *factor.taps, inner // factor.groups)
-        work = _node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
-        return self.add(work, [value], result)
-
-    def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
-        return self.add(_node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
-
-    def scaled(self, value: Tensor, factor: Fraction) -> Tensor:
-        return value if factor == 1 else self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
-
-    def bounded(self, value: Tensor) -> Tensor:
-        if not self.is_bounded:
-            return value
-        return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
-
-    def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
-        shapes = tuple(value.shape for value in values)
-        result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
-        return self.add(_node_costs.joined(shapes, axis), values, result)
-
-    def reshaped(self, value: Tensor, shape: Shape, is_copied: bool = False) -> Tensor:
-        if not is_copied:
-            return Tensor(shape, value.memory)
-        key = (value, shape)
-        if key not in self.copies:
-            self.copies[key] = self.add(_node_costs.copy(shape, 1), [value], shape)
-        return self.copies[key]
-
-    def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
-        return self.add(_node_costs.sliced(value.shape, sizes), [value], sizes)
-
-    def padded(self, value: Tensor, before: Shape, after: Shape) -> Tensor:
-        result = tuple(map(sum, zip(before, value.shape, after, strict=True)))
-        return self.add(_node_costs.padded(value.shape, result), [value], result)
-
-
-@dataclass
-class Builder(Nodes[SSAValue]):
+class Builder:
     """Builds the nodes that replace a convolution."""
 
     node: xnnpack.Conv2dOp
@@ -190,38 +260,66 @@ class Builder(Nodes[SSAValue]):
     def __post_init__(self) -> None:
         assert isinstance(self.node.filter.owner, xnnpack.ConstantOp)
         self.filter = self.node.filter.owner
-        self.filters, self.shares = self.transformed_filters()
         bias = None if self.node.bias is None else self.node.bias.owner
         self.bias = bias if isinstance(bias, xnnpack.ConstantOp) else None
-        self.bounds = {name: self.node.properties[name] for name in ("output_min", "output_max")
-                       if name in self.node.properties}  # fmt: skip
         self.marks = composed_attributes(self.node, f"conv2d as {self.form}")
 
-    def transformed_filters(self) -> tuple[np.ndarray, np.ndarray]:
-        """The filters by column and row of the two G, [j, i, O, kH, kW, I], and the shares of the bias, [i, j].
+    def build(self) -> SSAValue:
+        """All nodes; the result stands for that of the convolution."""
+        bounds = tuple((name, self.node.properties[name]) for name in ("output_min", "output_max")
+                       if name in self.node.properties)  # fmt: skip
+        batch = shape_of(self.node.input)[0]
+        recipe = self.shared.recipe(Size(self.convolution, self.form, batch, self.bias is not None, bounds))
+        filters, biases = self.filters(), self.biases()
+        values = [self.node.input]
+        for step in recipe.steps:
+            if type(step) is Node:
+                value = self.made(step, [values[operand] for operand in step.operands])
+            elif type(step) is Taps:
+                value = self.constant(step)
+            else:
+                assert isinstance(step, Weights)
+                value = self.weights(step, biases if step.is_bias else filters)
+            values.append(value)
+        return values[recipe.result]
 
-        Each filter is in one piece, as the products want them. A direct dimension has one row, which keeps its taps,
-        and one share; others are left with one tap. All is computed in fp64, and the filters are rounded once.
+    def made(self, step: Node, operands: Sequence[SSAValue]) -> SSAValue:
+        """A node, or the one that computes the same already."""
+        key = None if step.key is None else (step.key, *map(id, operands))
+        if key is not None and (known := self.shared.nodes.get(key)) is not None:
+            inherit(known, known, self.node)
+            return known.results[0]
+        made = bare_op(step.kind, [step.result_type], step.properties, self.marks, self.node.location)
+        made.operands = operands
+        if key is not None:
+            self.shared.nodes[key] = made
+        self.ops.append(made)
+        return made.results[0]
+
+    def constant(self, step: Taps) -> SSAValue:
+        """What transforms multiply by."""
+        constants = self.shared.constants
+        if step not in constants:
+            numbers = np.array(step.numbers, np.float32).reshape(*step.shape[:-1], 1)
+            constants[step] = self.stored(np.repeat(numbers, step.shape[-1], axis=-1), step.name, self.node)
+        return constants[step]
+
+    def filters(self) -> np.ndarray:
+        """The filters by column and row of the two G, [j, i, O, kH, kW, I].
+
+        Each filter is in one piece, as the products want them. A direct dimension has one row, which keeps its taps;
+        others are left with one tap. All is computed in fp64, and the filters are rounded once.
         """
         weights = storage_array(self.filter.elements, self.ctx, self.filter)
-        matrices: list[np.ndarray] = []
-        shares: list[np.ndarray] = []
-        for axis, outputs in ((self.convolution.height, self.form.height), (self.convolution.width, self.form.width)):
-            matrix, share = filter_transform(outputs, axis.taps)
-            matrices.append(matrix)
-            shares.append(share)
         if self.form.height == self.form.width == 1:
-            return weights[None, None], np.outer(*shares)
+            return weights[None, None]
+        matrices, shares = filter_transforms(self.convolution, self.form)
         channels, height, width, inner = weights.shape
         both = np.kron(*reversed(matrices))
+        rows, columns = shares.shape
         # By column, tap of a row, row, tap of a column: of the points and taps along a dimension one has the size 1.
-        points = [
-            len(shares[1]),
-            len(matrices[1]) // len(shares[1]),
-            len(shares[0]),
-            len(matrices[0]) // len(shares[0]),
-        ]
-        filters = np.empty((points[0], points[2], channels, points[3], points[1], inner), np.float32)
+        points = [columns, len(matrices[1]) // columns, rows, len(matrices[0]) // rows]
+        filters = np.empty((columns, rows, channels, points[3], points[1], inner), np.float32)
         step = max(IN_CACHE // (8 * len(both) * inner), 1)
         for first in range(0, channels, step):
             part = weights[first : first + step].transpose(0, 2, 1, 3).astype(np.float64, order="C")
@@ -229,126 +327,61 @@ class Builder(Nodes[SSAValue]):
             # a little more wait longer than they compute.
             product = both @ part.reshape(-1, width * height, inner)
             filters[:, :, first : first + step] = product.reshape(-1, *points, inner).transpose(1, 3, 0, 4, 2, 5)
-        return filters, np.outer(*shares)
+        return filters
 
-    def build(self) -> SSAValue:
-        """All nodes; the result stands for that of the convolution."""
-        return compose(self.convolution, self.form, self, self.node.input)
+    def biases(self) -> np.ndarray | None:
+        """What of the bias each product adds, by column and row of the two G, [j, i, O]; None without one."""
+        if self.bias is None:
+            return None
+        values = storage_array(self.bias.elements, self.ctx, self.bias).astype(np.float64)
+        shares = filter_transforms(self.convolution, self.form).shares
+        return np.multiply.outer(shares.T, values).astype(np.float32)
 
-    def add(
-        self,
-        kind: type[xnnpack.NodeOp],
-        operands: Sequence[SSAValue],
-        shape: Shape,
-        properties: Mapping[str, Attribute],
-    ) -> SSAValue:
-        """A node of one result."""
-        key = (kind, self.form, shape, *map(id, operands), *properties, *map(id, properties.values()))
-        if (known := self.shared.nodes.get(key)) is not None:
-            inherit(known, known, self.node)
-            return known.results[0]
-        made = self.shared.nodes[key] = kind.create(
-            operands=operands,
-            result_types=[_type(shape)],
-            properties=properties,
-            attributes=self.marks,
-            location=self.node.location,
-        )
-        self.ops.append(made)
-        return made.results[0]
+    def weights(self, step: Weights, values: np.ndarray | None) -> SSAValue:
+        """A product's constant, of all that were transformed.
 
-    def constant(self, shape: Shape, values: Sequence[Fraction], name: str) -> SSAValue:
-        """A constant that several nodes may share: the same values for each of the last dimension."""
-        key = (shape, tuple(values))
-        constants = self.shared.constants
-        if key not in constants:
-            numbers = np.array(values, np.float32).reshape(*shape[:-1], 1)
-            constants[key] = self.stored(np.repeat(numbers, shape[-1], axis=-1), name, self.node)
-        return constants[key]
+        It has a name of its own, since the store compares what has the same.
+        """
+        factor, shape, is_bias = step
+        constant = self.bias if is_bias else self.filter
+        assert constant is not None
+        assert values is not None
+        if self.form.is_im2col and factor.part is None:
+            return self.constant_of(reshaped_dense(constant.elements, shape), constant)
+        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
+        part, parts = factor.part or (0, 1)
+        of_rows = values[factor.column or 0, rows].reshape(shape[0], 1 if is_bias else parts, -1)
+        return self.stored(of_rows[:, part].reshape(shape), name_in_place_of(constant, factor), constant)
 
     def stored(self, values: np.ndarray, name: str, origin: Operation) -> SSAValue:
         """A constant of its own."""
-        elements = make_dense(values, self.ctx, name)
-        made = xnnpack.ConstantOp.create(
-            properties={"value": elements}, result_types=[elements.get_type()], location=origin.location
-        )
+        return self.constant_of(make_dense(values, self.ctx, name), origin)
+
+    def constant_of(self, elements: DenseAttr, origin: Operation) -> SSAValue:
+        """A constant with these elements."""
+        made = bare_op(xnnpack.ConstantOp, [elements.type], {"value": elements}, {}, origin.location)
         self.ops.append(made)
         return made.output
 
-    def weights_like(self, constant: xnnpack.ConstantOp, values: np.ndarray, factor: Factor) -> SSAValue:
-        """A constant in place of one of the convolution's, with a name of its own: the store compares what has one."""
-        elements = constant.elements
-        name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-        row = f"_row{factor.rows[0]}" if factor.rows else ""
-        column = "" if factor.column is None else f"_column{factor.column}"
-        part = "" if factor.part is None else f"_part{factor.part[0]}"
-        return self.stored(np.ascontiguousarray(values, np.float32), f"{name}{row}{column}{part}", constant)
 
-    def depthwise(self, value: SSAValue, taps: Sequence[Fraction], axis: int, window: Window) -> SSAValue:
-        channels = shape_of(value)[CHANNELS]
-        size = (len(taps), 1) if axis == HEIGHT else (1, len(taps))
-        before, after = window.before, window.after
-        properties = {
-            "padding": u32s((before, 0, after, 0) if axis == HEIGHT else (0, after, 0, before)),
-            "stride": u32s((window.stride, 1) if axis == HEIGHT else (1, window.stride)),
-            "dilation": u32s((window.dilation, 1) if axis == HEIGHT else (1, window.dilation)),
-            "groups": _i32(channels),
-        }
-        filter = self.constant((1, *size, channels), taps, "winograd_taps")
-        shape = with_size(shape_of(value), axis, window.output)
-        return self.add(xnnpack.DepthwiseConv2dOp, [value, filter], shape, properties)
+def name_in_place_of(constant: xnnpack.ConstantOp, factor: Factor) -> str:
+    """What a product's constant in place of one of the convolution's is called."""
+    elements = constant.elements
+    name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
+    row = f"_row{factor.rows[0]}" if factor.rows else ""
+    column = "" if factor.column is None else f"_column{factor.column}"
+    part = "" if factor.part is None else f"_part{factor.part[0]}"
+    return f"{name}{row}{column}{part}"
 
-    def shape(self, value: SSAValue) -> Shape:
-        return shape_of(value)
 
-    def product(self, value: SSAValue, factor: Factor, is_result: bool = False) -> SSAValue:
-        height, width = factor.height, factor.width
-        batch, *_, inner = shape_of(value)
-        channels = factor.groups * self.convolution.output_channels
-        rows = slice(factor.rows[0], factor.rows[-1] + 1) if factor.rows else slice(1)
-        part, parts = factor.part or (0, 1)
-        filter = self.filters[factor.column or 0, rows].reshape(channels, parts, -1)[:, part]
-        filter = filter.reshape(channels, *factor.taps, inner // factor.groups)
-        operands = [value, self.weights_like(self.filter, filter, factor)]
-        shares = self.shares[factor.rows or (0,), factor.column or 0]
-        if self.bias is not None and shares.any() and part == 0:
-            values = storage_array(self.bias.elements, self.ctx, self.bias).astype(np.float64)
-            operands.append(self.weights_like(self.bias, np.outer(shares, values).reshape(-1), factor))
-        properties: dict[str, Attribute] = {"padding": u32s((height.before, width.after, height.after, width.before))}
-        if factor.groups > 1:
-            properties["groups"] = _i32(factor.groups)
-        if is_result:
-            properties |= self.bounds
-        return self.add(xnnpack.Conv2dOp, operands, (batch, height.output, width.output, channels), properties)
-
-    def binary(self, kind: Literal["add", "subtract", "multiply"], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.add(xnnpack.BinaryOp, [lhs, rhs], shape_of(lhs), {"kind": xnnpack.binary_kind(kind)})
-
-    def scaled(self, value: SSAValue, factor: Fraction) -> SSAValue:
-        if factor == 1:
-            return value
-        return self.binary("multiply", value, self.constant((1,), [factor], "winograd_factor"))
-
-    def bounded(self, value: SSAValue) -> SSAValue:
-        return self.add(xnnpack.ClampOp, [value], shape_of(value), self.bounds) if self.bounds else value
-
-    def concatenated(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
-        shape = with_size(shape_of(values[0]), axis, sum(shape_of(value)[axis] for value in values))
-        return self.add(xnnpack.ConcatenateOp, values, shape, {"axis": _i32(axis)})
-
-    def reshaped(self, value: SSAValue, shape: Shape, is_copied: bool = False) -> SSAValue:
-        """The same elements in another shape, whose batch stays open if it was."""
-        return self.add(xnnpack.StaticReshapeOp, [value], shape, {"new_shape": u32s(zero_if_open(shape))})
-
-    def sliced(self, value: SSAValue, offsets: Shape, sizes: Shape) -> SSAValue:
-        properties = {"offsets": u32s(offsets), "sizes": u32s(zero_if_open(sizes))}
-        return self.add(xnnpack.StaticSliceOp, [value], sizes, properties)
-
-    def padded(self, value: SSAValue, before: Shape, after: Shape) -> SSAValue:
-        sizes = zip(shape_of(value), before, after, strict=True)
-        shape = tuple(size if size == DYNAMIC_INDEX else size + sum(ends) for size, *ends in sizes)
-        properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after)}
-        return self.add(xnnpack.StaticConstantPadOp, [value], shape, properties)
+@cache
+def filter_transforms(convolution: Convolution, form: Form) -> FilterTransforms:
+    """How the filters and the bias of a form are made."""
+    (height, of_rows), (width, of_columns) = (
+        filter_transform(outputs, axis.taps)
+        for axis, outputs in ((convolution.height, form.height), (convolution.width, form.width))
+    )
+    return FilterTransforms((height, width), np.outer(of_rows, of_columns))
 
 
 @cache

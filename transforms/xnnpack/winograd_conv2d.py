@@ -34,7 +34,8 @@ from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, give
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._stays_float import name_of
 from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack._winograd_nodes import Builder, Shared, needed, predicted
+from xir.transforms.xnnpack._winograd_costs import needed, predicted
+from xir.transforms.xnnpack._winograd_nodes import Builder, Shared
 
 LEAST_GAIN = 0.1
 """The share of the time that a form must save, of the direct one's and, by GEMM, of the best other's: predictions are

@@ -1,4 +1,4 @@
-"""Copies of whole modules, which every call of the API begins with.
+"""Copies of whole modules, which every call of the API begins with, and ops in numbers.
 
 xDSL's `clone` walks a module twice more to give the copies their operands, and looks for properties that an op is to
 have by default, which those of the original are: that takes three times as long.
@@ -6,8 +6,32 @@ have by default, which those of the original are: that takes three times as long
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, SSAValues
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def bare_op(
+    kind: type[OpT],
+    result_types: Sequence[Attribute],
+    properties: Mapping[str, Attribute],
+    attributes: Mapping[str, Attribute],
+    location: LocationAttr,
+) -> OpT:
+    """An op without operands, successors and regions, in half of the time that xDSL's `create` takes to set these.
+
+    `properties` are all that it has: none is added that it would have by default.
+    """
+    made = kind.__new__(kind)
+    made.results = SSAValues([OpResult(type, made, index) for index, type in enumerate(result_types)])
+    made.properties = dict(properties)
+    made.attributes = dict(attributes)
+    made.location = location
+    return made
 
 
 def clone_module(module: ModuleOp) -> ModuleOp:
@@ -33,23 +57,16 @@ class _Cloner:
         return made
 
     def _op(self, op: Operation, early: list[tuple[Operation, Operation]]) -> Operation:
-        kind, values = type(op), self._values
-        made = kind.__new__(kind)
+        values, results = self._values, op.results
+        made = bare_op(type(op), [result.type for result in results], op.properties, op.attributes, op.location)
         try:
             made.operands = [values[id(operand)] for operand in op.operands]
         except KeyError:
             early.append((op, made))
-        results: list[OpResult] = []
-        for index, result in enumerate(op.results):
-            copy = OpResult(result.type, made, index)
+        for result, copy in zip(results, made.results, strict=True):
             if result.name_hint is not None:
                 copy.name_hint = result.name_hint
             values[id(result)] = copy
-            results.append(copy)
-        made.results = SSAValues(results)
-        made.properties = op.properties.copy()
-        made.attributes = op.attributes.copy()
-        made.location = op.location
         if op.successors:
             made.successors = [self._blocks[block] for block in op.successors]
         for region in op.regions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -201,6 +202,14 @@ def make_dense(
         with suppress(ValueError):  # which whoever writes the file tells
             return _resource(ctx.blobs.add(name, nibbles.pack(array)), type)
     return _resource(ctx.blobs.add(name, array), type)
+
+
+def reshaped_dense(elements: DenseAttr, shape: Sequence[int]) -> DenseAttr:
+    """The same elements in another shape: a resource keeps its key, and nothing is copied."""
+    type = tensor_type(element_type_of_constant(elements), tuple(shape))
+    if isinstance(elements, DenseResourceAttr):
+        return _resource(elements.resource_handle.data, type)
+    return DenseIntOrFPElementsAttr(cast("TensorType[AnyDenseElement]", type), elements.data)
 
 
 def _resource(key: str, type: TensorType) -> DenseResourceAttr:

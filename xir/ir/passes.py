@@ -222,11 +222,10 @@ class _Restart:
         for op in reversed(list(module.body.block.ops)):
             op.detach()
             op.erase(safe_erase=False)
-        with paused_collection():
-            copy = clone_module(self._original)
-            for op in list(copy.body.block.ops):
-                op.detach()
-                module.body.block.add_op(op)
+        copy = clone_module(self._original)
+        for op in list(copy.body.block.ops):
+            op.detach()
+            module.body.block.add_op(op)
         self._ctx.blobs.restore(self._blobs)
         self._ctx.analyses.invalidate()
         for name, counter in self._counters.items():
@@ -267,6 +266,7 @@ class PassManager:
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
+    @paused_collection()
     def run(self, module: ModuleOp, *, original: ModuleOp | None = None) -> None:
         """Run the passes on `module` in place.
 
@@ -303,8 +303,7 @@ class PassManager:
         marking = next((index for index, each in enumerate(passes) if each.numbers_origins), len(passes))
         if not any(later.may_refuse for later in passes[marking + 1 :]):
             return None
-        with paused_collection():
-            return _Restart(self, passes[marking], clone_module(module) if original is None else original)
+        return _Restart(self, passes[marking], clone_module(module) if original is None else original)
 
     def _run_all(self, passes: Sequence[XirPass], module: ModuleOp, restart: _Restart | None) -> bool:
         """Run the passes; False if they are to run again without ops that were refused late."""
@@ -374,8 +373,7 @@ class PassManager:
         """Do a step's work on the module."""
         start = time.perf_counter()
         try:
-            with paused_collection():
-                work()
+            work()
         except (DiagnosticError, AlreadyReportedError, PassFailedException):
             raise
         except MemoryError as error:

@@ -1,0 +1,138 @@
+"""What the nodes of a composed convolution take: time by a cost profile, and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+from typing import Literal, NamedTuple
+
+from xir.cost.profile import CostProfile
+from xir.cost.work import Work
+from xir.dialects.xnnpack.base import Shape
+from xir.transforms.xnnpack import _node_costs
+from xir.transforms.xnnpack._liveness import Step, alive_bytes
+from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
+from xir.transforms.xnnpack._winograd import WIDTH, Convolution, Factor, Form, Nodes, Window, compose, with_size
+
+
+@lru_cache(maxsize=4096)
+def predicted(convolution: Convolution, form: Form, batch: int, is_bounded: bool, profile: CostProfile) -> float:
+    """The nanoseconds of a convolution in a form, on `batch` images."""
+    moved, nanoseconds = 0, 0.0
+    touched: dict[Memory, int] = {}
+    """The bytes that had been moved when it was last read or written."""
+    computed: dict[int, float] = {}
+    """What nodes take beside moving data, by their work: dozens have the same."""
+    for node in counted(convolution, form, batch, is_bounded):
+        work = node.work
+        if id(work) not in computed:
+            computed[id(work)] = profile.computed(work)
+        since = moved - min(touched.get(memory, 0) for memory in node.reads)
+        nanoseconds += computed[id(work)] + profile.moved(work, since)
+        moved += work.traffic + work.weights
+        touched |= dict.fromkeys((*node.reads, *node.writes), moved)
+    return nanoseconds
+
+
+@lru_cache(maxsize=4096)
+def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, keeps_image: bool) -> int:
+    """The most bytes of tensors that a convolution in a form needs at once, with its image and its result."""
+    nodes = counted(convolution, form, batch, is_bounded)
+    (image,) = nodes[0].reads
+    return max(alive_bytes(nodes, {image: len(nodes) if keeps_image else 0}, lambda memory: memory.bytes))
+
+
+def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:
+    """The nodes of a form, in the order that they run in; those of the direct one are the convolution."""
+    shape = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
+    nodes = Counter(convolution, is_bounded)
+    compose(convolution, form, nodes, Tensor(shape, Memory(FLOAT_BYTES * prod(shape))))
+    return nodes.nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Where a tensor is; one that is reshaped stays where it was."""
+
+    bytes: int
+
+
+class Tensor(NamedTuple):
+    """A value that is counted."""
+
+    shape: Shape
+    memory: Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedNode(Step[Memory]):
+    """What a node does, and the memory that it does it in."""
+
+    work: Work
+
+
+@dataclass
+class Counter(Nodes[Tensor]):
+    """Counts what nodes do instead of building them."""
+
+    convolution: Convolution
+    is_bounded: bool
+    nodes: list[CountedNode] = field(default_factory=list[CountedNode])
+    copies: dict[tuple[Tensor, Shape], Tensor] = field(default_factory=dict[tuple[Tensor, Shape], Tensor])
+    """Tensors and shapes -> what reshapes make of them: those of several taps are one."""
+
+    def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
+        """Count a node."""
+        made = Memory(FLOAT_BYTES * prod(result))
+        self.nodes.append(CountedNode(tuple(operand.memory for operand in operands), (made,), work=work))
+        return Tensor(result, made)
+
+    def shape(self, value: Tensor) -> Shape:
+        return value.shape
+
+    def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
+        result = with_size(value.shape, axis, window.output)
+        is_strided = axis == WIDTH and window.stride > 1
+        return self.add(_node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
+
+    def product(self, value: Tensor, factor: Factor, is_result: bool = False) -> Tensor:
+        batch, *_, inner = value.shape
+        channels = factor.groups * self.convolution.output_channels
+        result = (batch, factor.height.output, factor.width.output, channels)
+        filter = (channels, *factor.taps, inner // factor.groups)
+        work = _node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
+        return self.add(work, [value], result)
+
+    def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
+        return self.add(_node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
+
+    def scaled(self, value: Tensor, factor: Fraction) -> Tensor:
+        return value if factor == 1 else self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
+
+    def bounded(self, value: Tensor) -> Tensor:
+        if not self.is_bounded:
+            return value
+        return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
+
+    def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
+        shapes = tuple(value.shape for value in values)
+        result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
+        return self.add(_node_costs.joined(shapes, axis), values, result)
+
+    def reshaped(self, value: Tensor, shape: Shape, is_copied: bool = False) -> Tensor:
+        if not is_copied:
+            return Tensor(shape, value.memory)
+        key = (value, shape)
+        if key not in self.copies:
+            self.copies[key] = self.add(_node_costs.copy(shape, 1), [value], shape)
+        return self.copies[key]
+
+    def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
+        return self.add(_node_costs.sliced(value.shape, sizes), [value], sizes)
+
+    def padded(self, value: Tensor, before: Shape, after: Shape) -> Tensor:
+        result = tuple(map(sum, zip(before, value.shape, after, strict=True)))
+        return self.add(_node_costs.padded(value.shape, result), [value], result)
