@@ -47,8 +47,7 @@ def _check(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     if refusal is None:
         return None
     index, reason = refusal
-    nodes = [op for op in subgraph.body.block.ops if isinstance(op, NodeOp)]
-    return Refusal(None if index is None else nodes[index], reason)
+    return Refusal(None if index is None else graph.nodes[index], reason)
 
 
 def _find_node(subgraph: SubgraphOp, refusal: Refusal, ctx: XirContext) -> Refusal:

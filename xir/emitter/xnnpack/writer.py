@@ -51,6 +51,7 @@ from xir.emitter.stamps import Blank, Filled, Number, Pattern
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, pack_blob
 from xir.emitter.xnnpack.types import quant_params
 from xir.ir import nibbles
+from xir.ir.annotations import COMPOSED
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -62,6 +63,8 @@ class UnweightedGraph:
     """A delegate's FlatBuffer, in which constants are so many zeros: enough to define nodes, not to run them."""
 
     flatbuffer: bytes
+    nodes: Sequence[NodeOp]
+    """Those in it, in order."""
     constant_bytes: int
     """How many zeros the largest constant takes."""
     named_data: dict[str, Data]
@@ -81,40 +84,80 @@ def write_blob(
     debug handle get those of their locations in `debug_info`.
     DiagnosticError for what the format cannot hold: a dynamic shape, a type without a code, a missing resource.
     """
-    writer = _GraphWriter(subgraph, ctx, value_ids, debug_info)
+    writer = _GraphWriter(_Content.of(subgraph), ctx, value_ids, debug_info)
     return Blob(pack_blob(writer.flatbuffer()), writer.named_data)
 
 
 def write_unweighted(subgraph: SubgraphOp, ctx: XirContext) -> UnweightedGraph:
     """The FlatBuffer of a verified subgraph without its weights, none of which is looked at.
 
-    DiagnosticError for what the format cannot hold, as `write_blob`.
+    Of the nodes of composed ops, of which there are thousands, equal ones are in it once, and what the others compute
+    comes from outside. DiagnosticError for what the format cannot hold, as `write_blob`.
     """
-    writer = _UnweightedWriter(subgraph, ctx, None, None)
-    return UnweightedGraph(writer.flatbuffer(), writer.largest, writer.named_data)
+    content = _Content.without_repetitions(subgraph)
+    writer = _UnweightedWriter(content, ctx, None, None)
+    return UnweightedGraph(writer.flatbuffer(), content.nodes, writer.largest, writer.named_data)
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What is written of a subgraph."""
+
+    nodes: Sequence[NodeOp]
+    values: Sequence[SSAValue]
+    inputs: Sequence[SSAValue]
+    """Those of `values` that come from outside."""
+    outputs: Sequence[SSAValue]
+
+    @staticmethod
+    def of(subgraph: SubgraphOp) -> _Content:
+        """All of it."""
+        block = subgraph.body.block
+        values = [*block.args, *(result for op in block.ops for result in op.results)]
+        return _Content(list(ops_in(subgraph, NodeOp)), values, block.args, subgraph.yield_op.values)
+
+    @staticmethod
+    def without_repetitions(subgraph: SubgraphOp) -> _Content:
+        """What shows XNNPACK each kind of node: those of composed ops once, but for outputs."""
+        outputs = subgraph.yield_op.values
+        yielded, seen = set(map(id, outputs)), set[Hashable]()
+        nodes: list[NodeOp] = []
+        for op in ops_in(subgraph, NodeOp):
+            if COMPOSED in op.attributes and id(op.results[0]) not in yielded:
+                kind = (*_kind_key(op), *[type(value.owner) is ConstantOp for value in op.operands])
+                if kind in seen:
+                    continue
+                seen.add(kind)
+            nodes.append(op)
+        made = dict.fromkeys(result for op in nodes for result in op.results)
+        read = dict.fromkeys(value for op in (*nodes, subgraph.yield_op) for value in op.operands if value not in made)
+        constants = [value for value in read if type(value.owner) is ConstantOp]
+        inputs = dict.fromkeys((*subgraph.body.block.args, *read))
+        for constant in constants:
+            del inputs[constant]
+        return _Content(nodes, [*inputs, *constants, *made], list(inputs), outputs)
 
 
 class _GraphWriter:
     def __init__(
         self,
-        subgraph: SubgraphOp,
+        content: _Content,
         ctx: XirContext,
         value_ids: Sequence[int] | None,
         debug_info: DebugInfoWriter | None,
     ):
-        self.subgraph = subgraph
+        self.content = content
         self.ctx = ctx
         self.debug_info = debug_info
         self.schema = load_schema("xnnpack")
-        block = subgraph.body.block
-        self.values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
-        count = len(self.values)
+        count = len(content.values)
         usable = value_ids is not None and len(set(value_ids)) == len(value_ids) == count
         numbers = value_ids if usable and value_ids is not None else range(count)
-        self.ids = dict(zip(map(id, self.values), numbers, strict=True))
+        self.ids = dict(zip(map(id, content.values), numbers, strict=True))
         """The ids on the wire by those of the objects, which are looked up faster."""
-        externals = (*block.args, *subgraph.yield_op.values)
-        self.external_ids = {id(value): index for index, value in enumerate(externals)}
+        self.inputs = frozenset(map(id, content.inputs))
+        externals = enumerate((*content.inputs, *content.outputs))
+        self.external_ids = {id(value): index for index, value in externals}
         """By the ids of the objects, too."""
         self.of_types: dict[int, _ValueKind] = {}
         """What `of_type` answered, by the id of a type: the subgraph keeps each of them."""
@@ -125,15 +168,16 @@ class _GraphWriter:
         self.named_data: dict[str, Data] = {}
 
     def flatbuffer(self) -> bytes:
-        nodes = [self.node(op) for op in ops_in(self.subgraph, NodeOp)]
-        ordered = sorted(self.values, key=lambda value: self.ids[id(value)])
+        content = self.content
+        nodes = [self.node(op) for op in content.nodes]
+        ordered = sorted(content.values, key=lambda value: self.ids[id(value)])
         graph = {
             "version": "0",
             "xnodes": nodes,
             "xvalues": [self.value(value) for value in ordered],
             "num_externs": len(self.external_ids),
-            "input_ids": sorted(self.ids[id(value)] for value in self.subgraph.body.block.args),
-            "output_ids": sorted(self.ids[id(value)] for value in self.subgraph.yield_op.values),
+            "input_ids": sorted(self.ids[id(value)] for value in content.inputs),
+            "output_ids": sorted(self.ids[id(value)] for value in content.outputs),
             "constant_data": self.constants,
         }
         return encode(self.schema, graph)
@@ -147,7 +191,7 @@ class _GraphWriter:
         constant = self.constant(owner) if type(owner) is ConstantOp else 0
         flags = 0
         if (external := self.external_ids.get(key, ABSENT_VALUE)) != ABSENT_VALUE:
-            flags = EXTERNAL_OUTPUT if isinstance(owner, NodeOp) else EXTERNAL_INPUT
+            flags = EXTERNAL_INPUT if key in self.inputs else EXTERNAL_OUTPUT
         written = Filled(kind.pattern, (constant, external, flags, self.ids[key], *kind.numbers))
         if kind.quantised is None:
             return written
@@ -199,7 +243,7 @@ class _GraphWriter:
     def node(self, op: NodeOp) -> Filled:
         """The `XNode` of an op."""
         ids, operands = self.ids, op.operands
-        key = (type(op), *[id(value.type) for value in operands], *op.properties, *map(id, op.properties.values()))
+        key = _kind_key(op)
         if (kind := self.of_kinds.get(key)) is None:
             kind = self.of_kinds[key] = _kind_of(op)
         given = [self.debug_handle(op), ABSENT_VALUE]
@@ -221,6 +265,11 @@ class _UnweightedWriter(_GraphWriter):
         self.largest = max(self.largest, size)
         self.constants.append({"offset": 0, "size": size})
         return len(self.constants) - 1
+
+
+def _kind_key(op: NodeOp) -> tuple[Hashable, ...]:
+    """What a node is but for its values and its location, as the ids of attributes, which its subgraph keeps."""
+    return (type(op), *[id(value.type) for value in op.operands], *op.properties, *map(id, op.properties.values()))
 
 
 @dataclass(frozen=True)
