@@ -30,6 +30,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.constants import parse_dense
 from xir.ir.traits import DistinctOperands, Isolated, VerifiedByTypes
+from xir.ir.walking import ops_in
 
 TARGETS = ("executorch", "xir")
 """`executorch`: only nodes that stock ExecuTorch 1.5 runs. `xir`: all that xir's own runtime runs."""
@@ -80,7 +81,7 @@ class SubgraphOp(GraphOp):
         if list(map(outside_type, self.yield_op.values.types)) != list(self.outputs.types):
             raise VerifyException("the yielded values must have the types of the results")
         is_for_stock = self.target.data == "executorch"
-        for op in self.body.block.ops:
+        for op in ops_in(self, Operation):
             kind = type(op)
             if not belongs_in_graphs(kind):
                 raise VerifyException(f"'{op.name}' is not an XNNPACK node")

@@ -53,9 +53,7 @@ def referenced_resources(module: ModuleOp) -> dict[str, None]:
     attributes: dict[int, Attribute] = {}
     """By their ids: many ops have the same ones."""
     for op in ops_in(module, Operation):
-        for value in op.properties.values():
-            attributes[id(value)] = value
-        for value in op.attributes.values():
+        for value in (*op.properties.values(), *op.attributes.values()):
             attributes[id(value)] = value
     referring = (each for each in attributes.values() if may_refer(type(each)))
     return dict.fromkeys(key for attribute in referring for key in _resource_keys(attribute))

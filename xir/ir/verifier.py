@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
@@ -29,8 +28,6 @@ def verify(root: Operation, known: VerifiedKinds | None = None) -> None:
     DiagnosticError if one fails.
     """
     verified = _VerifiedByTypes(VerifiedKinds() if known is None else known)
-    annotated: set[tuple[str | int, ...]] = set()
-    """The attributes of ops that have no problem, by name and identity: those of many ops are the same objects."""
     for op in (root, *ops_in(root, Operation)):
         if op.regions:
             _verify_terminators(op)
@@ -38,13 +35,11 @@ def verify(root: Operation, known: VerifiedKinds | None = None) -> None:
             _verify_symbols(op)
         if op.successors:
             _verify_successors(op)
+        if verified.has_same(op):
+            continue
         verified.verify(op)
-        if op.attributes or op.regions:
-            attributes = (*op.attributes, *map(id, op.attributes.values()))
-            if attributes not in annotated or isinstance(op, FuncOp):
-                if (problem := next(problems(op), None)) is not None:
-                    raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
-                annotated.add(attributes)
+        if (op.attributes or op.regions) and (problem := next(problems(op), None)) is not None:
+            raise DiagnosticError(op, f"'{op_name(op)}' op {problem}")
     verify_dominance(root)
 
 
@@ -74,25 +69,34 @@ class _VerifiedByTypes:
         self._numbers = known.numbers
         self._known = known.kinds
         self._same: set[Hashable] = set()
-        """Those of `_known` by the identities of types and properties, which the module keeps meanwhile."""
+        """Those of `_known` by the identities of their parts, which the module keeps meanwhile."""
+
+    def has_same(self, op: Operation) -> bool:
+        """Whether an op has nothing to be verified: an earlier one is made of the same types and attributes."""
+        if not self._has(op):
+            return False
+        same = _identities(op)
+        if same in self._same:
+            return True
+        self._same.add(same)
+        return False
 
     def verify(self, op: Operation) -> None:
         """Verify an op by itself, unless an equal one was."""
-        kind = type(op)
-        has_trait = self._has_trait.get(kind)
-        if has_trait is None:
-            has_trait = self._has_trait[kind] = op.has_trait(VerifiedByTypes, value_if_unregistered=False)
-        if not has_trait:
+        if not self._has(op):
             _verify_alone(op)
-            return
-        same = _identities(op)
-        if same in self._same:
             return
         equal = self._kind(op)
         if equal not in self._known:
             _verify_alone(op)
             self._known.add(equal)
-        self._same.add(same)
+
+    def _has(self, op: Operation) -> bool:
+        """Whether an op has the trait."""
+        kind = type(op)
+        if (known := self._has_trait.get(kind)) is None:
+            known = self._has_trait[kind] = op.has_trait(VerifiedByTypes, value_if_unregistered=False)
+        return known
 
     def _kind(self, op: Operation) -> Hashable:
         """What an op is verified by."""
@@ -111,15 +115,16 @@ _ELEMENTS = frozenset({DenseResourceAttr, DenseIntOrFPElementsAttr})
 
 def _identities(op: Operation) -> Hashable:
     """What an op is verified by, as the ids of its parts: made in a fraction of the time, and often the same."""
-    operands, properties = op.operands, op.properties
+    properties, attributes, results = op.properties, op.attributes, op.results
     return (
         type(op),
-        len(operands),
-        *[id(value.type) for value in operands],
-        *[id(value.type) for value in op.results],
+        len(results),
+        *[id(value.type) for value in results],
+        *[id(value.type) for value in op.operands],
         *properties,
         *[id(value) if type(value) not in _ELEMENTS else _elements(value) for value in properties.values()],
-        *op.attributes,
+        *attributes,
+        *map(id, attributes.values()),
     )
 
 

@@ -115,6 +115,54 @@ def test_all_nodes_that_are_refused_are_found_at_once() -> None:
     assert str(error.value.diagnostic.location) == 'loc("first")'
 
 
+COMPOSED = '{xir.composed = "a part"}'
+
+
+def composed_chain(last: str) -> str:
+    """Equal nodes of a composed op, one behind the other, a sum of two of them, and the last one."""
+    lines = [f"%b = xnnpack.unary abs %a {COMPOSED} : {IMAGE} -> {IMAGE}"]
+    lines += [f"%c = xnnpack.unary abs %b {COMPOSED} : {IMAGE} -> {IMAGE}"]
+    lines += [f"%d = xnnpack.unary abs %c {COMPOSED} : {IMAGE} -> {IMAGE}"]
+    lines += [f"%e = xnnpack.binary add %b, %d {COMPOSED} : {IMAGE}, {IMAGE} -> {IMAGE}"]
+    return "\n".join((*lines, last))
+
+
+def test_equal_nodes_of_composed_ops_are_shown_once() -> None:
+    """But for those that compute an output; what is left out comes from outside."""
+    found, ctx = subgraph(composed_chain(f"%r = xnnpack.unary abs %e {COMPOSED} : {IMAGE} -> {IMAGE}"), IMAGE, IMAGE)
+    nodes = [op for op in found.body.block.ops if isinstance(op, NodeOp)]
+    assert write_unweighted(found, ctx).nodes == [nodes[0], nodes[3], nodes[4]]
+    assert check_subgraph(found, ctx) is None
+
+
+@pytest.mark.parametrize(("is_composed", "shown"), [(True, 1), (False, 2)])
+def test_nodes_that_differ_in_what_is_constant_are_shown(is_composed: bool, shown: int) -> None:
+    """And all that are not composed."""
+    marks = COMPOSED if is_composed else ""
+    body = f"""%w = xnnpack.constant dense<1.0> : {IMAGE}
+        %b = xnnpack.binary add %a, %w {COMPOSED} : {IMAGE}, {IMAGE} -> {IMAGE}
+        %c = xnnpack.binary add %b, %a {marks} : {IMAGE}, {IMAGE} -> {IMAGE}
+        %d = xnnpack.binary add %c, %a {marks} : {IMAGE}, {IMAGE} -> {IMAGE}
+        %r = xnnpack.unary abs %d : {IMAGE} -> {IMAGE}"""
+    found, ctx = subgraph(body, IMAGE, IMAGE)
+    assert len(write_unweighted(found, ctx).nodes) == 2 + shown
+    assert check_subgraph(found, ctx) is None
+
+
+def test_the_node_at_fault_is_found_behind_nodes_that_are_not_shown() -> None:
+    wide, narrow = "tensor<1x1x16777216x4xf32>", "tensor<1x2x4x4xf32>"
+    last = f"""%f = xnnpack.static_slice %e {{offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 1, 8, 4>}}
+             : {IMAGE} -> tensor<1x1x8x4xf32>
+        %g = xnnpack.static_resize_bilinear2d %f {{new_height = 1 : i32, new_width = 16777216 : i32}}
+             : tensor<1x1x8x4xf32> -> {wide}
+        %r = xnnpack.static_resize_bilinear2d %g {{new_height = 2 : i32, new_width = 4 : i32}} : {wide} -> {narrow}"""
+    found, ctx = subgraph(composed_chain(last), IMAGE, narrow)
+    refusal = check_subgraph(found, ctx)
+    assert refusal is not None
+    assert refusal.node is not None
+    assert refusal.node.name == "xnnpack.static_resize_bilinear2d"
+
+
 def nodes_of_the_dialect() -> list[NodeOp]:
     """Every node that the dialect's tests show as valid."""
     folder = Path(__file__).parents[2] / "lit" / "dialects" / "xnnpack"

@@ -52,6 +52,7 @@ from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_D
 from xir.emitter.xnnpack.types import quant_params
 from xir.ir import nibbles
 from xir.ir.annotations import COMPOSED
+from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.constants import storage_array, storage_dtype
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -94,7 +95,7 @@ def write_unweighted(subgraph: SubgraphOp, ctx: XirContext) -> UnweightedGraph:
     Of the nodes of composed ops, of which there are thousands, equal ones are in it once, and what the others compute
     comes from outside. DiagnosticError for what the format cannot hold, as `write_blob`.
     """
-    content = _Content.without_repetitions(subgraph)
+    content = _Content.without_repetitions(subgraph, ctx.attribute_numbers)
     writer = _UnweightedWriter(content, ctx, None, None)
     return UnweightedGraph(writer.flatbuffer(), content.nodes, writer.largest, writer.named_data)
 
@@ -117,14 +118,19 @@ class _Content:
         return _Content(list(ops_in(subgraph, NodeOp)), values, block.args, subgraph.yield_op.values)
 
     @staticmethod
-    def without_repetitions(subgraph: SubgraphOp) -> _Content:
+    def without_repetitions(subgraph: SubgraphOp, numbers: AttributeNumbers) -> _Content:
         """What shows XNNPACK each kind of node: those of composed ops once, but for outputs."""
         outputs = subgraph.yield_op.values
-        yielded, seen = set(map(id, outputs)), set[Hashable]()
+        yielded, same, seen = set(map(id, outputs)), set[Hashable](), set[Hashable]()
         nodes: list[NodeOp] = []
         for op in ops_in(subgraph, NodeOp):
             if COMPOSED in op.attributes and id(op.results[0]) not in yielded:
-                kind = (*_kind_key(op), *[type(value.owner) is ConstantOp for value in op.operands])
+                constant = tuple([type(value.owner) is ConstantOp for value in op.operands])
+                if (key := (constant, _kind_key(op))) in same:
+                    continue
+                same.add(key)
+                types = [numbers[value.type] for value in op.operands]
+                kind = (constant, type(op), *types, *op.properties, *[numbers[each] for each in op.properties.values()])
                 if kind in seen:
                     continue
                 seen.add(kind)
