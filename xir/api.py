@@ -10,6 +10,7 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
@@ -367,7 +368,6 @@ def _still_true(before: Sequence[Diagnostic], since: Sequence[Diagnostic], modul
         yield remark
 
 
-@paused_collection()
 def _transform(
     module: ModuleOp,
     ctx: XirContext,
@@ -377,9 +377,6 @@ def _transform(
     remark_filter: RemarkFilter | None,
 ) -> tuple[ModuleOp, XirContext, list[Diagnostic]]:
     """Run passes on a copy of the module, verify what comes out, and collect the remarks."""
-    original = module
-    module, ctx = clone_module(module), ctx.clone()
-    ctx.remark_filter = remark_filter
     remarks: list[Diagnostic] = []
 
     def keep_remark(diagnostic: Diagnostic) -> bool:
@@ -388,12 +385,18 @@ def _transform(
         remarks.append(diagnostic)
         return True
 
-    with ctx.diagnostics.handler(keep_remark):
-        manager = PassManager(ctx, passes, verify_each=False)
-        if numerics is not None:
-            numerics.attach(manager)
-        if recorder is not None:
-            recorder.attach(manager)
-        manager.run(module, original=original)
-    verify(module, ctx.verified)
+    # Those who look on copy the module for each pass, and what they copied has to go meanwhile.
+    is_watched = numerics is not None or recorder is not None
+    with nullcontext() if is_watched else paused_collection():
+        original = module
+        module, ctx = clone_module(module), ctx.clone()
+        ctx.remark_filter = remark_filter
+        with ctx.diagnostics.handler(keep_remark):
+            manager = PassManager(ctx, passes, verify_each=False)
+            if numerics is not None:
+                numerics.attach(manager)
+            if recorder is not None:
+                recorder.attach(manager)
+            manager.run(module, original=original)
+        verify(module, ctx.verified)
     return module, ctx, remarks

@@ -222,10 +222,11 @@ class _Restart:
         for op in reversed(list(module.body.block.ops)):
             op.detach()
             op.erase(safe_erase=False)
-        copy = clone_module(self._original)
-        for op in list(copy.body.block.ops):
-            op.detach()
-            module.body.block.add_op(op)
+        with paused_collection():
+            copy = clone_module(self._original)
+            for op in list(copy.body.block.ops):
+                op.detach()
+                module.body.block.add_op(op)
         self._ctx.blobs.restore(self._blobs)
         self._ctx.analyses.invalidate()
         for name, counter in self._counters.items():
@@ -266,7 +267,6 @@ class PassManager:
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
-    @paused_collection()
     def run(self, module: ModuleOp, *, original: ModuleOp | None = None) -> None:
         """Run the passes on `module` in place.
 
@@ -285,7 +285,7 @@ class PassManager:
             self._verify(module)
         restart = self._restart(passes, module, original)
         try:
-            with self.ctx.analyses.kept():
+            with self._paused_collection(), self.ctx.analyses.kept():
                 while not self._run_all(passes, module, restart):
                     assert restart is not None
                     restart.restore(module)
@@ -303,7 +303,13 @@ class PassManager:
         marking = next((index for index, each in enumerate(passes) if each.numbers_origins), len(passes))
         if not any(later.may_refuse for later in passes[marking + 1 :]):
             return None
-        return _Restart(self, passes[marking], clone_module(module) if original is None else original)
+        with paused_collection():
+            return _Restart(self, passes[marking], clone_module(module) if original is None else original)
+
+    def _paused_collection(self) -> AbstractContextManager[None]:
+        """A pause for all passes; none where hooks run between them, which copy the module for each."""
+        hooks = (*self.before_pass, *self.after_pass, *self.after_verified)
+        return nullcontext() if hooks else paused_collection()
 
     def _run_all(self, passes: Sequence[XirPass], module: ModuleOp, restart: _Restart | None) -> bool:
         """Run the passes; False if they are to run again without ops that were refused late."""
@@ -373,7 +379,8 @@ class PassManager:
         """Do a step's work on the module."""
         start = time.perf_counter()
         try:
-            work()
+            with paused_collection():
+                work()
         except (DiagnosticError, AlreadyReportedError, PassFailedException):
             raise
         except MemoryError as error:

@@ -1,5 +1,6 @@
 """Passes, their options, pipelines as text, the pass manager."""
 
+import gc
 from dataclasses import dataclass
 from typing import Literal
 
@@ -215,6 +216,36 @@ def test_hooks_and_timings_come_in_order() -> None:
         "takes-options",
         "verifier",
     ]
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_the_collector_comes_between_passes_only_where_hooks_copy_the_module(is_watched: bool) -> None:
+    collections: list[str] = []
+    before_pass: list[int] = []
+
+    class LeavesCyclesPass(XirPass):
+        """Leaves as much garbage as the collector comes for."""
+
+        def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+            """Make lists that hold themselves."""
+            before_pass.append(len(collections))
+            for _ in range(2 * gc.get_threshold()[0]):
+                cycle: list[object] = []
+                cycle.append(cycle)
+
+    def collecting(phase: str, info: dict[str, int]) -> None:
+        collections.append(phase)
+
+    manager = PassManager(XirContext(), [LeavesCyclesPass(), LeavesCyclesPass()], verify_each=False)
+    if is_watched:
+        manager.after_pass.append(lambda each, module: None)
+    gc.callbacks.append(collecting)
+    try:
+        manager.run(module())
+    finally:
+        gc.callbacks.remove(collecting)
+    assert gc.isenabled()
+    assert (before_pass[1] > before_pass[0]) == is_watched
 
 
 def test_a_pass_that_breaks_the_module_is_named() -> None:
