@@ -31,6 +31,8 @@ from xir.transforms.xnnpack._band_search import Search
 MODELS = ("mv2", "resnet18", "efficientnet_b0", "edsr")
 SHARES = (1.0, 0.5, 1 / 3, 0.25)
 ROUNDS = 30
+FEWEST_ROUNDS, SECONDS = 5, 60.0
+"""Programs that run for seconds have fewer rounds: no more begin after so long."""
 LOADERS = {"xir": load_xir, "ExecuTorch": load_stock}
 
 
@@ -82,7 +84,10 @@ def growth(runtime: str, path: Path, inputs: Tensors) -> int:
 def milliseconds(runs: list[Execute], inputs: Tensors) -> list[float]:
     """The median of processor time of each, in turn."""
     times: list[list[float]] = [[] for _ in runs]
+    end = time.perf_counter() + SECONDS
     for index in range(ROUNDS + 2):
+        if index >= FEWEST_ROUNDS + 2 and time.perf_counter() > end:
+            break
         for run, taken in zip(runs, times, strict=True):
             begin = time.process_time()
             run(inputs)
