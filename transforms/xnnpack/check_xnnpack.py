@@ -21,9 +21,10 @@ class CheckXnnpackPass(XirPass):
     """Define every subgraph in the installed XNNPACK, at its largest shapes: what the file holds will load.
 
     `partition-xnnpack` asks about each node by itself, before other passes fuse nodes and choose their layouts, and
-    about none with a dynamic shape. This asks about the subgraphs that come out of that. A node that XNNPACK refuses is
-    an error; behind `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside.
-    Where XNNPACK is not installed, nothing is checked. It is `check-delegates{backend=xnnpack}`.
+    about none with a dynamic shape. This asks about the subgraphs that come out of that; of the thousands of nodes that
+    composed ops are made of, equal ones are shown once. A node that XNNPACK refuses is an error; behind
+    `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside. Where there is no
+    XNNPACK, nothing is checked. It is `check-delegates{backend=xnnpack}`.
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
