@@ -10,7 +10,6 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
@@ -21,7 +20,6 @@ from xdsl.ir import Operation
 from xir.dialects.edge import EdgeOp
 from xir.files import atomic_file, atomic_files, weights_path
 from xir.ir.cloning import clone_module
-from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
@@ -385,18 +383,16 @@ def _transform(
         remarks.append(diagnostic)
         return True
 
-    # Those who look on copy the module for each pass, and what they copied has to go meanwhile.
-    is_watched = numerics is not None or recorder is not None
-    with nullcontext() if is_watched else paused_collection():
-        original = module
-        module, ctx = clone_module(module), ctx.clone()
-        ctx.remark_filter = remark_filter
+    original, ctx = module, ctx.clone()
+    ctx.remark_filter = remark_filter
+    manager = PassManager(ctx, passes, verify_each=False)
+    if numerics is not None:
+        numerics.attach(manager)
+    if recorder is not None:
+        recorder.attach(manager)
+    with manager.paused_collection():
+        module = clone_module(original)
         with ctx.diagnostics.handler(keep_remark):
-            manager = PassManager(ctx, passes, verify_each=False)
-            if numerics is not None:
-                numerics.attach(manager)
-            if recorder is not None:
-                recorder.attach(manager)
             manager.run(module, original=original)
         verify(module, ctx.verified)
     return module, ctx, remarks

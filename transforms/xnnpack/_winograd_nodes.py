@@ -374,7 +374,6 @@ def name_in_place_of(constant: xnnpack.ConstantOp, factor: Factor) -> str:
     return f"{name}{row}{column}{part}"
 
 
-@cache
 def filter_transforms(convolution: Convolution, form: Form) -> FilterTransforms:
     """How the filters and the bias of a form are made."""
     (height, of_rows), (width, of_columns) = (

@@ -285,7 +285,7 @@ class PassManager:
             self._verify(module)
         restart = self._restart(passes, module, original)
         try:
-            with self._paused_collection(), self.ctx.analyses.kept():
+            with self.paused_collection(), self.ctx.analyses.kept():
                 while not self._run_all(passes, module, restart):
                     assert restart is not None
                     restart.restore(module)
@@ -306,8 +306,9 @@ class PassManager:
         with paused_collection():
             return _Restart(self, passes[marking], clone_module(module) if original is None else original)
 
-    def _paused_collection(self) -> AbstractContextManager[None]:
-        """A pause for all passes; none where hooks run between them, which copy the module for each."""
+    def paused_collection(self) -> AbstractContextManager[None]:
+        """A pause of Python's collector for all passes; none where hooks run between them, which copy the module for
+        each: what they copied has to go meanwhile."""
         hooks = (*self.before_pass, *self.after_pass, *self.after_verified)
         return nullcontext() if hooks else paused_collection()
 

@@ -119,6 +119,7 @@ def _identities(op: Operation) -> Hashable:
     return (
         type(op),
         len(results),
+        len(properties),
         *[id(value.type) for value in results],
         *[id(value.type) for value in op.operands],
         *properties,

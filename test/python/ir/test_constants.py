@@ -22,6 +22,7 @@ from xir.ir.constants import (
     constant_array,
     element_type_of,
     make_dense,
+    reshaped_dense,
     round_to_bfloat16,
     storage_array,
     storage_dtype,
@@ -128,3 +129,14 @@ def test_what_is_no_constant_is_refused() -> None:
         storage_dtype(IntegerType(65))
     with pytest.raises(TypeError, match="no element type"):
         element_type_of(np.dtype("c8"))
+
+
+@pytest.mark.parametrize("count", [6, 6 * DENSE_LIMIT])
+@pytest.mark.parametrize("is_splat", [False, True])
+def test_elements_keep_their_order_and_their_place_in_another_shape(count: int, is_splat: bool) -> None:
+    ctx = XirContext()
+    values = np.broadcast_to(np.float32(2), count) if is_splat else np.arange(count, dtype=np.float32)
+    elements = make_dense(values.reshape(2, -1), ctx)
+    made = reshaped_dense(elements, (count // 3, 1, 3))
+    assert np.array_equal(storage_array(made, ctx), values.reshape(count // 3, 1, 3))
+    assert len(ctx.blobs) == int(count > DENSE_LIMIT and not is_splat)

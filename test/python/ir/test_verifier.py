@@ -59,6 +59,18 @@ def test_each_that_differs_is_looked_at(change: str, last: bool):
         verify(module)
 
 
+def test_an_attribute_is_no_property():
+    """Of the same name and value."""
+    module, nodes = clamps()
+    bound = nodes[0].properties["output_min"]
+    for node in nodes:
+        node.properties["output_min"] = bound
+    verify(module)
+    nodes[-1].attributes["output_min"] = nodes[-1].properties.pop("output_min")
+    with pytest.raises(DiagnosticError, match="has no property 'output_min'"):
+        verify(module)
+
+
 def test_a_node_of_another_type_is_looked_at():
     module, nodes = clamps()
     Rewriter.replace_value_with_new_type(nodes[1].output, TensorType(f32, [5]))

@@ -135,6 +135,16 @@ def test_equal_nodes_of_composed_ops_are_shown_once() -> None:
     assert check_subgraph(found, ctx) is None
 
 
+def test_what_is_not_defined_is_counted_among_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, ctx = subgraph(composed_chain(f"%r = xnnpack.unary abs %e : {IMAGE} -> {IMAGE}"), IMAGE, IMAGE)
+    nodes = [op for op in found.body.block.ops if isinstance(op, NodeOp)]
+    for index, node in enumerate((nodes[0], nodes[3], nodes[4])):
+        monkeypatch.setattr(_native, "check_graph", lambda *_, index=index, **__: (index, "no"))
+        refusal = check_subgraph(found, ctx)
+        assert refusal is not None
+        assert refusal.node is node
+
+
 @pytest.mark.parametrize(("is_composed", "shown"), [(True, 1), (False, 2)])
 def test_nodes_that_differ_in_what_is_constant_are_shown(is_composed: bool, shown: int) -> None:
     """And all that are not composed."""
