@@ -42,7 +42,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from xir.ir.constants import round_to_bfloat16
+from xir.ir.elements import round_to_bfloat16, values_of
 
 MAX_STORAGE_BITS = 32
 
@@ -174,8 +174,7 @@ class UniformType(ParametrizedAttribute, TypeAttribute):
     def _scales(self) -> np.ndarray:
         match self.scales.elt_type:
             case BFloat16Type():
-                bits = np.frombuffer(self.scales.data.data, "<u2")
-                return (bits.astype(np.uint32) << 16).view(np.float32)
+                return values_of(np.frombuffer(self.scales.data.data, "<u2"), bf16)
             case Float32Type():
                 return np.frombuffer(self.scales.data.data, "<f4")
             case _:

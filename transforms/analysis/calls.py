@@ -18,8 +18,9 @@ from xdsl.ir import Attribute, Block, Region
 
 from xir.dialects import edge
 from xir.dialects.edge.schema import REQUIRED, Argument
-from xir.ir.constants import element_type_of, make_dense
+from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
+from xir.ir.elements import element_type_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from xdsl.ir import Attribute, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize, Quantize
 from xir.dialects.quant import UniformType, storage_limits
-from xir.ir.constants import round_to_bfloat16, storage_array
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
+from xir.ir.elements import stored, values_of
 from xir.ir.nibbles import Unpacked
 from xir.ir.tensor_types import element_type
 from xir.transforms.analysis.calls import call, tensor
@@ -37,12 +38,17 @@ NOT_STATIC = Refusal(
 
 @dataclass(frozen=True)
 class StaticTensor:
-    """The elements of a tensor as they are stored (bf16 as bit patterns), and their element type."""
+    """The elements of a tensor as they are stored (`xir.ir.elements`), and their element type."""
 
     array: np.ndarray
     element: Attribute
     name: str
     """To derive the name of its rewritten form from."""
+
+    @classmethod
+    def of(cls, values: np.ndarray, element: Attribute, name: str) -> StaticTensor:
+        """The tensor that holds `values`, rounded to a type that is not quantised."""
+        return cls(stored(values, element), element, name)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -82,14 +88,12 @@ class StaticTensor:
         """The numbers that the elements represent: bf16 widened to fp32, integers dequantised."""
         if isinstance(self.element, UniformType):
             return dequantised(self.array, self.element)
-        if self.element == bf16:
-            return (self.array.astype(np.uint32) << 16).view(np.float32)
-        return self.array
+        return values_of(self.array, self.element)
 
 
 def with_short_scales(element: UniformType) -> UniformType:
     """The type by block with scales rounded to bf16, as XNNPACK holds those of blocks."""
-    scales = (round_to_bfloat16(element.scale_array()).astype(np.uint32) << 16).view(np.float32)
+    scales = values_of(stored(element.scale_array(), bf16), bf16)
     blocks = blocks_of(element)
     return UniformType.blockwise(element.storage, f32, blocks, scales, element.zero_point_array(), range_of(element))
 

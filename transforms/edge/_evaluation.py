@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import CompareTensors, CompareWithNumber, Sum
 from xir.dialects.edge.types import result_element
-from xir.ir.constants import storage_dtype
+from xir.ir.elements import storage_dtype
 
 
 class NotEvaluatedError(Exception):

@@ -13,8 +13,9 @@ from xdsl.ir import Block, SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.families import CompareTensors, CompareWithNumber
 from xir.dialects.edge.types import element_of, replaced, wrap_dim
-from xir.ir.constants import constant_array, storage_dtype
+from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
+from xir.ir.elements import storage_dtype
 from xir.ir.symbolic_size import is_dynamic
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge._evaluation import Call, NotEvaluatedError

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from xir.dialects import edge
-from xir.ir.constants import constant_array, make_dense, storage_array
+from xir.ir.constants import constant_array, dense_of_storage, storage_array
 from xir.ir.context import XirContext
+from xir.ir.elements import has_bits_alone, stored
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
@@ -37,9 +38,9 @@ class FoldConstantsPass(XirPass):
     """Evaluate edge ops whose operands are constants.
 
     Positions, causal masks and the like, which a model computes from nothing but its sizes, become constants, and
-    the ops behind them that want a constant get one. An op on bf16 stays, and one whose result is more than a megabyte
-    larger than its operands; what is gathered may be, as long as the program gets an eighth larger at most. Constants
-    that are dequantised stay integers: they are rearranged before.
+    the ops behind them that want a constant get one. An op that computes in bf16 stays, and one whose result is more
+    than a megabyte larger than its operands; what is gathered may be, as long as the program gets an eighth larger at
+    most. Constants that are dequantised stay integers: they are rearranged before.
 
     Before:
     ```mlir
@@ -118,7 +119,7 @@ def moved_before_dequantize(op: Rearrangement, ctx: XirContext) -> bool:
     integers = storage_array(constant.value, ctx, constant)
     array = np.ascontiguousarray(EVALUATORS[op.name](op, Call(op, {op.self: integers})))
     made = edge.ConstantOp(
-        make_dense(array, ctx, constant.resource or "constant", element_type(constant.result)), constant.location
+        dense_of_storage(array, element_type(constant.result), ctx, constant.resource or "constant"), constant.location
     )
     arguments = {name: dequantize.argument(name) for name in (*dequantize.schema.tensors, *dequantize.schema.values)}
     following = dequantize.build_from(
@@ -185,9 +186,9 @@ def constant_bytes(module: ModuleOp) -> int:
 
 
 def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | None:
-    """What an op computes, None if that is not known or not wanted."""
+    """The elements of what an op computes, as they are stored; None if that is not known or not wanted."""
     evaluate = EVALUATORS.get(op.name)
-    if evaluate is None or op.symbols or any(has_open_form(value) for value in (*op.operands, *op.results)):
+    if evaluate is None or op.symbols or any(has_open_form(value, op) for value in (*op.operands, *op.results)):
         return None
     needed = () if op.name in SHAPE_ONLY else op.operands
     if not all(isinstance(value.owner, edge.ConstantOp) for value in needed):
@@ -211,19 +212,17 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | 
     try:
         with np.errstate(all="ignore"):
             result = evaluate(op, Call(op, arrays))
-            return converted(result, call.dtype)
-    except NotEvaluatedError:
+            return np.ascontiguousarray(made) if (made := stored(result, type.element_type)).ndim else made
+    except (NotEvaluatedError, ValueError):  # C++ leaves open what becomes of a float that is no such integer
         return None
 
 
-def has_open_form(value: SSAValue) -> bool:
-    """Whether a value's shape is not static, or its elements are of a type that numpy does not have."""
+def has_open_form(value: SSAValue, op: edge.EdgeOp) -> bool:
+    """Whether a value's shape is not static, or its elements are of a type that numpy cannot compute with."""
     type = value.type
-    return (
-        not isinstance(type, TensorType)
-        or DYNAMIC_INDEX in type.get_shape()
-        or isinstance(type.element_type, BFloat16Type)
-    )
+    if not isinstance(type, TensorType) or DYNAMIC_INDEX in type.get_shape():
+        return True
+    return has_bits_alone(type.element_type) and not isinstance(op, edge.ToCopyOp)
 
 
 def array_of(value: SSAValue, ctx: XirContext) -> np.ndarray:
@@ -232,23 +231,11 @@ def array_of(value: SSAValue, ctx: XirContext) -> np.ndarray:
     return constant_array(value.owner.value, ctx, value.owner)
 
 
-def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`array` as `dtype`; NotEvaluatedError where C++ leaves the conversion open: a float that no such integer is."""
-    if array.dtype == dtype:
-        return np.ascontiguousarray(array) if array.ndim else array
-    if array.dtype.kind == "f" and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        whole = np.trunc(array)
-        if not (np.isfinite(array).all() and (whole >= limits.min).all() and (whole < float(limits.max) + 1).all()):
-            raise NotEvaluatedError
-    return np.ascontiguousarray(array.astype(dtype)) if array.ndim else array.astype(dtype)
-
-
 def replace(op: edge.EdgeOp, array: np.ndarray, ctx: XirContext) -> None:
-    """Put a constant in the place of an op."""
+    """Put a constant of these elements, as they are stored, in the place of an op."""
     type = result_type(op)
     name = name_of(op.operands) or op.name.removeprefix("edge.").replace(".", "_")
-    constant = edge.ConstantOp(make_dense(array, ctx, name, type.element_type), op.location)
+    constant = edge.ConstantOp(dense_of_storage(array, type.element_type, ctx, name), op.location)
     constant.result.name_hint = op.results[0].name_hint
     block = op.parent
     assert block is not None

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import element_of, is_integral, shape_of
-from xir.ir.constants import make_dense, storage_array
+from xir.ir.constants import dense_of_storage, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -266,7 +266,7 @@ class LookupFolding:
         """Rows of a table as a constant before a look-up."""
         table = op.weight.owner
         assert isinstance(table, edge.ConstantOp)
-        value = make_dense(np.ascontiguousarray(rows), self.ctx, table.resource or "rows", element_of(op.weight))
+        value = dense_of_storage(np.ascontiguousarray(rows), element_of(op.weight), self.ctx, table.resource or "rows")
         constant = edge.ConstantOp(value, op.location)
         self.block.insert_op_before(constant, op)
         return constant.result

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type
-from xir.ir.constants import make_dense, storage_array
+from xir.ir.constants import dense_of_storage, storage_array
 from xir.ir.context import XirContext
 from xir.transforms.analysis.static_tensor import Index, selected
 
@@ -19,7 +19,7 @@ from xir.transforms.analysis.static_tensor import Index, selected
 def constant_like(
     constant: xnnpack.ConstantOp, array: np.ndarray, ctx: XirContext, element: Attribute | None = None
 ) -> xnnpack.ConstantOp:
-    """A constant of other stored numbers, with the name, the stored type and the location of `constant`.
+    """A constant of other elements, as they are stored, with the name, the stored type and the location of `constant`.
 
     `element` is its element type if it is not that of `constant`.
     """
@@ -27,7 +27,7 @@ def constant_like(
     stored = elements.get_type()
     assert isinstance(stored, TensorType)
     name = elements.resource_handle.data if isinstance(elements, DenseResourceAttr) else "constant"
-    value = make_dense(array, ctx, name, stored.get_element_type())
+    value = dense_of_storage(array, stored.get_element_type(), ctx, name)
     made = xnnpack.ConstantOp(value, TensorType(element or element_type(constant.output), array.shape))
     made.location = constant.location
     return made

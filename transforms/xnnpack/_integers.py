@@ -20,7 +20,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import movement_of
 from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
-from xir.ir.constants import make_dense
+from xir.ir.constants import dense_of_storage
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 
@@ -94,7 +94,7 @@ def stored_constant(
 ) -> xnnpack.ConstantOp:
     """A constant of stored integers, named after another constant."""
     made = xnnpack.ConstantOp(
-        make_dense(array, ctx, constant_name(like), element.storage), TensorType(element, array.shape)
+        dense_of_storage(array, element.storage, ctx, constant_name(like)), TensorType(element, array.shape)
     )
     inherit(made, like)
     return made

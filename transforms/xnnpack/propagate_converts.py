@@ -4,6 +4,9 @@ XNNPACK has no kernels for most nodes on bf16, and a rule asks for fp32 where a 
 node comes with conversions around it. Where the conversion behind one node meets the one before the next, also across
 nodes that only move elements, both go away: the value is then not rounded in between, which makes it more accurate than
 rounding after every node does, and saves two passes over it. Compilers that fuse elementwise ops do the same.
+
+A conversion that the program asks for stays: who writes `x.half().float()` wants the rounding, and the infinities.
+Those of the compiler's own are marked, `xir.unasked`.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.ir.analyses import ValueAnalysis
+from xir.ir.annotations import UNASKED
 from xir.ir.constants import constant_array, make_dense
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
@@ -33,11 +37,12 @@ SHORT: tuple[Attribute, ...] = (f16, bf16)
 
 @dataclass(frozen=True)
 class PropagateConvertsPass(XirPass):
-    """Remove conversions from fp32 to a 16-bit type and back, also across nodes that move elements.
+    """Remove conversions from fp32 to a 16-bit type that no program asked for and back, also across nodes that move
+    elements.
 
     Before:
     ```mlir
-    %1 = xnnpack.convert %0 : tensor<2x3xf32> -> tensor<2x3xbf16>
+    %1 = xnnpack.convert %0 {xir.unasked} : tensor<2x3xf32> -> tensor<2x3xbf16>
     %2 = xnnpack.static_transpose %1 {perm = array<i32: 1, 0>} : tensor<2x3xbf16> -> tensor<3x2xbf16>
     %3 = xnnpack.convert %2 : tensor<3x2xbf16> -> tensor<3x2xf32>
     ```
@@ -64,7 +69,7 @@ def propagate(block: Block, ctx: XirContext) -> None:
     wide: dict[SSAValue, SSAValue] = {}
     for op in list(block.ops):
         if isinstance(op, xnnpack.ConvertOp):
-            if is_narrowing(op):
+            if is_unasked_narrowing(op):
                 wide[op.output] = op.input
             elif op.input in wide and element_type(op.output) == f32 and may_rewrite(op, "remove"):
                 op.output.replace_all_uses_with(wide[op.input])
@@ -91,14 +96,14 @@ def wanted_in_fp32(block: Block) -> set[SSAValue]:
     return wanted
 
 
-def is_narrowing(op: xnnpack.ConvertOp) -> bool:
-    """Whether a conversion rounds fp32 to a 16-bit type."""
-    return element_type(op.input) == f32 and element_type(op.output) in SHORT
+def is_unasked_narrowing(op: xnnpack.ConvertOp) -> bool:
+    """Whether a conversion of the compiler's own rounds fp32 to a 16-bit type."""
+    return UNASKED in op.attributes and element_type(op.input) == f32 and element_type(op.output) in SHORT
 
 
 def narrowings(block: Block) -> Iterator[xnnpack.ConvertOp]:
-    """The conversions of a block that round."""
-    return (op for op in block.ops if isinstance(op, xnnpack.ConvertOp) and is_narrowing(op))
+    """The conversions of a block that round and that no program asked for."""
+    return (op for op in block.ops if isinstance(op, xnnpack.ConvertOp) and is_unasked_narrowing(op))
 
 
 def move_in_fp32(op: xnnpack.NodeOp, wide: dict[SSAValue, SSAValue], ctx: XirContext) -> None:
@@ -112,7 +117,7 @@ def move_in_fp32(op: xnnpack.NodeOp, wide: dict[SSAValue, SSAValue], ctx: XirCon
     )
     insert(node, op)
     for old, new in zip(op.results, node.results, strict=True):
-        narrowing = xnnpack.ConvertOp.create(operands=[new], result_types=[old.type])
+        narrowing = xnnpack.ConvertOp.create(operands=[new], result_types=[old.type], attributes={UNASKED: UnitAttr()})
         insert(narrowing, op)
         wide[narrowing.output] = new
         old.replace_all_uses_with(narrowing.output)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.ir.constants import DenseAttr, element_type_of_constant, make_dense, storage_array
+from xir.ir.constants import DenseAttr, dense_of_storage, element_type_of_constant, storage_array
 from xir.ir.context import XirContext
 
 ConstantOp = edge.ConstantOp | edge.MutableBufferOp | xnnpack.ConstantOp
@@ -48,7 +48,7 @@ def randomise(op: ConstantOp, ctx: XirContext, seed: int, size: float | None = N
     made = None if isinstance(element, BFloat16Type) else random_like(array, np.random.default_rng(seed), size)
     if made is None:
         return False
-    set_elements(op, make_dense(made.astype(array.dtype), ctx, "random", element))
+    set_elements(op, dense_of_storage(made.astype(array.dtype), element, ctx, "random"))
     return True
 
 

@@ -25,7 +25,7 @@ from xir.dialects import delegate, edge, xnnpack
 from xir.evaluate.evaluator import Evaluator
 from xir.evaluate.inputs import draw_inputs
 from xir.faults.random_constants import ConstantOp, constants_of, elements_of, set_elements
-from xir.ir.constants import element_type_of_constant, make_dense, storage_array
+from xir.ir.constants import dense_of_storage, element_type_of_constant, storage_array
 from xir.ir.context import XirContext
 
 
@@ -101,7 +101,7 @@ def _resize_constant(op: ConstantOp, ctx: XirContext, way: Way) -> None:
     if shape == list(array.shape):
         return
     made = np.ascontiguousarray(array[tuple(slice(size) for size in shape)])
-    set_elements(op, make_dense(made, ctx, "smaller", element))
+    set_elements(op, dense_of_storage(made, element, ctx, "smaller"))
     Rewriter.replace_value_with_new_type(op.results[0], _with_shape(op.results[0].type, shape))
 
 

@@ -28,7 +28,7 @@ from xir.dialects import edge
 from xir.dialects.edge.attributes import int_array
 from xir.importer.training import warn_of_training
 from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC, VALUE
-from xir.ir.constants import DenseAttr, make_dense
+from xir.ir.constants import DenseAttr, dense_of_storage, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.functions import Fixed, fixed_attribute
@@ -295,7 +295,7 @@ class _Importer:
         if not array.flags.c_contiguous or array.reshape(-1).view(np.uint8).any():
             return None  # -0.0 has a bit that is not 0
         zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape)
-        return make_dense(zeros, self.steps.ctx, name, ELEMENT_TYPES[tensor.dtype])
+        return dense_of_storage(zeros, ELEMENT_TYPES[tensor.dtype], self.steps.ctx, name)
 
     def _changed_inputs(self, nodes: Mapping[str, Node]) -> list[SSAValue]:
         """What inputs become: operators have written to them, or the signature names their new values."""

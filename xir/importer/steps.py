@@ -21,13 +21,17 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     StringAttr,
     TensorType,
+    UnitAttr,
+    bf16,
+    f16,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
-from xir.dialects.edge.types import tensor_type
+from xir.dialects.edge.types import element_of, tensor_type
+from xir.ir.annotations import UNASKED
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import name_location
@@ -62,6 +66,9 @@ _COMPARING = {
 }
 """Comparisons of sizes, likewise."""
 
+_CONVERSIONS = frozenset(f"aten::{name}" for name in ("to", "type_as", "_to_copy", "_autocast_to_reduced_precision"))
+"""What a program asks for a conversion by. Other operators convert what they compute with on their own account."""
+
 _ASSERTIONS = frozenset(
     f"aten::{name}"
     for name in (
@@ -92,6 +99,8 @@ class StepImporter:
         """The functions of branches and loops, by name."""
         self._entry = entry
         self._decomposer = Decomposer()
+        self._is_inside_operator = False
+        """Whether what is imported is a part of an operator that the program calls."""
 
     def add(self, op: Operation) -> Operation:
         """Add an op to the block."""
@@ -178,6 +187,8 @@ class StepImporter:
         if op.row.infer is None:
             results = result if isinstance(result, list | tuple) else (result,)
             op.attributes |= result_bounds(results, self.ranges)
+        if isinstance(op, edge.ToCopyOp) and self._is_inside_operator and element_of(op.results[0]) in (f16, bf16):
+            op.attributes[UNASKED] = UnitAttr()
         self.add(op)
         if isinstance(result, list | tuple):
             values[node] = list(op.results)
@@ -218,7 +229,10 @@ class StepImporter:
         if found is None:
             return False
         graph, inputs = found
+        was = self._is_inside_operator
+        self._is_inside_operator = was or target._schema.name not in _CONVERSIONS
         values[node] = self._import_graph(node, graph, [values[each] for each in inputs], location)
+        self._is_inside_operator = was
         return True
 
     def _import_graph(self, node: Node, graph: GraphModule, operands: list[Any], location: LocationAttr) -> Any:

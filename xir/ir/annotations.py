@@ -43,6 +43,7 @@ NODES = "xir.nodes"
 ONLY_MOVES = "xir.only_moves"
 LOOKED_THROUGH = "xir.looked_through"
 COMPOSED = "xir.composed"
+UNASKED = "xir.unasked"
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ ON_OPS: dict[str, Annotation] = {
     NODES: Annotation("2 : i64", is_integer, "how many things to run the op is for that backend, if it is not 1"),
     ONLY_MOVES: Annotation("unit", is_unit, "that backend computes nothing for the op"),
     COMPOSED: Annotation(STRING, is_string, "what the op is a part of: one of several that compute it together"),
+    UNASKED: Annotation("unit", is_unit, "a conversion that no program asked for: its rounding may be left out"),
     LOOKED_THROUGH: Annotation("unit", is_unit, "the op goes along with those that read it, which that backend takes"),
 }
 """Name -> what it says of an op."""

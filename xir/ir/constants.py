@@ -1,7 +1,7 @@
 """Constant tensors: between `dense<...>` or `dense_resource<...>` and numpy.
 
-One value is one storage element, also below eight bits (`i1` and `i4` take a byte each). numpy has no bfloat16, so bf16
-values are read as float32 (exactly) and their raw form is `uint16`.
+Each function says whether it means values (`make_dense`, `constant_array`) or elements as they are stored
+(`dense_of_storage`, `storage_array`). What the elements of values are, `xir/ir/elements.py` decides.
 """
 
 from __future__ import annotations
@@ -15,24 +15,14 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.builtin import (
     AnyDenseElement,
-    BFloat16Type,
     BytesAttr,
     ContainerType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
     IntegerType,
     RankedStructure,
-    Signedness,
     StringAttr,
     TensorType,
-    bf16,
-    f16,
-    f32,
-    f64,
 )
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
@@ -40,6 +30,7 @@ from xdsl.parser import Parser
 from xir.ir import nibbles
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.elements import element_type_of, has_bits_alone, storage_dtype, stored, values_of
 from xir.ir.location import Locatable
 from xir.ir.tensor_types import tensor_type
 from xir.ir.unverified import unverified
@@ -52,16 +43,7 @@ LARGE = 1 << 20
 DENSE_LIMIT = 16
 """Up to this many elements `make_dense` writes the values into the attribute; more become a resource."""
 
-_FLOAT_DTYPES: dict[type[Attribute], np.dtype] = {
-    BFloat16Type: np.dtype("<u2"),
-    Float16Type: np.dtype("<f2"),
-    Float32Type: np.dtype("<f4"),
-    Float64Type: np.dtype("<f8"),
-}
-
 _I4 = IntegerType(4)
-
-_ELEMENT_TYPES: dict[str, Attribute] = {"f2": f16, "f4": f32, "f8": f64, "b1": IntegerType(1)}
 
 
 def parse_dense(parser: Parser) -> DenseAttr:
@@ -73,36 +55,6 @@ def parse_dense(parser: Parser) -> DenseAttr:
     return value
 
 
-def storage_dtype(element_type: Attribute) -> np.dtype:
-    """The numpy dtype that stores one element: `uint16` for bf16, `bool` for i1, the next power of two for integers.
-
-    Signless integers are signed in numpy. TypeError if numpy has nothing for the type.
-    """
-    if (dtype := _FLOAT_DTYPES.get(type(element_type))) is not None:
-        return dtype
-    if isinstance(element_type, IndexType):
-        return np.dtype("<i8")
-    if isinstance(element_type, IntegerType) and element_type.width.data <= 64:
-        width = element_type.width.data
-        if width == 1:
-            return np.dtype(np.bool_)
-        kind = "u" if element_type.signedness.data is Signedness.UNSIGNED else "i"
-        return np.dtype(f"<{kind}{max(1, (1 << (width - 1).bit_length()) // 8)}")
-    raise TypeError(f"no numpy type stores {element_type}")
-
-
-def element_type_of(dtype: np.dtype) -> Attribute:
-    """The element type of a numpy dtype: `int8` is `i8`, `uint8` is `ui8`. TypeError if there is none."""
-    code = f"{dtype.kind}{dtype.itemsize}"
-    if (element_type := _ELEMENT_TYPES.get(code)) is not None:
-        return element_type
-    if dtype.kind == "i":
-        return IntegerType(8 * dtype.itemsize)
-    if dtype.kind == "u":
-        return IntegerType(8 * dtype.itemsize, Signedness.UNSIGNED)
-    raise TypeError(f"no element type for numpy's {dtype}")
-
-
 def element_type_of_constant(attr: Attribute) -> Attribute:
     """The element type of a `dense` or `dense_resource` attribute."""
     assert isinstance(attr, DenseIntOrFPElementsAttr | DenseResourceAttr)
@@ -110,7 +62,7 @@ def element_type_of_constant(attr: Attribute) -> Attribute:
 
 
 def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
-    """The constant's elements as stored (bf16 as `uint16`), shaped like its type; no copy is made.
+    """The constant's elements as stored (bf16 as its bits), shaped like its type; no copy is made.
 
     A splat, one value for all elements, is a view in which they are all at one address.
 
@@ -140,17 +92,16 @@ def storage_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> 
 
 
 def constant_array(attr: Attribute, ctx: XirContext, where: Locatable = None) -> np.ndarray:
-    """The constant's values, shaped like its type: as `storage_array`, with bf16 widened to float32 (the one copy)."""
-    array = storage_array(attr, ctx, where)
-    if element_type_of_constant(attr) != bf16:
+    """The constant's values, shaped like its type: as `storage_array`, with what numpy lacks (bf16) widened to float32.
+
+    That is the one copy.
+    """
+    array, element_type = storage_array(attr, ctx, where), element_type_of_constant(attr)
+    if not has_bits_alone(element_type):
         return array
     if _is_splat_view(array):
-        return np.broadcast_to(_widen_bfloat16(array.flat[0]), array.shape)
-    return _widen_bfloat16(array)
-
-
-def _widen_bfloat16(bits: np.ndarray) -> np.ndarray:
-    return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
+        return np.broadcast_to(values_of(array.flat[:1], element_type).reshape(()), array.shape)
+    return values_of(array, element_type)
 
 
 def _is_splat_view(array: np.ndarray) -> bool:
@@ -176,32 +127,41 @@ def dense_elements(type: RankedStructure[AnyDenseElement], data: bytes) -> Dense
 
 
 def make_dense(
-    array: np.ndarray, ctx: XirContext, name: str = "constant", element_type: Attribute | None = None
+    values: np.ndarray, ctx: XirContext, name: str = "constant", element_type: Attribute | None = None
 ) -> DenseAttr:
-    """The constant attribute of `array`: `dense` when small or a splat, else a resource whose key starts from `name`.
+    """The constant of `values`, rounded or wrapped to `element_type` as PyTorch does it (`xir.ir.elements.stored`).
 
-    `element_type` says what numpy cannot: bf16 (from float32 values, rounded to nearest even, or from `uint16` bits),
-    i4 (from `int8`), or another signedness. A resource keeps the array itself, without a copy; of i4, its packed form.
+    Without `element_type` it is that of numpy. The values of bf16 are floats, never its bits: see `dense_of_storage`.
+    A splat stays one. ValueError for a float that is no number of an integer type.
     """
-    element_type = element_type_of(array.dtype) if element_type is None else element_type
-    if array.size > 1 and _is_splat_view(array):
-        one = make_dense(array.flat[:1], ctx, name, element_type)
-        assert isinstance(one, DenseIntOrFPElementsAttr)
-        return dense_elements(TensorType(cast(AnyDenseElement, element_type), array.shape), one.data.data)
-    dtype = storage_dtype(element_type)
-    if element_type == bf16 and array.dtype.kind == "f":
-        array = round_to_bfloat16(array)
-    elif array.dtype != dtype:
-        same_bits = array.dtype.itemsize == dtype.itemsize and array.dtype.kind in "iu" and dtype.kind in "iu"
-        array = array.view(dtype) if same_bits else array.astype(dtype)
-    if array.size <= DENSE_LIMIT:
-        type = TensorType(cast(AnyDenseElement, element_type), array.shape)
-        return dense_elements(type, array.tobytes())
-    type = tensor_type(element_type, array.shape)
+    element_type = element_type_of(values.dtype) if element_type is None else element_type
+    if values.size > 1 and _is_splat_view(values):
+        one = stored(values.flat[:1], element_type)
+        return dense_of_storage(np.broadcast_to(one.reshape(()), values.shape), element_type, ctx, name)
+    return dense_of_storage(stored(values, element_type), element_type, ctx, name)
+
+
+def dense_of_storage(
+    elements: np.ndarray, element_type: Attribute, ctx: XirContext, name: str = "constant"
+) -> DenseAttr:
+    """The constant of elements as `storage_array` has them: `dense` when small or a splat, else a resource.
+
+    The resource's key starts from `name`; it keeps the array itself, without a copy, of i4 its packed form.
+    TypeError if the array's dtype is not the one that stores the type.
+    """
+    if elements.dtype != storage_dtype(element_type):
+        raise TypeError(f"elements of {element_type} are stored as {storage_dtype(element_type)}, not {elements.dtype}")
+    if elements.size > 1 and _is_splat_view(elements):
+        data = elements.flat[:1].tobytes()
+        return dense_elements(TensorType(cast(AnyDenseElement, element_type), elements.shape), data)
+    if elements.size <= DENSE_LIMIT:
+        type = TensorType(cast(AnyDenseElement, element_type), elements.shape)
+        return dense_elements(type, elements.tobytes())
+    type = tensor_type(element_type, elements.shape)
     if element_type == _I4:
         with suppress(ValueError):  # which whoever writes the file tells
-            return _resource(ctx.blobs.add(name, nibbles.pack(array)), type)
-    return _resource(ctx.blobs.add(name, array), type)
+            return _resource(ctx.blobs.add(name, nibbles.pack(elements)), type)
+    return _resource(ctx.blobs.add(name, elements), type)
 
 
 def reshaped_dense(elements: DenseAttr, shape: Sequence[int]) -> DenseAttr:
@@ -215,11 +175,3 @@ def reshaped_dense(elements: DenseAttr, shape: Sequence[int]) -> DenseAttr:
 def _resource(key: str, type: TensorType) -> DenseResourceAttr:
     """A resource of the blob store. A program has thousands, with a key of its own each."""
     return unverified(DenseResourceAttr, resource_handle=StringAttr(key), type=type)
-
-
-def round_to_bfloat16(array: np.ndarray) -> np.ndarray:
-    """bf16 bit patterns (`uint16`) of float values, rounded to nearest, ties to even; NaNs stay NaNs."""
-    bits = np.asarray(array, dtype=np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
-    quiet_nan = (bits >> 16) | np.uint32(0x0040)
-    return np.where(np.isnan(array), quiet_nan, rounded).astype(np.uint16)

@@ -29,7 +29,7 @@ func.func @fp16_norm(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
 // CHECK-LABEL: func.func @fp16_exp(
 // CHECK:         [[X:%.+]] = xnnpack.convert {{%.+}} : tensor<4xf16> -> tensor<4xf32>
 // CHECK-NEXT:    [[Y:%.+]] = xnnpack.unary exp [[X]] : tensor<4xf32> -> tensor<4xf32>
-// CHECK-NEXT:    xnnpack.convert [[Y]] : tensor<4xf32> -> tensor<4xf16>
+// CHECK-NEXT:    xnnpack.convert [[Y]] {xir.unasked} : tensor<4xf32> -> tensor<4xf16>
 func.func @fp16_exp(%x: tensor<4xf16>) -> tensor<4xf16> {
   %0 = edge.exp(%x) : (tensor<4xf16>) -> tensor<4xf16>
   func.return %0 : tensor<4xf16>
@@ -54,7 +54,7 @@ func.func @fp16_deconvolution(%x: tensor<1x2x3x3xf16>) -> tensor<1x4x6x6xf16> {
 // CHECK:         [[X:%.+]] = xnnpack.convert {{%.+}} : tensor<2xbf16> -> tensor<2xf32>
 // CHECK-NEXT:    [[C:%.+]] = xnnpack.constant dense<1.000000e+00> : tensor<2xf32>
 // CHECK:         [[Y:%.+]] = xnnpack.binary add [[X]], [[C]] : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
-// CHECK-NEXT:    [[Z:%.+]] = xnnpack.convert [[Y]] : tensor<2xf32> -> tensor<2xbf16>
+// CHECK-NEXT:    [[Z:%.+]] = xnnpack.convert [[Y]] {xir.unasked} : tensor<2xf32> -> tensor<2xbf16>
 // CHECK-NEXT:    xnnpack.yield [[Z]] : tensor<2xbf16>
 func.func @bf16(%x: tensor<2xbf16>) -> tensor<2xbf16> {
   %c = edge.constant dense<1.0> : tensor<2xbf16>

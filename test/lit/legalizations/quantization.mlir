@@ -205,7 +205,7 @@ func.func @groups_of_an_activation(%x: tensor<1x4xf32>) -> tensor<1x4xi8> {
 // CHECK-NEXT:      xnnpack.constant
 // CHECK-NEXT:      %[[W:.*]] = xnnpack.convert %{{.*}} : tensor<1x4x!quant.uniform<i8:f32, 5.000000e-01>> -> tensor<1x4xf32>
 // CHECK-NEXT:      %[[P:.*]] = xnnpack.fully_connected %[[R]], %[[W]] : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x1xf32>
-// CHECK-NEXT:      xnnpack.convert %[[P]] : tensor<2x1xf32> -> tensor<2x1xf16>
+// CHECK-NEXT:      xnnpack.convert %[[P]] {xir.unasked} : tensor<2x1xf32> -> tensor<2x1xf16>
 func.func @short_floats(%x: tensor<2x4xf16>) -> tensor<2x1xf16> {
   %w = edge.constant dense<[[1, -2, 3, 4]]> : tensor<1x4xi8>
   %s = edge.constant dense<[0.5]> : tensor<1xf32>

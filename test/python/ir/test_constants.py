@@ -20,15 +20,14 @@ from xdsl.ir import Attribute
 from xir.ir.constants import (
     DENSE_LIMIT,
     constant_array,
-    element_type_of,
+    dense_of_storage,
     make_dense,
     reshaped_dense,
-    round_to_bfloat16,
     storage_array,
-    storage_dtype,
 )
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.elements import element_type_of, round_to_bfloat16, storage_dtype
 from xir.ir.location import file_location
 
 I1, I4, I8, I32, I64 = map(IntegerType, (1, 4, 8, 32, 64))
@@ -83,11 +82,17 @@ def test_bytes_from_a_file_are_viewed_as_elements() -> None:
     np.testing.assert_array_equal(array, data.reshape(2, 3))
 
 
-def test_bf16_is_stored_as_bits() -> None:
+@pytest.mark.parametrize("size", [1, 2, DENSE_LIMIT + 1])
+def test_values_and_bits_of_bf16_are_told_apart(size: int) -> None:
     ctx = XirContext()
-    attr = make_dense(np.array([1.0, 0x7F], np.float32), ctx, element_type=bf16)
-    assert storage_array(attr, ctx).dtype == np.uint16
-    assert make_dense(storage_array(attr, ctx), ctx, element_type=bf16) == attr
+    ones = make_dense(np.ones(size, np.uint16), ctx, element_type=bf16)
+    bits = storage_array(ones, ctx)
+    assert bits.dtype == np.uint16
+    assert (bits == 0x3F80).all()
+    assert (storage_array(dense_of_storage(bits, bf16, ctx), ctx) == bits).all()
+    assert (constant_array(dense_of_storage(np.ones(size, np.uint16), bf16, ctx), ctx) < 1e-40).all()
+    with pytest.raises(TypeError, match="elements of bf16 are stored as uint16, not float32"):
+        dense_of_storage(np.ones(size, np.float32), bf16, ctx)
 
 
 def test_bf16_rounds_to_nearest_even_and_keeps_nans() -> None:

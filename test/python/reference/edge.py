@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from xir.dialects import edge
 from xir.importer.dtypes import ELEMENT_TYPES, numpy_view
-from xir.ir.constants import make_dense
+from xir.ir.constants import dense_of_storage
 from xir.ir.context import XirContext
 from xir.transforms.analysis import calls
 
@@ -50,7 +50,7 @@ def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) 
     def operand(value: Any) -> Any:
         if isinstance(value, Const):
             constant = edge.ConstantOp(
-                make_dense(numpy_view(value.tensor), ctx, "constant", ELEMENT_TYPES[value.tensor.dtype])
+                dense_of_storage(numpy_view(value.tensor), ELEMENT_TYPES[value.tensor.dtype], ctx)
             )
             block.add_op(constant)
             return constant.result

@@ -52,7 +52,7 @@ def from_end(b: NodeBuilder, value: SSAValue, dim: int, places: Sequence[int]) -
     if not places or not isinstance(size, SymbolicSize):
         return [run(b, value, dim, size - 1 - place, 1) for place in places]
     counted = np.array(places, np.float32).reshape(1, 1, len(places), 1)
-    indices = b.static(StaticTensor(counted, f32, "from_end"))
+    indices = b.static(StaticTensor.of(counted, f32, "from_end"))
     weights = open_weights(b, size, len(places), b.binary("subtract", size_as_number(b, size - 1), indices))
     matrix = b.reshape(weights, (*[1] * (rank - 2), len(places), size))
     if dim == rank - 2:

@@ -71,7 +71,7 @@ def full(op: edge.FullOp | edge.FullLikeOp, b: NodeBuilder) -> SSAValue:
         raise DYNAMIC_PART(what="number")
     result, value = op.results[0], op.fill_value
     shape = b.shape(result)
-    corner = b.static(StaticTensor(np.full([1] * len(shape), value), element_type(result), "full"))
+    corner = b.static(StaticTensor.of(np.full([1] * len(shape), value), element_type(result), "full"))
     padding = [0 if isinstance(size, SymbolicSize) else size - 1 for size in shape]
     if shape == b.shape(corner):
         raise SINGLE_NUMBER()
@@ -107,7 +107,7 @@ def size_as_number(b: NodeBuilder, size: int) -> SSAValue:
     A size that no value has, as that of two dimensions together, is computed of those that it consists of.
     """
     if not isinstance(size, SymbolicSize):
-        return b.static(StaticTensor(np.array(size, np.float32), f32, "size"))
+        return b.static(StaticTensor.of(np.array(size, np.float32), f32, "size"))
     if b.donors.find(size, f32, b.op) is not None:
         counted = ones(b, size, f32, 0, 2)
         return b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [b.reshape(counted, (1, size)), counted]), ())
@@ -144,7 +144,7 @@ def positions(b: NodeBuilder, size: int) -> SSAValue:
     `size` of them, less the first of these.
     """
     if not isinstance(size, SymbolicSize):
-        return b.static(StaticTensor(np.arange(size, dtype=np.float32)[:, np.newaxis], f32, "positions"))
+        return b.static(StaticTensor.of(np.arange(size, dtype=np.float32)[:, np.newaxis], f32, "positions"))
     if not 0 < (bound := b.sizes.limit(size) or 0) <= EXACT:
         raise UNBOUNDED(bound=bound or "unknown")
     counted = positions(b, bound)

@@ -99,7 +99,7 @@ def bilinear_weights(b: NodeBuilder, size: int, out: int, factor: float | None, 
     if align:
         step = b.binary("divide", size_as_number(b, size - 1), b.clamp(size_as_number(b, out - 1), 1.0, None))
         return open_weights(b, size, out, b.binary("multiply", targets(b, out), step))
-    half = b.static(StaticTensor(np.array(0.5, np.float32), f32, "half"))
+    half = b.static(StaticTensor.of(np.array(0.5, np.float32), f32, "half"))
     # A single element is found by any factor, and two are more than that from 1.5 on.
     whole = 1 if factor and factor < 1.5 else 0
     centers = b.binary("multiply", b.binary("add", targets(b, out), half), open_step(b, size, out, factor, whole))
@@ -132,7 +132,7 @@ def open_step(b: NodeBuilder, size: int, out: int, factor: float | None, whole: 
         return b.binary("divide", size_as_number(b, size), size_as_number(b, out))
     step = np.float32(1.0 / factor)
     if not whole < factor < whole + 1 or not whole:
-        return b.static(StaticTensor(np.array(step), f32, "step"))
+        return b.static(StaticTensor.of(np.array(step), f32, "step"))
     longer = b.binary("subtract", size_as_number(b, out), size_as_number(b, size * whole), 0.0, 1.0)
     less = b.binary("multiply", longer, b.scalar(float(step - np.float32(1 / whole)), longer))
     return b.binary("add", less, b.scalar(1 / whole, less))

@@ -8,6 +8,7 @@ NHWC. `propagate-layout` removes the transposes that meet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerType,
     TensorType,
+    UnitAttr,
     UnrealizedConversionCastOp,
     bf16,
     f16,
@@ -29,10 +31,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType, storage_limits
-from xir.dialects.xnnpack.base import FLOATS, Shape, element_type, tensor_type, u32s
+from xir.dialects.xnnpack.base import Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.kinds import UnaryKind
-from xir.ir.constants import constant_array, make_dense
+from xir.ir.annotations import UNASKED
+from xir.ir.constants import constant_array, dense_of_storage
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
 from xir.transforms.analysis.calls import Call, call, tensor
@@ -80,6 +83,10 @@ log x is off by 34 units above 46,317, where x·√2 overflows, 1/√x by half o
 too small to be kept. sin x and cos x are noise from about 800 on, where fp16 rounds to no multiple of π/2 any more.
 Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501b.
 """
+
+BEYOND_FP16 = 65520.0
+"""From here on fp16 has infinity."""
+LEAST_NORMAL_FP16 = 2.0**-14
 
 ONLY_IN_XIR = Refusal(
     "stock ExecuTorch has no node for it",
@@ -181,15 +188,21 @@ class NodeBuilder:
             self.sizes.state(op.results[0], found)
         return op.results[0]
 
-    def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """`value` with the elements converted to type `element`, at compile time if it is static."""
+    def convert(self, value: SSAValue, element: Attribute, *, asked: bool = False) -> SSAValue:
+        """`value` with the elements converted to type `element`, at compile time if it is static.
+
+        `asked` says that the program asks for the conversion: its rounding stays, while that of others may be left out.
+        """
         if element_type(value) == element:
             return value
         if isinstance(value.owner, edge.ConstantOp):
-            return self.static(StaticTensor(self.numbers(value, "operand"), element, static_name(value)))
+            return self.static(StaticTensor.of(self.numbers(value, "operand"), element, static_name(value)))
         if isinstance(value.owner, xnnpack.ConstantOp):
-            return self.static(StaticTensor(constant_array(value.owner.value, self.ctx), element, "constant"))
-        return self.node(xnnpack.ConvertOp, [value], element=element)
+            return self.static(StaticTensor.of(constant_array(value.owner.value, self.ctx), element, "constant"))
+        result = self.node(xnnpack.ConvertOp, [value], element=element)
+        if not asked and element in (f16, bf16) and isinstance(result.owner, xnnpack.ConvertOp):
+            result.owner.attributes[UNASKED] = UnitAttr()
+        return result
 
     def transpose(self, value: SSAValue, perm: Sequence[int]) -> SSAValue:
         """Permute dimensions; nothing is built for the identity."""
@@ -227,20 +240,32 @@ class NodeBuilder:
         return self.node(xnnpack.ClampOp, [value], bounds(low, high))
 
     def constant(self, array: np.ndarray, like: SSAValue, name: str) -> SSAValue:
-        """A static tensor with the element type of `like`, to which numbers of another type are rounded.
+        """A static tensor to compute with beside `like`: of its element type, to which numbers are rounded, or fp32.
 
-        Numbers to compute with beside a bf16 value are not rounded, since such a node computes in fp32; bf16 bit
-        patterns stay what they are. `array` may be a strided view: its bytes are laid out when the file is written.
+        Beside a bf16 value numbers are not rounded, since such a node computes in fp32. It does beside an fp16 value,
+        too, where a number would become an infinity. `array` may be a strided view: its bytes are laid out when the
+        file is written.
         """
         element = element_type(like)
-        return self.static(StaticTensor(array, f32 if element == bf16 and array.dtype.kind == "f" else element, name))
+        if element == bf16 or (element == f16 and overflows_fp16(array)):
+            element = f32
+        return self.static(StaticTensor.of(array, element, name))
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        """A static number with the element type of `like`, which broadcasts to any shape and adds no dimension."""
+        """A static number to compute with beside `like`, which broadcasts to any shape and adds no dimension.
+
+        ATen keeps a number beside halves in fp32. Of fp16 it becomes where that rounds it no more than it rounds the
+        result: neither to an infinity nor to a denormal number. RefusalError for what is no integer beside integers.
+        """
         element = element_type(like)
-        if element not in FLOATS and not (value == int(value) and has_number(element, int(value))):
-            raise NO_SUCH_NUMBER(number=value, element=element)
-        return self.constant(np.array(value, dtype=np.float64), like, "scalar")
+        if isinstance(element, IntegerType):
+            if not math.isfinite(value) or value != int(value) or not has_number(element, int(value)):
+                raise NO_SUCH_NUMBER(number=value, element=element)
+            return self.constant(np.array(int(value)), like, "scalar")
+        number = np.array(value, np.float64)
+        if element == f16 and not is_as_exact_in_fp16(value):
+            return self.static(StaticTensor.of(number, f32, "scalar"))
+        return self.constant(number, like, "scalar")
 
     def weight(self, value: SSAValue, what: str, *, to_short: bool = False) -> StaticTensor:
         """A static operand, to move its elements, quantised or not; RefusalError if it is computed at run time.
@@ -253,8 +278,9 @@ class NodeBuilder:
         """A static tensor in floating point; a quantised one is dequantised by a node, for `fold-qdq` to fold away."""
         element = tensor.element
         if not isinstance(element, UniformType):
-            return self.insert(xnnpack.ConstantOp(make_dense(tensor.array, self.ctx, tensor.name, element))).output
-        integers = make_dense(tensor.array, self.ctx, tensor.name, element.storage)
+            elements = dense_of_storage(tensor.array, element, self.ctx, tensor.name)
+            return self.insert(xnnpack.ConstantOp(elements)).output
+        integers = dense_of_storage(tensor.array, element.storage, self.ctx, tensor.name)
         result = TensorType(stored_as(element, element.storage), tensor.shape)
         return self.dequantise(self.insert(xnnpack.ConstantOp(integers, result)).output)
 
@@ -262,7 +288,7 @@ class NodeBuilder:
         """A static bias in floating point; RefusalError if it is computed at run time."""
         tensor = self.weight(value, "bias")
         if isinstance(tensor.element, UniformType):
-            tensor = StaticTensor(tensor.numbers(), f32, tensor.name)
+            tensor = StaticTensor.of(tensor.numbers(), f32, tensor.name)
         return self.static(tensor)
 
     def dequantise(self, value: SSAValue) -> SSAValue:
@@ -294,6 +320,23 @@ def computes_in_fp32(op: xnnpack.NodeOp, element: Attribute) -> bool:
     if element == f16 and isinstance(op, xnnpack.UnaryOp):
         return op.kind.data in PARTLY_RIGHT_IN_FP16
     return element == bf16 and not moves_data(op) and not isinstance(op, xnnpack.ConvertOp)
+
+
+def overflows_fp16(array: np.ndarray) -> bool:
+    """Whether one of some numbers would become an infinity in fp16."""
+    return array.dtype != np.float16 and bool((np.isfinite(array) & (np.abs(array) >= BEYOND_FP16)).any())
+
+
+def is_as_exact_in_fp16(value: float) -> bool:
+    """Whether rounding a number to fp16 changes it by no more than half a unit in its last place, as of a result."""
+    is_normal = LEAST_NORMAL_FP16 <= abs(value) < BEYOND_FP16
+    return is_normal or not math.isfinite(value) or float(np.float16(value)) == value
+
+
+def fp32(value: float) -> FloatAttr:
+    """A number as a property of a node, rounded to fp32: to an infinity, if it is beyond the largest number."""
+    with np.errstate(over="ignore"):
+        return FloatAttr(float(np.float32(value)), f32)
 
 
 def has_number(element: Attribute, value: int) -> bool:
@@ -404,9 +447,9 @@ def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:
     """The properties of an output clamped to [low, high]; an absent or infinite bound adds none."""
     properties: dict[str, Attribute] = {}
     if low is not None and low != float("-inf"):
-        properties["output_min"] = FloatAttr(low, f32)
+        properties["output_min"] = fp32(low)
     if high is not None and high != float("inf"):
-        properties["output_max"] = FloatAttr(high, f32)
+        properties["output_max"] = fp32(high)
     return properties
 
 

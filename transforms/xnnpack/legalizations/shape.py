@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import FLOATS, element_type, rank_of
+from xir.ir.annotations import UNASKED
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal
@@ -93,14 +94,14 @@ def copy(op: edge.CopyOp, b: NodeBuilder) -> SSAValue:
 @rule()
 def to_copy(op: edge.ToCopyOp, b: NodeBuilder) -> SSAValue:
     """Self converted to another element type."""
-    return cast(b, op.self, element_type(op.results[0]))
+    return cast(b, op.self, element_type(op.results[0]), asked=UNASKED not in op.attributes)
 
 
-def cast(b: NodeBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+def cast(b: NodeBuilder, value: SSAValue, element: Attribute, *, asked: bool = True) -> SSAValue:
     """`value` converted as ATen does it: to integers towards zero, where XNNPACK takes the nearest."""
     if element == i32 and element_type(value) in FLOATS:
         value = truncated(b, value)
-    return b.convert(value, element)
+    return b.convert(value, element, asked=asked)
 
 
 @rule(quantized=Quantized.MOVES)

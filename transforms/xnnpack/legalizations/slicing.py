@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
@@ -12,7 +11,7 @@ from xir.dialects.xnnpack.base import rank_of, u32s
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, fp32
 
 FROM_DYNAMIC_END = Refusal(
     "it counts from the end of a dynamic dimension",
@@ -44,5 +43,5 @@ def pad_with(b: NodeBuilder, value: SSAValue, before: Sequence[int], after: Sequ
     """`value` with copies of `number` around it: so many before and after in each dimension."""
     if not any(before) and not any(after):
         return value
-    properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": FloatAttr(number, f32)}
+    properties = {"pre_paddings": u32s(before), "post_paddings": u32s(after), "padding_value": fp32(number)}
     return b.node(xnnpack.StaticConstantPadOp, [value], {**properties})

@@ -53,8 +53,8 @@ from xir.emitter.fbs import load_schema
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, split_blob
 from xir.emitter.xnnpack.types import plain_type, quantised_type
 from xir.ir import nibbles
-from xir.ir.constants import storage_dtype
 from xir.ir.context import XirContext
+from xir.ir.elements import storage_dtype
 
 NamedData = Mapping[str, memoryview]
 

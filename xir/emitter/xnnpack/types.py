@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Attribute
 
 from xir.dialects.quant import UniformType
@@ -28,6 +28,7 @@ from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.signatures import PER_CHANNEL_DATATYPES, PER_TENSOR_DATATYPES, PLAIN_DATATYPES, group_size
 from xir.emitter.codec import Tagged, Tree
 from xir.emitter.errors import FormatError
+from xir.ir.elements import values_of
 
 _PLAIN_TYPES = {name: element_type for element_type, name in PLAIN_DATATYPES.items()}
 _PER_TENSOR_STORAGE = {name: storage for storage, name in PER_TENSOR_DATATYPES.items()}
@@ -112,4 +113,4 @@ def _scales(tree: Tree, constant: Callable[[int], memoryview], path: str, dtype:
     if len(data) < size:
         raise FormatError(f"{tree['num_scales']} scales need {size} bytes, there are {len(data)}", path=path)
     scales = np.frombuffer(data[:size], dtype)
-    return (scales.astype(np.uint32) << 16).view(np.float32) if dtype == "<u2" else scales
+    return values_of(scales, bf16) if dtype == "<u2" else scales

@@ -53,9 +53,10 @@ from xir.emitter.xnnpack.types import quant_params
 from xir.ir import nibbles
 from xir.ir.annotations import COMPOSED
 from xir.ir.attribute_numbers import AttributeNumbers
-from xir.ir.constants import storage_array, storage_dtype
+from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.elements import storage_dtype
 from xir.ir.walking import ops_in
 
 
