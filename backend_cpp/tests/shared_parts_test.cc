@@ -26,6 +26,9 @@ constexpr size_t kMany = 100'000;
 constexpr char kShared[] = "so much of the file is shared";
 
 struct Plan {
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;
+  std::vector<Offset<program::FrameList>> frames;
   std::vector<Offset<program::EValue>> values;
   std::vector<Offset<program::Operator>> operators;
   std::vector<Offset<program::BackendDelegate>> delegates;
@@ -33,6 +36,7 @@ struct Plan {
 };
 
 struct Parts {
+  std::string method = "forward";
   // Of methods beside "forward", which have nothing but these.
   std::vector<Offset<flatbuffers::String>> more_methods;
   Offset<flatbuffers::Vector<int64_t>> arenas;
@@ -47,10 +51,11 @@ Blob Write(const Build& build) {
   Plan plan;
   Parts parts;
   build(&b, &plan, &parts);
-  const auto chain =
-      program::CreateChain(b, 0, 0, b.CreateVector(plan.instructions), /*stacktrace=*/0);
+  const auto chain = program::CreateChain(b, 0, 0, b.CreateVector(plan.instructions),
+                                          plan.frames.empty() ? 0 : b.CreateVector(plan.frames));
   const auto chains = b.CreateVector(std::vector{chain});
-  const auto name = b.CreateString("forward");
+  const auto name = b.CreateString(parts.method);
+  const auto inputs = b.CreateVector(plan.inputs), outputs = b.CreateVector(plan.outputs);
   const auto values = b.CreateVector(plan.values);
   const auto operators = b.CreateVector(plan.operators);
   const auto delegates = b.CreateVector(plan.delegates);
@@ -59,6 +64,8 @@ Blob Write(const Build& build) {
   program::ExecutionPlanBuilder method(b);
   method.add_name(name);
   method.add_values(values);
+  method.add_inputs(inputs);
+  method.add_outputs(outputs);
   method.add_chains(chains);
   method.add_operators(operators);
   method.add_delegates(delegates);
@@ -95,15 +102,20 @@ long PeakMiB() {
   return usage.ru_maxrss / 1024;
 }
 
-void ExpectQuickRefusal(const Build& build) {
+// Runs `act` on a small file, and looks at what that takes.
+void ExpectLittle(const Build& build, const std::function<void(const Blob& file)>& act) {
   const Blob file = Write(build);
   EXPECT(file.size() < 2 << 20);
   const double start = ProcessorSeconds();
   const long peak = PeakMiB();
-  EXPECT_ERROR(LoadForward(file), kShared);
+  act(file);
   // Under a sanitizer, on a busy machine.
   EXPECT(ProcessorSeconds() - start < 2);
   EXPECT(PeakMiB() - peak < 128);
+}
+
+void ExpectQuickRefusal(const Build& build, const char* text = kShared) {
+  ExpectLittle(build, [&](const Blob& file) { EXPECT_ERROR(LoadForward(file), text); });
 }
 
 Offset<program::EValue> IntValue(FlatBufferBuilder* b) {
@@ -327,6 +339,179 @@ XIR_TEST(overloads_are_not_shared_without_end) {
     AddInstructions(b, plan, program::InstructionArguments::KernelCall,
                     program::CreateKernelCall(*b, 0).Union());
   });
+}
+
+namespace {
+
+// An element in the first arena, with a name if it is a buffer.
+Offset<program::EValue> TensorValue(FlatBufferBuilder* b, const std::string& name = "",
+                                    std::vector<int32_t> sizes = {}) {
+  const auto extra = name.empty() ? Offset<program::ExtraTensorInfo>()
+                                  : program::CreateExtraTensorInfo(*b, 0, b->CreateString(name));
+  std::vector<uint8_t> order;
+  while (order.size() < sizes.size()) order.push_back(static_cast<uint8_t>(order.size()));
+  const auto dims = b->CreateVector(sizes);
+  const auto dim_order = b->CreateVector(order);
+  const auto place = program::CreateAllocationDetails(*b, /*memory_id=*/1);
+  program::TensorBuilder tensor(*b);
+  tensor.add_scalar_type(program::ScalarType::Byte);
+  tensor.add_sizes(dims);
+  tensor.add_dim_order(dim_order);
+  tensor.add_allocation_info(place);
+  if (!extra.IsNull()) tensor.add_extra_tensor_info(extra);
+  return program::CreateEValue(*b, program::KernelTypes::Tensor, tensor.Finish().Union());
+}
+
+// Calls of an operator that there is; all are one table.
+void CallAbs(FlatBufferBuilder* b, Plan* plan, size_t count, const std::vector<int32_t>& args) {
+  const auto name = b->CreateString("aten::abs");
+  plan->operators.push_back(program::CreateOperator(*b, name, b->CreateString("out")));
+  const auto call = program::CreateKernelCall(*b, 0, b->CreateVector(args));
+  plan->instructions.resize(
+      count,
+      program::CreateInstruction(*b, program::InstructionArguments::KernelCall, call.Union()));
+}
+
+}  // namespace
+
+XIR_TEST(lists_are_not_arguments_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    plan->values.push_back(TensorValue(b));
+    const auto list = program::CreateTensorList(*b, b->CreateVector(std::vector<int32_t>(20'000)));
+    plan->values.push_back(
+        program::CreateEValue(*b, program::KernelTypes::TensorList, list.Union()));
+    CallAbs(b, plan, 1, std::vector<int32_t>(20'000, 1));
+  });
+}
+
+XIR_TEST(names_of_buffers_are_not_shared_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    plan->values.resize(kSharers, TensorValue(b, std::string(kMany, 'x')));
+  });
+}
+
+XIR_TEST(names_of_methods_are_not_copied_for_each_delegate) {
+  ExpectLittle(
+      [](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+        parts->method = std::string(kMany, 'x');
+        AddDelegates(kSharers, Blob(1), "none", b, plan, parts);
+      },
+      [](const Blob& file) { EXPECT(!Program::FromBytes(file, {}).ok()); });
+}
+
+// Each may be moved to, and each is described to callers.
+XIR_TEST(inputs_and_outputs_are_not_repeated_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    plan->values.resize(2, TensorValue(b));
+    AddInstructions(b, plan, program::InstructionArguments::MoveCall,
+                    program::CreateMoveCall(*b, 0, 1).Union());
+    plan->inputs.resize(kMany, 1);
+  });
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    plan->values.push_back(TensorValue(b));
+    plan->outputs.resize(kMany, 0);
+  });
+}
+
+// A caller takes each output as a tensor of its own.
+XIR_TEST(outputs_count_towards_the_limit_of_memory) {
+  LoadOptions options;
+  options.max_memory = 1 << 20;
+  const auto load = [&](size_t outputs) {
+    const Blob file = Write([&](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+      plan->values.push_back(TensorValue(b, "", {1 << 19}));
+      plan->outputs.resize(outputs, 0);
+      parts->arenas = b->CreateVector(std::vector<int64_t>{0, 1 << 19});
+    });
+    return ToStatus(Program::FromBytes(file, options));
+  };
+  EXPECT_OK(load(2));
+  EXPECT_ERROR(load(3), "outputs: they take more than the limit of 1048576 bytes");
+}
+
+XIR_TEST(graphs_do_not_claim_values_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+    GraphMaker g;
+    graph::XNNNode1x1T node;
+    node.input_id = g.Input(graph::XNNDatatype::FP32, {1});
+    node.output_id = g.Output(graph::XNNDatatype::FP32, {1});
+    g.Node(graph::XNodeUnion::XNNAbs, node);
+    g.graph()->num_externs = 4096;
+    AddDelegates(kSharers / 8, g.Flatbuffer(), "XnnpackBackend", b, plan, parts);
+    // Room for as many tables.
+    parts->named_data.push_back(
+        program::CreateNamedData(*b, b->CreateString(std::string(kMany, 'x'))));
+  });
+}
+
+XIR_TEST(constants_do_not_overlap_without_end) {
+  ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts* parts) {
+    GraphMaker g;
+    graph::XNNNode1x1T node;
+    node.input_id = g.Input(graph::XNNDatatype::FP32, {1});
+    node.output_id = g.Output(graph::XNNDatatype::FP32, {1});
+    g.Node(graph::XNodeUnion::XNNAbs, node);
+    FlatBufferBuilder inner;
+    inner.ForceVectorAlignment(kMany, 1, 16);
+    const auto buffer = graph::CreateBuffer(inner, inner.CreateVector(Blob(kMany)));
+    const auto buffers = inner.CreateVector(std::vector(kSharers, buffer));
+    const auto none = inner.CreateVector(std::vector<Offset<graph::XNode>>());
+    const auto values = inner.CreateVector(std::vector<Offset<graph::XValue>>());
+    graph::XNNGraphBuilder graph(inner);
+    graph.add_xvalues(values);
+    graph.add_xnodes(none);
+    graph.add_constant_buffer(buffers);
+    graph::FinishXNNGraphBuffer(inner, graph.Finish());
+    const Blob bytes(inner.GetBufferPointer(), inner.GetBufferPointer() + inner.GetSize());
+    AddDelegates(1, bytes, "XnnpackBackend", b, plan, parts);
+  });
+}
+
+namespace {
+
+Result<Profile> ProfileOf(const Blob& file) {
+  XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, {}));
+  XIR_ASSIGN_OR_RETURN(const auto method, program->LoadMethod("forward"));
+  return method->ExecuteProfiled();
+}
+
+}  // namespace
+
+// What is beyond the budget is not known of instructions.
+XIR_TEST(places_of_instructions_are_not_shared_without_end) {
+  ExpectLittle(
+      [](FlatBufferBuilder* b, Plan* plan, Parts*) {
+        plan->values.push_back(TensorValue(b));
+        plan->values.push_back(TensorValue(b));
+        CallAbs(b, plan, kSharers / 2, {0, 1, 1});
+        const auto frame = program::CreateFrame(*b, b->CreateString(std::string(kMany, 'x')));
+        const auto frames = program::CreateFrameList(*b, b->CreateVector(std::vector{frame}));
+        plan->frames.resize(plan->instructions.size(), frames);
+      },
+      [](const Blob& file) {
+        const auto profile = ProfileOf(file);
+        EXPECT(profile.ok());
+        const std::vector<ProfileEvent>& events = profile.value().events;
+        EXPECT(events.size() == kSharers / 2);
+        EXPECT(events.front().origins.size() == 1 && events.back().origins.empty());
+      });
+}
+
+// It takes 64 MiB, and says so.
+XIR_TEST(loops_are_not_profiled_without_end) {
+  const Blob file = Write([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    plan->values.push_back(TensorValue(b));
+    plan->values.push_back(TensorValue(b));
+    plan->values.push_back(program::CreateEValue(*b, program::KernelTypes::Bool,
+                                                 program::CreateBool(*b, false).Union()));
+    CallAbs(b, plan, 1, {0, 1, 1});
+    plan->instructions.push_back(program::CreateInstruction(
+        *b, program::InstructionArguments::JumpFalseCall,
+        program::CreateJumpFalseCall(*b, /*cond_value_index=*/2, 0).Union()));
+  });
+  const long peak = PeakMiB();
+  EXPECT_ERROR(ProfileOf(file), "calls takes over 64 MiB");
+  EXPECT(PeakMiB() - peak < 256);
 }
 
 XIR_TEST(names_of_external_data_are_not_shared_without_end) {

@@ -55,10 +55,12 @@ std::vector<Value*> TensorsAmong(KernelArgs args) {
 
 Result<std::vector<Value*>> WrittenValues(KernelArgs arguments, KernelArgs results,
                                           KernelArgs repeated) {
-  const std::vector<Value*> all = TensorsAmong(arguments);
+  std::vector<Value*> all = TensorsAmong(arguments);
   std::vector<Value*> written = TensorsAmong(results);
-  for (const Value* result : written) {
-    if (std::count(all.begin(), all.end(), result) > 1) {
+  std::sort(all.begin(), all.end());
+  for (Value* result : written) {
+    const auto [first, last] = std::equal_range(all.begin(), all.end(), result);
+    if (last - first > 1) {
       return Fail(Code::kInvalidProgram, "a result is another argument as well");
     }
   }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "verify/flatbuffer.h"
+
 namespace xir {
 namespace {
 
 constexpr int kMaxDepth = 8;
-// A hostile file can share one long list or text among all of its handles.
+// Of one handle, and of one text.
 constexpr size_t kMaxOrigins = 64;
 constexpr size_t kMaxText = 4096;
 
@@ -31,13 +33,11 @@ DebugInfo::DebugInfo(Bytes data) {
   if (debug::VerifyDebugInfoBuffer(verifier)) info_ = debug::GetDebugInfo(copy);
 }
 
-std::string DebugInfo::Text(uint32_t index) const {
-  const flatbuffers::String* text = At(info_->strings(), index);
-  return text == nullptr ? std::string()
-                         : std::string(text->c_str(), std::min<size_t>(text->size(), kMaxText));
+std::string_view DebugInfo::Text(uint32_t index) const {
+  return View(At(info_->strings(), index)).substr(0, kMaxText);
 }
 
-std::vector<Origin> DebugInfo::OfHandle(uint32_t handle) const {
+std::vector<Origin> DebugInfo::OfHandle(uint32_t handle, WorkBudget* budget) const {
   std::vector<Origin> origins;
   if (info_ == nullptr || handle == kNoHandle) return origins;
   const debug::Origins* list = At(info_->handles(), handle);
@@ -46,20 +46,25 @@ std::vector<Origin> DebugInfo::OfHandle(uint32_t handle) const {
   for (size_t i = 0; i < count; ++i) {
     const debug::Origin* origin = At(info_->origins(), At(list->items(), i));
     if (origin == nullptr) continue;
-    origins.push_back({Text(origin->file()), origin->line(), Text(origin->module_()),
-                       Text(origin->op()), Text(origin->name())});
+    const std::string_view file = Text(origin->file()), module = Text(origin->module_()),
+                           op = Text(origin->op()), name = Text(origin->name());
+    const uint64_t size = file.size() + module.size() + op.size() + name.size();
+    if (!budget->Charge(sizeof(Origin) + size).ok()) return {};
+    origins.push_back({std::string(file), origin->line(), std::string(module), std::string(op),
+                       std::string(name)});
   }
   return origins;
 }
 
-std::vector<Origin> DebugInfo::OfInstruction(size_t plan, size_t instruction) const {
+std::vector<Origin> DebugInfo::OfInstruction(size_t plan, size_t instruction,
+                                             WorkBudget* budget) const {
   if (info_ == nullptr) return {};
   const debug::Plan* entry = At(info_->plans(), plan);
   if (entry == nullptr || entry->instructions() == nullptr ||
       instruction >= entry->instructions()->size()) {
     return {};
   }
-  return OfHandle(At(entry->instructions(), instruction));
+  return OfHandle(At(entry->instructions(), instruction), budget);
 }
 
 }  // namespace xir

@@ -21,10 +21,13 @@ size_t IndexOf(const ProgramView& program, const PlanView& plan) {
 }  // namespace
 
 Origins::Origins(const ProgramView& program, const PlanView& plan)
-    : debug_info_(DataOf(program)), plan_index_(IndexOf(program, plan)), plan_(plan.plan) {}
+    : debug_info_(DataOf(program)),
+      plan_index_(IndexOf(program, plan)),
+      plan_(plan.plan),
+      budget_(program.file_size) {}
 
-std::vector<Origin> Origins::OfInstruction(size_t index) const {
-  std::vector<Origin> origins = debug_info_.OfInstruction(plan_index_, index);
+std::vector<Origin> Origins::OfInstruction(size_t index) {
+  std::vector<Origin> origins = debug_info_.OfInstruction(plan_index_, index, &budget_);
   if (!origins.empty()) return origins;
   const auto* frames = plan_->chains()->Get(0)->stacktrace();
   if (frames == nullptr || index >= frames->size()) return origins;
@@ -33,6 +36,7 @@ std::vector<Origin> Origins::OfInstruction(size_t index) const {
   // As in Python, the last one is the innermost.
   const program::Frame* frame = items->Get(items->size() - 1);
   const int32_t line = frame->lineno();
+  if (!budget_.Charge(sizeof(Origin) + View(frame->filename()).size()).ok()) return origins;
   origins.push_back({std::string(View(frame->filename())),
                      line > 0 ? static_cast<uint32_t>(line) : 0, "", "", ""});
   return origins;

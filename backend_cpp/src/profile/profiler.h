@@ -9,6 +9,7 @@
 #include "verify/program_view.h"
 #include "xir/delegate.h"
 #include "xir/profile.h"
+#include "xir/status.h"
 
 namespace xir {
 
@@ -22,7 +23,8 @@ class Profiler {
 
   void Begin();
   // Around each call of a kernel or a delegate.
-  void BeginCall(size_t instruction);
+  // Fails if the profile would become too large: a loop of a small file has many calls.
+  Status BeginCall(size_t instruction);
   void EndCall();
   // What the last call wrote.
   void set_result_bytes(uint64_t bytes) { calls_.back().result_bytes = bytes; }
@@ -39,19 +41,24 @@ class Profiler {
     uint64_t result_bytes = 0;
     std::vector<uint64_t> operators;
   };
+  // An event without times, and the memory that each event like it takes.
+  struct Described {
+    ProfileEvent event;
+    uint64_t nbytes = 0;
+  };
 
   double Now() const {
     return std::chrono::duration<double, std::micro>(Clock::now() - begin_).count();
   }
-  ProfileEvent DescribeInstruction(size_t index, const Origins& origins) const;
+  ProfileEvent DescribeInstruction(size_t index, Origins* origins) const;
   std::vector<ProfileEvent> DescribeOperators(size_t delegate,
                                               const std::vector<DelegateOperator>& operators,
-                                              const Origins& origins) const;
+                                              Origins* origins) const;
 
   const PlanView& plan_;
-  // Events without times.
-  std::vector<ProfileEvent> instructions_;
-  std::vector<std::vector<ProfileEvent>> operators_;  // by delegate
+  std::vector<Described> instructions_;  // a delegate's with the bytes of its operators
+  std::vector<std::vector<ProfileEvent>> operators_;  // by delegate, without times
+  uint64_t nbytes_ = 0;                               // of the profile so far
   Clock::time_point begin_;
   std::vector<Call> calls_;
 };

@@ -80,11 +80,13 @@ size_t CommonDirectory(Span<const std::vector<Origin>* const> places) {
 }
 
 std::string LinesOf(const std::vector<Origin>& origins, size_t skip) {
+  std::vector<std::string> files;  // of each origin
+  for (const Origin& origin : origins) files.push_back(Printable(origin.file));
   std::string text;
   for (const std::string& file : Distinct(origins, [](const Origin& o) { return o.file; })) {
     std::vector<uint32_t> lines;
-    for (const Origin& origin : origins) {
-      if (Printable(origin.file) == file) lines.push_back(origin.line);
+    for (size_t i = 0; i < origins.size(); ++i) {
+      if (files[i] == file) lines.push_back(origins[i].line);
     }
     std::sort(lines.begin(), lines.end());
     lines.erase(std::unique(lines.begin(), lines.end()), lines.end());

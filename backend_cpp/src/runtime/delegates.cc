@@ -80,12 +80,14 @@ Status PrepareDelegates(LoadedProgram* program, WorkBudget* budget) {
     std::vector<PreparedDelegate>& prepared = program->delegates.emplace_back();
     for (const DelegateView& view : method.delegates) {
       const size_t index = prepared.size();
-      const std::string context =
-          "method '" + method.plan->name()->str() + "': delegate " + std::to_string(index);
+      // A name may be long, so that it is copied for errors alone.
+      const auto context = [&] {
+        return "method '" + method.plan->name()->str() + "': delegate " + std::to_string(index);
+      };
       auto backend = program->backends.Get(view.id, *program);
-      if (!backend.ok()) return std::move(backend).status().In(context);
+      if (!backend.ok()) return std::move(backend).status().In(context());
       auto plan = backend.value()->Prepare({index, view.bytes, view.specs, &program->view, budget});
-      if (!plan.ok()) return std::move(plan).status().In(context);
+      if (!plan.ok()) return std::move(plan).status().In(context());
       prepared.push_back({backend.value(), std::move(plan).value()});
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "kernels/view.h"
@@ -61,6 +62,8 @@ std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
 }
 
 void MethodInstance::BindInstructions() {
+  std::unordered_map<size_t, const Input*> input_of;
+  for (const Input& each : inputs_) input_of[each.value] = &each;
   for (const MethodPlan::Instruction& from : plan_.instructions) {
     if (const auto* call = std::get_if<MethodPlan::KernelCall>(&from)) {
       instructions_.emplace_back(
@@ -68,11 +71,9 @@ void MethodInstance::BindInstructions() {
     } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&from)) {
       instructions_.emplace_back(DelegateCall{call, Values(call->args)});
     } else if (const auto* move = std::get_if<MethodPlan::Move>(&from)) {
-      const Input* input = nullptr;
-      for (const Input& each : inputs_) {
-        if (each.value == move->to) input = &each;
-      }
-      instructions_.emplace_back(Move{&memory_[move->from], &memory_[move->to], input});
+      const auto input = input_of.find(move->to);
+      instructions_.emplace_back(Move{&memory_[move->from], &memory_[move->to],
+                                      input == input_of.end() ? nullptr : input->second});
     } else if (const auto* jump = std::get_if<JumpFalse>(&from)) {
       instructions_.emplace_back(*jump);
     } else {
@@ -253,7 +254,7 @@ Status MethodInstance::RunCall(Instruction* instruction) {
 }
 
 Status MethodInstance::RunProfiled(Instruction* instruction, size_t index) {
-  profiler_->BeginCall(index);
+  XIR_RETURN_IF_ERROR(profiler_->BeginCall(index));
   XIR_RETURN_IF_ERROR(RunCall(instruction));
   profiler_->EndCall();
   if (const auto* call = std::get_if<DelegateCall>(instruction)) {
@@ -286,10 +287,9 @@ Result<Profile> MethodInstance::ExecuteProfiled() {
   profiling_ = true;
   profiler_->Begin();
   Status status = Execute();
-  Profile profile = profiler_->End();
   profiling_ = false;
   if (!status.ok()) return status;
-  return profile;
+  return profiler_->End();
 }
 
 Status MethodInstance::CheckInputs() const {

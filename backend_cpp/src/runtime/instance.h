@@ -74,6 +74,8 @@ class MethodInstance final : public Method {
     Value* to = nullptr;
     const Input* to_input = nullptr;  // null unless it is one
   };
+  static_assert(sizeof(Input) + sizeof(ValueInfo) <= WorkBudget::kPort);
+  static_assert(sizeof(Output) + sizeof(ValueInfo) <= WorkBudget::kPort);
   using JumpFalse = MethodPlan::JumpFalse;
   using Free = MethodPlan::Free;
   using Instruction = std::variant<KernelCall, DelegateCall, Move, JumpFalse, Free>;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -29,6 +31,8 @@ struct LoadedProgram {
   Backends backends;
   std::vector<std::vector<PreparedDelegate>> delegates;  // by method and index
   std::unique_ptr<Slot[]> slots;                         // by method
+  // What the states of kernels may yet take, all methods' together.
+  mutable std::atomic<uint64_t> state_bytes_left{0};
 
   // The index of a method in view.plans; the error names the methods that there are.
   Result<size_t> FindMethod(std::string_view name) const;

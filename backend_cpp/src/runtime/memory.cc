@@ -4,8 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "verify/work_budget.h"
+
 namespace xir {
 namespace {
+
+static_assert(sizeof(Value) <= WorkBudget::kValue);
+static_assert(sizeof(Value*) + sizeof(size_t) <= WorkBudget::kArgument);
 
 // A writer may leave an empty list out.
 template <typename T>

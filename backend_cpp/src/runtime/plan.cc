@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <optional>
 #include <unordered_set>
@@ -10,11 +11,15 @@
 #include "runtime/loaded_program.h"
 #include "runtime/place.h"
 #include "runtime/state.h"
+#include "verify/work_budget.h"
 
 namespace xir {
 namespace {
 
 using flatbuffers::uoffset_t;
+
+static_assert(sizeof(MethodPlan::Instruction) + sizeof(ProfileEvent) <= WorkBudget::kInstruction);
+static_assert(sizeof(BufferPlace) <= WorkBudget::kBuffer);
 
 // "aten::add.out"
 std::string OperatorName(const program::Operator& op) {
@@ -26,14 +31,6 @@ std::string OperatorName(const program::Operator& op) {
 std::vector<size_t> ToIndices(const flatbuffers::Vector<int32_t>* from) {
   if (from == nullptr) return {};
   return std::vector<size_t>(from->begin(), from->end());
-}
-
-// What the states of a method's kernels may take: several times what all constants do, as 16-bit
-// ones are packed as 32-bit ones and lines are padded.
-uint64_t StateBytes(const LoadedProgram& program) {
-  uint64_t bytes = program.file.bytes().size();
-  for (const FileBytes& each : program.data) bytes += each.bytes().size();
-  return (uint64_t{1} << 20) + 4 * bytes;
 }
 
 // Names in the order of their first occurrence, each once.
@@ -60,12 +57,12 @@ class Binder {
  public:
   Binder(MethodMemory declared, const program::ExecutionPlan& plan,
          const std::vector<PreparedDelegate>& delegates, const LoadOptions& options,
-         uint64_t state_bytes)
+         std::atomic<uint64_t>* state_bytes_left)
       : values_(std::move(declared)),
         plan_(plan),
         delegates_(delegates),
         options_(options),
-        state_bytes_left_(state_bytes),
+        state_bytes_left_(*state_bytes_left),
         changes_(plan.values() == nullptr ? 0 : plan.values()->size()) {}
 
   Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
@@ -96,14 +93,16 @@ class Binder {
   // Makes the state of a call, once all instructions are bound: what it is made of may not change.
   Status Prepare(MethodPlan::Instruction* instruction) {
     auto* call = std::get_if<MethodPlan::KernelCall>(instruction);
-    if (call == nullptr || state_bytes_left_ == 0 || TakesChangingNumber(*call)) return {};
+    if (call == nullptr || state_bytes_left_.load() == 0 || TakesChangingNumber(*call)) return {};
     const std::optional<RegisteredKernel> kernel = FindKernel(call->name);
     if (!kernel.has_value() || !kernel->prepare) return {};
     auto state = kernel->prepare(Values(call->args));
     if (!state.ok()) return std::move(state).status().In("operator '" + call->name + "'");
     call->state = std::move(state).value();
     const uint64_t taken = call->state == nullptr ? 0 : call->state->nbytes();
-    state_bytes_left_ -= std::min(state_bytes_left_, taken);
+    uint64_t left = state_bytes_left_.load();
+    while (!state_bytes_left_.compare_exchange_weak(left, left - std::min(left, taken))) {
+    }
     return {};
   }
 
@@ -237,7 +236,7 @@ class Binder {
   const std::vector<PreparedDelegate>& delegates_;
   const LoadOptions& options_;
   // Many calls may name one constant, so the file's size does not bound what they make of it.
-  uint64_t state_bytes_left_;
+  std::atomic<uint64_t>& state_bytes_left_;
   std::vector<bool> changes_;  // of each value, whether an instruction writes to it
   NameList missing_;
 };
@@ -256,9 +255,7 @@ ValueInfo InfoOf(const Value& value) {
 
 }  // namespace
 
-bool MethodPlan::IsOutput(size_t value) const {
-  return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
-}
+bool MethodPlan::IsOutput(size_t value) const { return output_values.count(value) != 0; }
 
 Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method) {
   const PlanView& view = program.view.plans[method];
@@ -267,9 +264,10 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   plan->name = view.plan->name()->str();
   plan->inputs = ToIndices(view.plan->inputs());
   plan->outputs = ToIndices(view.plan->outputs());
+  plan->output_values.insert(plan->outputs.begin(), plan->outputs.end());
   plan->delegates = &program.delegates[method];
   Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, *plan->delegates,
-                program.options, StateBytes(program));
+                program.options, &program.state_bytes_left);
   if (const auto* instructions = InstructionsOf(*view.plan)) {
     for (const program::Instruction* from : *instructions) {
       auto instruction = binder.Bind(*from);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct MethodPlan {
   std::string name;
   std::vector<size_t> inputs;
   std::vector<size_t> outputs;
+  std::unordered_set<size_t> output_values;  // each once
   std::vector<Instruction> instructions;
   const std::vector<PreparedDelegate>* delegates = nullptr;
 

@@ -24,6 +24,10 @@ std::string Searched(const std::vector<Source>& data) {
   return "weights are apart from it that are not in " + names;
 }
 
+// What the states of kernels may take: several times what all constants do, as 16-bit ones are
+// packed as 32-bit ones and lines are padded.
+uint64_t StateBytes(uint64_t file_bytes) { return (uint64_t{1} << 20) + 4 * file_bytes; }
+
 Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptions options) {
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
   std::shared_ptr<ThreadPool> pool = options.thread_pool;
@@ -41,6 +45,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
     data.push_back(loaded->data.back().bytes());
     total_size += data.back().size();
   }
+  loaded->state_bytes_left = StateBytes(total_size);
   WorkBudget budget(total_size);
   XIR_ASSIGN_OR_RETURN(loaded->view, VerifyProgram(loaded->file.bytes(), data,
                                                    {loaded->options.max_memory}, &budget));
@@ -126,11 +131,12 @@ size_t Program::packed_bytes() const { return loaded_->backends.packed_bytes(); 
 PackedFileState Program::packed_file() const { return loaded_->backends.packed_file(); }
 
 Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
-  std::string known;
   for (size_t i = 0; i < view.plans.size(); ++i) {
-    const std::string_view each = View(view.plans[i].plan->name());
-    if (each == name) return i;
-    known += (known.empty() ? "" : ", ") + std::string(each);
+    if (View(view.plans[i].plan->name()) == name) return i;
+  }
+  std::string known;
+  for (const PlanView& plan : view.plans) {
+    known += (known.empty() ? "" : ", ") + plan.plan->name()->str();
   }
   return Fail(Code::kNotFound, "the program has no method '", name, "'; it has: ", known);
 }

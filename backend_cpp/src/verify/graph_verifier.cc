@@ -84,10 +84,12 @@ Status GraphVerifier::Run(WorkBudget* budget) {
     const graph::XNNTensorValue* tensor =
         value->xvalue_union() == nullptr ? nullptr : TensorOf(*value);
     if (tensor == nullptr) return Bad("a value of unknown kind");
+    XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kGraphValue));
     XIR_RETURN_IF_ERROR(AddValue(*value).In("value " + std::to_string(tensor->id_out())));
   }
   size_t index = 0;
   for (const graph::XNode* node : *view_.graph->xnodes()) {
+    XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kGraphNode));
     XIR_RETURN_IF_ERROR(VerifyNode(*node).In(NodeName(index++, *node)));
   }
   if (index == 0) return Bad("the graph has no node");
@@ -194,6 +196,7 @@ Status GraphVerifier::VerifyOperands(const NodeRules& rules, const NodeOperands&
     const auto found = values_.find(id);
     if (found == values_.end()) return Bad("operand ", id, " does not exist");
     if (!found->second.written) return Bad("operand ", id, " is read before it is written");
+    XIR_RETURN_IF_ERROR(budget_->Charge(found->second.scale_bytes));
     given.operands[i] = found->second.tensor->datatype();
   }
   for (size_t i = 0; i < kMaxNodeResults; ++i) {
@@ -278,7 +281,7 @@ Status GraphVerifier::AddValue(const graph::XValue& value) {
   if (!ByteSize(entry.dims, entry.datatype, &entry.nbytes)) return Bad("its size overflows");
   XIR_RETURN_IF_ERROR(VerifyExternal(tensor));
   XIR_RETURN_IF_ERROR(VerifyConstant(tensor, &entry));
-  XIR_RETURN_IF_ERROR(VerifyQuantization(value, entry));
+  XIR_RETURN_IF_ERROR(VerifyQuantization(value, &entry));
   entry.written = entry.constant || (tensor.flags() & XNN_VALUE_FLAG_EXTERNAL_INPUT) != 0;
   if (!entry.constant) {
     if (!CheckedAdd(total_, entry.nbytes, &total_) || total_ > max_memory_) {
@@ -327,10 +330,13 @@ Status GraphVerifier::VerifyConstant(const graph::XNNTensorValue& tensor, GraphV
 }
 
 Status GraphVerifier::VerifyScales(const flatbuffers::Vector<float>* scales, uint32_t buffer,
-                                   uint64_t count, uint64_t buffer_element_size) const {
+                                   uint64_t count, uint64_t buffer_element_size,
+                                   GraphValue* entry) const {
   // XNNPACK looks at each, and what is not a buffer of the file's may be converted.
   XIR_RETURN_IF_ERROR(budget_->Charge(scales));
-  XIR_RETURN_IF_ERROR(budget_->Charge(count * buffer_element_size));
+  XIR_RETURN_IF_ERROR(budget_->Charge(count, buffer_element_size));
+  entry->scale_bytes = (scales == nullptr ? 0 : uint64_t{scales->size()} * sizeof(float)) +
+                       count * buffer_element_size;
   if (buffer == 0) {
     const uint64_t found = scales == nullptr ? 0 : scales->size();
     return found >= count ? Status() : Bad(found, " scales for ", count, " channels or groups");
@@ -346,58 +352,60 @@ Status GraphVerifier::VerifyScales(const flatbuffers::Vector<float>* scales, uin
   return {};
 }
 
-Status GraphVerifier::VerifyQuantization(const graph::XValue& value,
-                                         const GraphValue& entry) const {
+Status GraphVerifier::VerifyQuantization(const graph::XValue& value, GraphValue* entry) const {
   using graph::XNNQuantParams;
   const auto* quantized = value.xvalue_union_as_XNNQuantizedTensorValue();
   if (quantized == nullptr) {
-    const bool plain = entry.datatype == xnn_datatype_fp32 || entry.datatype == xnn_datatype_fp16 ||
-                       entry.datatype == xnn_datatype_bf16 || entry.datatype == xnn_datatype_int32;
+    const bool plain =
+        entry->datatype == xnn_datatype_fp32 || entry->datatype == xnn_datatype_fp16 ||
+        entry->datatype == xnn_datatype_bf16 || entry->datatype == xnn_datatype_int32;
     return plain ? Status() : Bad("a quantised datatype without quantisation parameters");
   }
   if (quantized->quant_params() == nullptr) return Bad("it has no quantisation parameters");
   switch (quantized->quant_params_type()) {
     case XNNQuantParams::PerTensorQuant:
       // XNNPACK checks scale and zero point.
-      return IsPlain(entry.datatype) && DatatypeBits(entry.datatype) != 16 &&
-                     entry.datatype != xnn_datatype_fp32 && entry.datatype != xnn_datatype_int32
+      return IsPlain(entry->datatype) && DatatypeBits(entry->datatype) != 16 &&
+                     entry->datatype != xnn_datatype_fp32 && entry->datatype != xnn_datatype_int32
                  ? Status()
                  : Bad("its datatype is not quantised by tensor");
     case XNNQuantParams::PerChannelQuant: {
       const auto& params = *quantized->quant_params_as_PerChannelQuant();
-      if (!entry.constant) return Bad("only a constant is quantised by channel");
+      if (!entry->constant) return Bad("only a constant is quantised by channel");
       if (params.channel_dim() < 0 ||
-          static_cast<uint64_t>(params.channel_dim()) >= entry.dims.rank) {
+          static_cast<uint64_t>(params.channel_dim()) >= entry->dims.rank) {
         return Bad("channel dimension ", params.channel_dim());
       }
       return VerifyScales(params.scale(), params.scale_buffer_idx(),
-                          entry.dims[static_cast<size_t>(params.channel_dim())], sizeof(float));
+                          entry->dims[static_cast<size_t>(params.channel_dim())], sizeof(float),
+                          entry);
     }
     case XNNQuantParams::PerTokenDynamicQuant: {
       const int32_t row_rank =
           quantized->quant_params_as_PerTokenDynamicQuant()->num_nonbatch_dims();
-      if (!IsRowQuantized(entry.datatype) || entry.tensor->flags() != 0) {
+      if (!IsRowQuantized(entry->datatype) || entry->tensor->flags() != 0) {
         return Bad("only an internal qdint8 value is quantised at run time");
       }
-      return row_rank >= 1 && static_cast<uint64_t>(row_rank) <= entry.dims.rank
+      return row_rank >= 1 && static_cast<uint64_t>(row_rank) <= entry->dims.rank
                  ? Status()
                  : Bad(row_rank, " dimensions to a row");
     }
     case XNNQuantParams::PerChannelGroupQuant: {
       const auto& params = *quantized->quant_params_as_PerChannelGroupQuant();
-      if (entry.datatype != xnn_datatype_qbint4 || !entry.constant || entry.dims.rank != 2 ||
+      if (entry->datatype != xnn_datatype_qbint4 || !entry->constant || entry->dims.rank != 2 ||
           params.channel_dim() != 0) {
         return Bad("only a constant qbint4 matrix is quantised by group, along dimension 0");
       }
       if (params.group_size() <= 0 ||
-          entry.dims[1] % static_cast<uint64_t>(params.group_size()) != 0 ||
+          entry->dims[1] % static_cast<uint64_t>(params.group_size()) != 0 ||
           static_cast<uint64_t>(params.group_size()) % GroupMultiple() != 0) {
-        return Bad("groups of ", params.group_size(), " do not divide ", entry.dims[1],
+        return Bad("groups of ", params.group_size(), " do not divide ", entry->dims[1],
                    " channels into multiples of ", GroupMultiple());
       }
       const uint64_t count =
-          entry.dims[0] * (entry.dims[1] / static_cast<uint64_t>(params.group_size()));
-      return VerifyScales(params.scale(), params.scale_buffer_idx(), count, sizeof(uint16_t));
+          entry->dims[0] * (entry->dims[1] / static_cast<uint64_t>(params.group_size()));
+      return VerifyScales(params.scale(), params.scale_buffer_idx(), count, sizeof(uint16_t),
+                          entry);
     }
     default:
       return Bad("quantisation of kind ", static_cast<int>(quantized->quant_params_type()));

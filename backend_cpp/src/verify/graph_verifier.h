@@ -42,6 +42,7 @@ struct GraphValue {
   Dims dims;
   Dims largest;  // as declared
   uint64_t nbytes = 0;
+  uint64_t scale_bytes = 0;  // of its channels' or groups' scales, which its readers look at
   bool constant = false;
   bool written = false;  // has content when the node at hand runs
 
@@ -78,9 +79,9 @@ class GraphVerifier {
   Status AddValue(const graph::XValue& value);
   Status VerifyExternal(const graph::XNNTensorValue& tensor);
   Status VerifyConstant(const graph::XNNTensorValue& tensor, GraphValue* entry) const;
-  Status VerifyQuantization(const graph::XValue& value, const GraphValue& entry) const;
+  Status VerifyQuantization(const graph::XValue& value, GraphValue* entry) const;
   Status VerifyScales(const flatbuffers::Vector<float>* scales, uint32_t buffer, uint64_t count,
-                      uint64_t buffer_element_size) const;
+                      uint64_t buffer_element_size, GraphValue* entry) const;
   Status VerifyNode(const graph::XNode& node);
   Status VerifyOperands(const NodeRules& rules, const NodeOperands& ids) const;
   // Checks that each result of a node with two of them is used, up to an output: XNNPACK removes

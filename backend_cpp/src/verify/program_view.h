@@ -39,6 +39,7 @@ struct ProgramView : NamedData {
   }
 
   const program::Program* program = nullptr;
+  uint64_t file_size = 0;  // the .pte file's
   std::vector<Bytes>
       constants;  // by Tensor.data_buffer_idx, each to the end of its segment; 0 is empty
   std::vector<Bytes> mutable_data;  // likewise, by ExtraTensorInfo.mutable_data_segments_idx 0

@@ -94,6 +94,7 @@ Status ReadDelegate(const program::Program& program, Bytes segments,
     return Fail(Code::kInvalidProgram, "it has no id or no data");
   }
   DelegateView& view = plan->delegates.emplace_back();
+  XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kDelegate));
   XIR_RETURN_IF_ERROR(budget->Charge(delegate.id()));
   view.id = View(delegate.id());
   XIR_ASSIGN_OR_RETURN(view.bytes, DelegateBytes(program, segments, *delegate.processed()));
@@ -125,6 +126,7 @@ Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const Veri
 
   ProgramView view;
   view.program = program::GetProgram(container.program.data());
+  view.file_size = file.size();
   const program::Program& program = *view.program;
   if (program.version() != kProgramVersion) {
     return Fail(Code::kUnsupported, "program version ", program.version(), " is not ",
@@ -151,17 +153,20 @@ Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const Veri
     if (plan->name() == nullptr || !names.insert(View(plan->name())).second) {
       return Fail(Code::kInvalidProgram, "a method has no name, or its name is not unique");
     }
-    const std::string context = "method '" + plan->name()->str() + "'";
     PlanView& plan_view = view.plans.emplace_back();
     plan_view.plan = plan;
-    XIR_RETURN_IF_ERROR(VerifyPlan(view, *plan, limits, budget).In(context));
+    // A name may be long, so that it is copied for errors alone.
+    const auto context = [&] { return "method '" + plan->name()->str() + "'"; };
+    Status status = VerifyPlan(view, *plan, limits, budget);
+    if (!status.ok()) return std::move(status).In(context());
     const size_t num_delegates = plan->delegates() == nullptr ? 0 : plan->delegates()->size();
     for (size_t i = 0; i < num_delegates; ++i) {
-      XIR_RETURN_IF_ERROR(
-          ReadDelegate(program, container.segments,
-                       *plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)), &plan_view,
-                       budget)
-              .In(context + ": delegate " + std::to_string(i)));
+      status = ReadDelegate(program, container.segments,
+                            *plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)),
+                            &plan_view, budget);
+      if (!status.ok()) {
+        return std::move(status).In(context() + ": delegate " + std::to_string(i));
+      }
     }
   }
   return view;

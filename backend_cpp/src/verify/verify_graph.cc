@@ -31,7 +31,8 @@ Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region
   return region.subspan(entry.offset(), entry.size());
 }
 
-// Entry 0 means "no data" and is not checked.
+// Entry 0 means "no data" and is not checked. Constants may overlap, and files of packed weights
+// are found by a digest of all of them.
 Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes region,
                                          const NamedData& named, WorkBudget* budget) {
   std::vector<Bytes> constants;
@@ -40,6 +41,7 @@ Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes reg
     for (flatbuffers::uoffset_t i = 1; i < entries->size(); ++i) {
       auto bytes = ConstantBytes(*entries->Get(i), region, named, budget);
       if (!bytes.ok()) return std::move(bytes).status().In("constant " + std::to_string(i));
+      XIR_RETURN_IF_ERROR(budget->Charge(bytes.value().size()));
       constants[i] = bytes.value();
     }
     return constants;
@@ -48,6 +50,7 @@ Result<std::vector<Bytes>> ReadConstants(const graph::XNNGraph& graph, Bytes reg
     constants.resize(buffers->size());
     for (flatbuffers::uoffset_t i = 1; i < buffers->size(); ++i) {
       if (const auto* storage = buffers->Get(i)->storage()) {
+        XIR_RETURN_IF_ERROR(budget->Charge(storage));
         constants[i] = Bytes(storage->data(), storage->size());
       }
     }
@@ -91,6 +94,8 @@ Result<GraphView> VerifyGraph(const DelegateBlob& parts, const NamedData& named,
     return Fail(Code::kInvalidProgram, "the graph claims ", result.graph->num_externs(),
                 " external values");
   }
+  // XNNPACK has a value for each.
+  XIR_RETURN_IF_ERROR(budget->Charge(result.graph->num_externs(), WorkBudget::kGraphValue));
   XIR_ASSIGN_OR_RETURN(result.constants,
                        ReadConstants(*result.graph, parts.constant_data, named, budget));
   XIR_RETURN_IF_ERROR(GraphVerifier(result, limits.max_memory).Run(budget));

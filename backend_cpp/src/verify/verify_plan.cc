@@ -135,6 +135,13 @@ Status VerifyContent(const ProgramView& view, const program::Tensor& tensor, uin
                              : Bad(name, " does not exist");
 }
 
+// A mutable buffer is found, described and reset by its name.
+Status ChargeBuffer(const program::Tensor& tensor, WorkBudget* budget) {
+  if (!IsBuffer(tensor)) return {};
+  return budget->Charge(WorkBudget::kBuffer +
+                        WorkBudget::kNameCopies * uint64_t{BufferName(tensor).size()});
+}
+
 Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
                     const program::Tensor& tensor, WorkBudget* budget) {
   uint64_t nbytes = 0;
@@ -151,7 +158,10 @@ Status VerifyTensor(const ProgramView& view, const ExecutionPlan& plan,
     }
   }
   const bool planned = tensor.allocation_info() != nullptr;
-  if (planned) XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
+  if (planned) {
+    XIR_RETURN_IF_ERROR(VerifyPlanned(tensor, nbytes, plan));
+    XIR_RETURN_IF_ERROR(ChargeBuffer(tensor, budget));
+  }
   if (!HasContent(tensor)) return {};
   // The content of an arena is copied into it.
   if (planned) XIR_RETURN_IF_ERROR(budget->Charge(nbytes));
@@ -170,7 +180,7 @@ template <typename List>
 Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind, bool optional,
                    WorkBudget* budget) {
   if (list.items() == nullptr) return {};
-  XIR_RETURN_IF_ERROR(budget->Charge(list.items()));
+  XIR_RETURN_IF_ERROR(budget->Charge(SizeOf(list.items()), WorkBudget::kArgument));
   XIR_RETURN_IF_ERROR(CheckAligned(list.items()));
   for (const auto index : *list.items()) {
     const KernelTypes found = KindAt(plan, index);
@@ -185,6 +195,7 @@ Status VerifyItems(const ExecutionPlan& plan, const List& list, KernelTypes kind
 Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan, const program::EValue& value,
                    WorkBudget* budget) {
   if (value.val() == nullptr) return Bad("it is empty");
+  XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kValue));
   switch (value.val_type()) {
     case KernelTypes::Null:
     case KernelTypes::Int:
@@ -215,7 +226,7 @@ Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan, const pro
 }
 
 Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits, WorkBudget* budget) {
-  XIR_RETURN_IF_ERROR(budget->Charge(plan.non_const_buffer_sizes()));
+  XIR_RETURN_IF_ERROR(budget->Charge(SizeOf(plan.non_const_buffer_sizes()), WorkBudget::kArena));
   XIR_RETURN_IF_ERROR(CheckAligned(plan.non_const_buffer_sizes()));
   uint64_t total = 0;
   for (uoffset_t i = 0; i < SizeOf(plan.non_const_buffer_sizes()); ++i) {
@@ -235,12 +246,55 @@ Status VerifyArenas(const ExecutionPlan& plan, const VerifyLimits& limits, WorkB
   return {};
 }
 
+// `each` is what is built of one, as a charge.
 Status VerifyIndices(const ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* indices,
-                     WorkBudget* budget) {
+                     uint64_t each, WorkBudget* budget) {
   if (indices == nullptr) return {};
-  XIR_RETURN_IF_ERROR(budget->Charge(indices));
+  XIR_RETURN_IF_ERROR(budget->Charge(indices->size(), each));
   for (const int32_t index : *indices) {
     if (KindAt(plan, index) == KernelTypes::NONE) return Bad("value ", index, " does not exist");
+  }
+  return {};
+}
+
+// The number of a list's items; 0 for a value that is none.
+size_t NumItems(const program::EValue& value) {
+  switch (value.val_type()) {
+    case KernelTypes::IntList:
+      return SizeOf(value.val_as_IntList()->items());
+    case KernelTypes::TensorList:
+      return SizeOf(value.val_as_TensorList()->items());
+    case KernelTypes::OptionalTensorList:
+      return SizeOf(value.val_as_OptionalTensorList()->items());
+    default:
+      return 0;
+  }
+}
+
+// What calls read of a list they read each time that it is an argument.
+Status VerifyArguments(const ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* indices,
+                       WorkBudget* budget) {
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, indices, WorkBudget::kArgument, budget));
+  for (uoffset_t i = 0; i < SizeOf(indices); ++i) {
+    const auto& value = *plan.values()->Get(static_cast<uoffset_t>(indices->Get(i)));
+    XIR_RETURN_IF_ERROR(budget->Charge(NumItems(value), WorkBudget::kArgument));
+  }
+  return {};
+}
+
+// A caller takes each output as a tensor of its own, also where several are one value.
+Status VerifyOutputs(const ExecutionPlan& plan, const VerifyLimits& limits, WorkBudget* budget) {
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.outputs(), WorkBudget::kPort, budget));
+  uint64_t total = 0;
+  for (uoffset_t i = 0; i < SizeOf(plan.outputs()); ++i) {
+    const auto index = static_cast<uoffset_t>(plan.outputs()->Get(i));
+    const auto* tensor = plan.values()->Get(index)->val_as_Tensor();
+    uint64_t nbytes = 0;
+    if (tensor != nullptr) XIR_RETURN_IF_ERROR(VerifyTensorShape(*tensor, &nbytes));
+    if (!CheckedAdd(total, nbytes, &total) || total > limits.max_memory) {
+      return Fail(Code::kResource, "they take more than the limit of ", limits.max_memory,
+                  " bytes");
+    }
   }
   return {};
 }
@@ -327,6 +381,7 @@ Status VerifyInstruction(const ExecutionPlan& plan, const Ports& ports,
                          WorkBudget* budget) {
   using program::InstructionArguments;
   if (instruction.instr_args() == nullptr) return Bad("it is empty");
+  XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kInstruction));
   switch (instruction.instr_args_type()) {
     case InstructionArguments::KernelCall: {
       const auto* call = instruction.instr_args_as_KernelCall();
@@ -336,9 +391,9 @@ Status VerifyInstruction(const ExecutionPlan& plan, const Ports& ports,
       }
       // No two calls share an operator's name.
       const auto& op = *plan.operators()->Get(static_cast<uoffset_t>(call->op_index()));
-      XIR_RETURN_IF_ERROR(budget->Charge(op.name()));
-      XIR_RETURN_IF_ERROR(budget->Charge(op.overload()));
-      return VerifyIndices(plan, call->args(), budget);
+      XIR_RETURN_IF_ERROR(budget->Charge(View(op.name()).size() + View(op.overload()).size(),
+                                         WorkBudget::kNameCopies));
+      return VerifyArguments(plan, call->args(), budget);
     }
     case InstructionArguments::DelegateCall: {
       const auto* call = instruction.instr_args_as_DelegateCall();
@@ -347,7 +402,7 @@ Status VerifyInstruction(const ExecutionPlan& plan, const Ports& ports,
         return Bad("delegate ", call->delegate_index(), " does not exist");
       }
       if (call->args() == nullptr) return Bad("it has no arguments");
-      return VerifyIndices(plan, call->args(), budget);
+      return VerifyArguments(plan, call->args(), budget);
     }
     case InstructionArguments::MoveCall:
       return VerifyMove(plan, ports, *instruction.instr_args_as_MoveCall());
@@ -383,8 +438,8 @@ Status VerifyPlan(const ProgramView& view, const ExecutionPlan& plan, const Veri
     XIR_RETURN_IF_ERROR(
         VerifyValue(view, plan, *plan.values()->Get(i), budget).In("value " + std::to_string(i)));
   }
-  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.inputs(), budget).In("inputs"));
-  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.outputs(), budget).In("outputs"));
+  XIR_RETURN_IF_ERROR(VerifyIndices(plan, plan.inputs(), WorkBudget::kPort, budget).In("inputs"));
+  XIR_RETURN_IF_ERROR(VerifyOutputs(plan, limits, budget).In("outputs"));
   for (uoffset_t i = 0; i < SizeOf(plan.operators()); ++i) {
     if (plan.operators()->Get(i)->name() == nullptr) return Bad("operator ", i, " has no name");
   }

@@ -1,12 +1,15 @@
-// A bound on the work of reading a file. Offsets in a flatbuffer may coincide: a million tables
-// can share one list of a million items, and walking them all would take a million times longer
-// than the size of the file suggests. flatbuffers' own verifier counts tables, and checks only
-// the bounds of strings and of lists of numbers. Therefore everything that is walked, copied or
-// hashed is counted here.
+// A bound on the work and the memory of reading a file. Offsets in a flatbuffer may coincide: a
+// million tables can share one list of a million items, and walking them all would take a million
+// times longer than the size of the file suggests. flatbuffers' own verifier counts tables, and
+// checks only the bounds of strings and of lists of numbers. Therefore everything that is walked,
+// copied or hashed is counted here, and what is built of it, before it is built: plans, the values
+// of an instance, what describes them to callers, what XNNPACK makes of nodes. Not counted is what
+// LoadOptions::max_memory bounds: arenas, activations, packed weights.
 #pragma once
 
 #include <cstdint>
 
+#include "core/checked.h"
 #include "flatbuffers/flatbuffers.h"
 #include "xir/status.h"
 
@@ -15,21 +18,40 @@ namespace xir {
 class WorkBudget {
  public:
   // Compilers share little: methods the initial content of their state, equal delegates one
-  // graph. This much is allowed beyond reading each byte once.
-  static constexpr uint64_t kPerByte = 16;
+  // graph. What is built takes more than the file's bytes: a call of a kernel on numbers has the
+  // most, 15 times as much.
+  static constexpr uint64_t kPerByte = 32;
   static constexpr uint64_t kFree = uint64_t{1} << 20;
 
-  explicit WorkBudget(uint64_t file_size) : left_(kFree + kPerByte * file_size) {}
+  // What is built, at most, in bytes. Where it is built, static_asserts hold some of these.
+  static constexpr uint64_t kArena = 256;   // without its bytes, for each of a method's instances
+  static constexpr uint64_t kValue = 384;   // of a method; of each of its instances
+  static constexpr uint64_t kBuffer = 512;  // a mutable buffer's place and description
+  static constexpr uint64_t kPort = 768;    // an input or output, for instances and callers
+  static constexpr uint64_t kInstruction = 512;  // planned, bound, and described in a profile
+  static constexpr uint64_t kArgument = 32;      // of a call, or an item of a list that is one
+  static constexpr uint64_t kNameCopies = 4;     // of an operator or a buffer
+  static constexpr uint64_t kDelegate = 4096;    // its plan, and XNNPACK's runtime without nodes
+  static constexpr uint64_t kGraphValue = 512;   // here and in XNNPACK
+  static constexpr uint64_t kGraphNode = 1536;   // with XNNPACK's operator
 
-  // Charges the reading of `count` bytes. What the runtime builds from a verified file is charged
-  // in advance as well, so that it too is linear in the size of the file.
+  explicit WorkBudget(uint64_t file_size)
+      : left_(file_size > (UINT64_MAX - kFree) / kPerByte ? UINT64_MAX
+                                                          : kFree + kPerByte * file_size) {}
+
+  // Charges the reading of `count` bytes, or of as many that are to be built.
   Status Charge(uint64_t bytes) {
     if (bytes > left_) {
       return Fail(Code::kResource,
-                  "so much of the file is shared that reading it takes far more than its size");
+                  "so much of the file is shared that loading it takes far more than its size");
     }
     left_ -= bytes;
     return {};
+  }
+
+  Status Charge(uint64_t count, uint64_t bytes_each) {
+    uint64_t bytes = 0;
+    return Charge(CheckedMul(count, bytes_each, &bytes) ? bytes : UINT64_MAX);
   }
 
   template <typename T>
