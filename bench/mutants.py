@@ -142,6 +142,7 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.runtime import Runtime
+    from xir.transforms.delegate.late_refusals import run_passes
     from xir.transforms.pipelines import passes_of
 
     name, pipeline = CASES[case]
@@ -155,7 +156,7 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
         if current is not None:
             manager.before_pass.append(lambda each, _: current.__setitem__(0, each.name))
             manager.after_pass.append(lambda *_: current.__setitem__(0, "lower-to-pte"))
-        manager.run(module)
+        run_passes(manager, module)
         stream = io.BytesIO()
         emit(module, ctx, stream)
         data = stream.getvalue()

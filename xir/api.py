@@ -29,6 +29,7 @@ from xir.ir.remarks import RemarkFilter
 from xir.ir.verifier import verify
 from xir.ir.walking import ops_in
 from xir.transforms.delegate._marks import NotDelegated
+from xir.transforms.delegate.late_refusals import run_passes
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 
@@ -393,6 +394,6 @@ def _transform(
     with manager.paused_collection():
         module = clone_module(original)
         with ctx.diagnostics.handler(keep_remark):
-            manager.run(module, original=original)
+            run_passes(manager, module, original=original)
         verify(module, ctx.verified)
     return module, ctx, remarks

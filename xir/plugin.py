@@ -14,7 +14,7 @@ from xir.emitter.errors import FormatError
 from xir.ir.constants import constant_array, make_dense, parse_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.passes import LateRefusalError, XirPass
+from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit, origins_of
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.shapes import broadcast
@@ -23,6 +23,7 @@ from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.delegate._legalize import legalize_regions
+from xir.transforms.delegate.late_refusals import LateRefusalError, RefusingPass, run_passes
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, replacing_decomposition
 from xir.transforms.pipelines import passes_of, register_pipeline
 from xir.transforms.registry import register_pass
@@ -45,6 +46,7 @@ __all__ = [
     "ReadBlob",
     "Refusal",
     "RefusalError",
+    "RefusingPass",
     "Request",
     "Taken",
     "Target",
@@ -74,6 +76,7 @@ __all__ = [
     "replacing_decomposition",
     "rewrite_patterns",
     "rule",
+    "run_passes",
     "samples_of",
     "shape_of",
     "tensor",

@@ -12,12 +12,12 @@ from xir.backend.interface import Backend, Request
 from xir.backend.registry import backend_named
 from xir.dialects.delegate import GraphOp
 from xir.ir.context import XirContext
-from xir.ir.passes import LateRefusalError
 from xir.ir.provenance import origins_of
 from xir.ir.tensor_types import dynamic_among, element_type, has_dynamic_size, tensor_type
 from xir.ir.walking import functions_in, only_block
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
+from xir.transforms.delegate.late_refusals import LateRefusalError
 
 GraphT = TypeVar("GraphT", bound=GraphOp)
 

@@ -12,12 +12,12 @@ from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.ir.passes import XirPass
 from xir.transforms.delegate._check import check_graphs
+from xir.transforms.delegate.late_refusals import RefusingPass
 
 
 @dataclass(frozen=True)
-class CheckDelegatesPass(XirPass):
+class CheckDelegatesPass(RefusingPass):
     """Show a backend the graphs that were made of its delegates, each at its largest shapes.
 
     `mark-delegates` asks about each op by itself, before other passes fuse ops and rearrange them. What the backend
@@ -32,8 +32,6 @@ class CheckDelegatesPass(XirPass):
 
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)
-    uses_origins: ClassVar[bool] = True
-    may_refuse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """ValueError if there is no backend of that name."""

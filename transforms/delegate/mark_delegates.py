@@ -13,7 +13,6 @@ from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.ir.passes import XirPass
 from xir.transforms.delegate._legalize import say_notes
 from xir.transforms.delegate._marks import (
     function_blocks,
@@ -25,10 +24,11 @@ from xir.transforms.delegate._marks import (
     write_marks,
 )
 from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.late_refusals import DelegatingPass
 
 
 @dataclass(frozen=True)
-class MarkDelegatesPass(XirPass):
+class MarkDelegatesPass(DelegatingPass):
     """Mark the edge ops that a backend takes; those that the pass marked before for another one stay with that.
 
     An op that the backend does not take carries the reason as attribute `xir.reason`, and is reported as a remark; it
@@ -64,7 +64,6 @@ class MarkDelegatesPass(XirPass):
     """Ask the backend's library itself whether it takes what an op becomes."""
 
     preserves: ClassVar = (ValueAnalysis,)
-    numbers_origins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """ValueError for the name of a backend or of an op that does not exist."""

@@ -11,13 +11,13 @@ from xir.backend.interface import Request
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.ir.passes import XirPass
 from xir.transforms.delegate._check import check_graphs
+from xir.transforms.delegate.late_refusals import RefusingPass
 from xir.transforms.xnnpack._backend import XnnpackBackend
 
 
 @dataclass(frozen=True)
-class CheckXnnpackPass(XirPass):
+class CheckXnnpackPass(RefusingPass):
     """Define every subgraph in the installed XNNPACK, at its largest shapes: what the file holds will load.
 
     `partition-xnnpack` asks about each node by itself, before other passes fuse nodes and choose their layouts, and
@@ -29,8 +29,6 @@ class CheckXnnpackPass(XirPass):
 
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)
-    uses_origins: ClassVar[bool] = True
-    may_refuse: ClassVar[bool] = True
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Check every function. LateRefusalError for the nodes that XNNPACK refuses."""

@@ -11,13 +11,13 @@ from xir.backend.interface import Request, Target
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.ir.passes import XirPass
 from xir.transforms.delegate._legalize import legalize_regions
+from xir.transforms.delegate.late_refusals import RefusingPass
 from xir.transforms.xnnpack._backend import XnnpackBackend
 
 
 @dataclass(frozen=True)
-class LegalizeToXnnpackPass(XirPass):
+class LegalizeToXnnpackPass(RefusingPass):
     """Replace each `delegate.region "xnnpack"` by an `xnnpack.subgraph`, its ops lowered to xnnpack ops by their rules.
 
     An op that has no rule, or that its rule refuses, is an error; behind `mark-delegates` in one pipeline it is taken
@@ -48,8 +48,6 @@ class LegalizeToXnnpackPass(XirPass):
     """Ask XNNPACK itself whether it takes each node."""
 
     preserves: ClassVar = (ValueAnalysis,)
-    uses_origins: ClassVar[bool] = True
-    may_refuse: ClassVar[bool] = True
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Legalise the regions of every function. LateRefusalError for ops that XNNPACK does not take."""

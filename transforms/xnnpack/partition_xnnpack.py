@@ -13,17 +13,17 @@ from xir.dialects import edge
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
 from xir.transforms.delegate._groups import form_groups, ops_along
 from xir.transforms.delegate._legalize import replace_by_graph, say_notes
 from xir.transforms.delegate._marks import Marks, function_blocks, mark, number_origins, reporter, take_back
 from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.late_refusals import DelegatingPass
 from xir.transforms.xnnpack._backend import XnnpackBackend
 
 
 @dataclass(frozen=True)
-class PartitionXnnpackPass(XirPass):
+class PartitionXnnpackPass(DelegatingPass):
     """Outline maximal groups of edge ops that XNNPACK can compute into `xnnpack.subgraph`, lowered to xnnpack ops.
 
     It is `mark-delegates{backend=xnnpack}`, `form-delegates` and `legalize-to-xnnpack` in one, and gives what they
@@ -64,7 +64,6 @@ class PartitionXnnpackPass(XirPass):
     """Ask XNNPACK itself whether it takes each node."""
 
     preserves: ClassVar = (ValueAnalysis,)
-    numbers_origins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """ValueError for the name of an op that does not exist."""

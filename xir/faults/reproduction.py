@@ -17,6 +17,7 @@ from xir.ir.passes import PassManager, XirPass
 from xir.ir.provenance import drop_origins
 from xir.ir.rewriting import RewriteCounter
 from xir.ir.verifier import verify
+from xir.transforms.delegate.late_refusals import run_passes
 
 
 class Fault(Enum):
@@ -122,7 +123,7 @@ def run(
 
     with ctx.diagnostics.collect() as said:
         try:
-            manager.run(copy)
+            run_passes(manager, copy)
         except MiscompileError as error:
             return failure(Fault.WRONG, error.diagnostic)
         except (DiagnosticError, InternalError) as error:

@@ -11,7 +11,7 @@ import inspect
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
@@ -22,12 +22,10 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from xir.ir.analyses import Analysis
-from xir.ir.cloning import clone_module
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
-from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity, note
+from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, note
 from xir.ir.internal_errors import InternalError, op_in_work
-from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.provenance import drop_origins
 from xir.ir.remarks import heard_remarks
@@ -47,10 +45,6 @@ class XirPass(ModulePass):
     name: ClassVar[str] = ""
     uses_origins: ClassVar[bool] = False
     """Whether it asks which ops of the program a node is made of (`xir.ir.provenance`)."""
-    numbers_origins: ClassVar[bool] = False
-    """Whether it delegates ops, and numbers them so that they can be taken back."""
-    may_refuse: ClassVar[bool] = False
-    """Whether it raises `LateRefusalError`."""
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
     """How far it may move the numbers that a program computes."""
 
@@ -67,13 +61,6 @@ class XirPass(ModulePass):
     @abstractmethod
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Transform the module in place. DiagnosticError if the user's program is at fault; any other is a bug."""
-
-    def take_back(self, module: ModuleOp, refused: Mapping[int, str], backend: str, by: str) -> None:
-        """Mark ops of a module that the pass is about to see, so that a backend does not get them.
-
-        `refused` says by the ops' origins why, and `by` is the pass that found it. Only passes that number origins have
-        something to take back.
-        """
 
     @classmethod
     def check_declaration(cls) -> None:
@@ -172,78 +159,7 @@ def _option_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-class LateRefusalError(DiagnosticError):
-    """A backend refuses what was delegated to it, once other passes have changed it."""
-
-    def __init__(self, where: Locatable, message: str, refused: Mapping[int, str], backend: str):
-        super().__init__(where, message)
-        self.refused = refused
-        """The origins of what is refused, and why; empty where they are unknown."""
-        self.backend = backend
-        """The backend's name."""
-
-
 PassHook = Callable[[XirPass, ModuleOp], None]
-
-
-class _Restart:
-    """What it takes to run a pipeline once more, without the ops that a backend has refused late.
-
-    Until it is closed, what passes say is held, for what a run said that is given up is of no interest.
-    """
-
-    def __init__(self, manager: PassManager, marking: XirPass, original: ModuleOp):
-        self._ctx = manager.ctx
-        self._marking = marking
-        self._original = original
-        self._blobs = manager.ctx.blobs.clone()
-        self._counters = manager.rewrite_counters or {}
-        self._counts = {name: counter.count for name, counter in self._counters.items()}
-        self._refused: list[tuple[Mapping[int, str], str, str]] = []
-        self._said: list[Diagnostic] = []
-        manager.ctx.diagnostics.handlers.append(self._hold)
-
-    def _hold(self, diagnostic: Diagnostic) -> bool:
-        if diagnostic.severity is Severity.ERROR:
-            return False
-        self._said.append(diagnostic)
-        return True
-
-    def add(self, error: LateRefusalError, by: str) -> bool:
-        """Take note of what a pass found to be refused; False if that is nothing new, and a restart would not help."""
-        known = {(backend, origin) for refused, backend, _ in self._refused for origin in refused}
-        if all((error.backend, origin) in known for origin in error.refused):
-            return False
-        self._refused.append((error.refused, error.backend, by))
-        return True
-
-    def restore(self, module: ModuleOp) -> None:
-        """Give a module its content back, the context its blobs, and counters of rewrites their counts."""
-        for op in reversed(list(module.body.block.ops)):
-            op.detach()
-            op.erase(safe_erase=False)
-        with paused_collection():
-            copy = clone_module(self._original)
-            for op in list(copy.body.block.ops):
-                op.detach()
-                module.body.block.add_op(op)
-        self._ctx.blobs.restore(self._blobs)
-        self._ctx.analyses.invalidate()
-        for name, counter in self._counters.items():
-            counter.count = self._counts.get(name, 0)
-        self._said.clear()
-
-    def before(self, each: XirPass, module: ModuleOp) -> None:
-        """Mark what was refused, if it is the turn of the pass that would delegate it again."""
-        if each is self._marking:
-            for refused, backend, by in self._refused:
-                each.take_back(module, refused, backend, by)
-
-    def close(self) -> None:
-        """Hand on what was said."""
-        self._ctx.diagnostics.handlers.remove(self._hold)
-        for diagnostic in self._said:
-            self._ctx.diagnostics.emit(diagnostic)
 
 
 @dataclass
@@ -261,20 +177,14 @@ class PassManager:
     after_verified: list[PassHook] = field(default_factory=list[PassHook])
     """As `after_pass`, behind the verifier, if that runs."""
     restarted: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    """Called when the passes are to run again, with the module as it came."""
+    """Called by who runs the passes once more, with the module as it came."""
     rewrite_counters: dict[str, RewriteCounter] | None = None
     """By the name of a pass, what counts or stops its rewrites; None counts none. Passes get theirs when they run."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
-    def run(self, module: ModuleOp, *, original: ModuleOp | None = None) -> None:
+    def run(self, module: ModuleOp) -> None:
         """Run the passes on `module` in place.
-
-        What a backend refuses late, once other passes have changed it, is taken back: the passes run again from the
-        module as it came, and the one that delegated the refused node leaves the ops alone that it was made of. Each
-        time it is one op more, or an error. What passes say is what those of the last run said.
-
-        `original` is a module equal to `module` which stays as it is; where the caller has one it spares a copy.
 
         DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned;
         InternalError if a pass or the verifier raised anything else.
@@ -283,28 +193,14 @@ class PassManager:
         self.ctx.tracks_origins = any(each.uses_origins for each in passes)
         if self.verify_each:
             self._verify(module)
-        restart = self._restart(passes, module, original)
         try:
             with self.paused_collection(), self.ctx.analyses.kept():
-                while not self._run_all(passes, module, restart):
-                    assert restart is not None
-                    restart.restore(module)
-                    for hook in self.restarted:
-                        hook()
+                for each in passes:
+                    self._run_or_fail(each, module)
         finally:
-            if restart is not None:
-                restart.close()
             if self.ctx.tracks_origins:
                 self.ctx.tracks_origins = False
                 drop_origins(module)
-
-    def _restart(self, passes: Sequence[XirPass], module: ModuleOp, original: ModuleOp | None) -> _Restart | None:
-        """What a restart takes; None if no pass refuses what one before it has delegated."""
-        marking = next((index for index, each in enumerate(passes) if each.numbers_origins), len(passes))
-        if not any(later.may_refuse for later in passes[marking + 1 :]):
-            return None
-        with paused_collection():
-            return _Restart(self, passes[marking], clone_module(module) if original is None else original)
 
     def paused_collection(self) -> AbstractContextManager[None]:
         """A pause of Python's collector for all passes; none where hooks run between them, which copy the module for
@@ -312,26 +208,14 @@ class PassManager:
         hooks = (*self.before_pass, *self.after_pass, *self.after_verified)
         return nullcontext() if hooks else paused_collection()
 
-    def _run_all(self, passes: Sequence[XirPass], module: ModuleOp, restart: _Restart | None) -> bool:
-        """Run the passes; False if they are to run again without ops that were refused late."""
-        for each in passes:
-            try:
-                if restart is not None:
-                    restart.before(each, module)
-                self._run_one(each, module)
-            except LateRefusalError as error:
-                if restart is not None and restart.add(error, each.name):
-                    return False
-                self._failed(each, module)
-                raise
-            except Exception:
-                self._failed(each, module)
-                raise
-        return True
-
-    def _failed(self, each: XirPass, module: ModuleOp) -> None:
-        for hook in self.failed_pass:
-            hook(each, module)
+    def _run_or_fail(self, each: XirPass, module: ModuleOp) -> None:
+        """Run one pass; hooks learn of its failure."""
+        try:
+            self._run_one(each, module)
+        except Exception:
+            for hook in self.failed_pass:
+                hook(each, module)
+            raise
 
     def _run_one(self, each: XirPass, module: ModuleOp) -> None:
         """Run one pass, its hooks and the verifier."""

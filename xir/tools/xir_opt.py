@@ -187,6 +187,7 @@ def _compile(
     from xir.ir.printer import module_to_text
     from xir.ir.reproducer import CrashReproducer
     from xir.ir.roundtrip import check_roundtrip
+    from xir.transforms.delegate.late_refusals import run_passes
 
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))
@@ -204,7 +205,7 @@ def _compile(
         if options.run_reproducer:
             manager.passes, manager.verify_each = _reproducer_passes(ctx, passes)
         verify_numerics(manager, options, module)
-        manager.run(module)
+        run_passes(manager, module)
     except DiagnosticError as error:
         ctx.diagnostics.emit(error.diagnostic)
         if options.verify_numerics is not None and options.verify_diagnostics is None:

@@ -10,7 +10,7 @@ from xir_masks import refusals
 
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.plugin import Refusal, XirContext, call, passes_of, tensor
+from xir.plugin import Refusal, XirContext, call, passes_of, run_passes, tensor
 
 DECLARED = {name: each for name, each in vars(refusals).items() if isinstance(each, Refusal)}
 LATE = """
@@ -37,7 +37,7 @@ def test_what_gets_too_large_goes_back_outside() -> None:
     ctx = XirContext()
     module, said = parse_module(ctx, LATE), list[str]()
     with ctx.diagnostics.handler(lambda diagnostic: said.append(str(diagnostic)) is None):
-        PassManager(ctx, passes_of("delegate-masks")).run(module)
+        run_passes(PassManager(ctx, passes_of("delegate-masks")), module)
     (remark,) = said
     assert "check-delegates: edge.add.Tensor not delegated: its result can have 4398046511104 elements" in remark
     names = [op.name for op in module.walk() if op.name in ("edge.neg", "edge.add.Tensor", "masks.compute")]
@@ -48,5 +48,5 @@ def test_a_dynamic_size_meets_a_static_one() -> None:
     ctx = XirContext()
     module, _ = call("edge.eq.Tensor", self=tensor("?", 4, element=i64),
                      other=tensor(4, element=i64)).build(ctx)  # fmt: skip
-    PassManager(ctx, passes_of("delegate-masks")).run(module)
+    run_passes(PassManager(ctx, passes_of("delegate-masks")), module)
     assert any(op.name == "masks.graph" for op in module.walk())

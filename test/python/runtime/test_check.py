@@ -13,12 +13,12 @@ from xir.dialects.xnnpack import NodeOp, SubgraphOp, Xnnpack
 from xir.emitter.xnnpack.writer import write_unweighted
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
-from xir.ir.passes import LateRefusalError
 from xir.ir.provenance import set_origins
 from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.check import check_subgraph
 from xir.runtime.library import xnnpack_paths
+from xir.transforms.delegate.late_refusals import LateRefusalError
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
 from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass
 
