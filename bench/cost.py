@@ -37,7 +37,7 @@ from xir.ir.passes import PassManager, XirPass
 from xir.ir.walking import ops_in
 from xir.models import MODELS
 from xir.runtime import Runtime
-from xir.transforms.pipelines import passes_of
+from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack._node_costs import weight_bytes
 from xir.transforms.xnnpack._winograd import DIRECT, Form
 from xir.transforms.xnnpack._winograd_costs import predicted

@@ -33,7 +33,7 @@ from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
-from xir.transforms.pipelines import passes_of
+from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.widen_depthwise import Times, WidenDepthwise, predicted
 
 MODELS = ("mv2", "mv3", "mv3_large", "efficientnet_b0")

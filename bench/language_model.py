@@ -104,7 +104,7 @@ def export(folder: Path, output: Path, quantize: Any, group_size: int) -> None:
     from xir.llm import ExportOptions
     from xir.llm.export import imported
     from xir.llm.huggingface.checkpoint import import_transformers
-    from xir.transforms.pipelines import passes_of
+    from xir.transforms.registry import passes_of
 
     import_transformers().AutoModelForCausalLM  # noqa: B018
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from xir.aot_compiler.factories import call_factory
 from xir.models import ModelError, load_model
+from xir.tools.aot.factories import call_factory
 
 
 def named_model(reference: str) -> tuple[str, torch.nn.Module, tuple[torch.Tensor, ...]]:

@@ -142,8 +142,8 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.runtime import Runtime
-    from xir.transforms.delegate.late_refusals import run_passes
-    from xir.transforms.pipelines import passes_of
+    from xir.transforms.delegate._late_refusals import run_passes
+    from xir.transforms.registry import passes_of
 
     name, pipeline = CASES[case]
     ctx = XirContext()

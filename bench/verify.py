@@ -29,9 +29,9 @@ def program_of(name: str, form: str) -> tuple[Any, Any]:
     """The exported program, and its example inputs."""
     from torch.utils._pytree import tree_leaves
 
-    from xir.aot_compiler.arguments import parse_arguments
-    from xir.aot_compiler.quantization import quantize_program
-    from xir.aot_compiler.source import load
+    from xir.tools.aot.arguments import parse_arguments
+    from xir.tools.aot.quantization import quantize_program
+    from xir.tools.aot.source import load
 
     options = {"fp32": [], "fp16": ["--dtype=fp16"], "batch": ["--max-batch=3"]}.get(form, [f"--quantize={form}"])
     arguments = parse_arguments(["-m", name, "-d", *options])

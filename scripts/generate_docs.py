@@ -53,7 +53,7 @@ COMMANDS = (
     "xir.tools.xir_llm",
     "xir.tools.xir_llm export",
     "xir.tools.xir_llm run",
-    "xir.aot_compiler",
+    "xir.tools.xir_aot",
 )
 
 
@@ -68,8 +68,9 @@ def passes_page() -> str:
             ("option", "type", "default", "meaning"),
             ((f"`{o.name}`", f"`{o.type}`", f"`{o.default}`" if o.default else "", o.help) for o in info.options),
         )
-    rows = ((f"`{name}`", f"`{pipeline}`") for name, pipeline in PIPELINES.items())
-    return f"{text}# Named pipelines\n\nA pipeline's name is a flag too.\n\n{table(('name', 'pipeline'), rows)}"
+    rows = ((f"`{name}`", f"`{each.text}`", each.reason) for name, each in PIPELINES.items())
+    pipelines = table(("name", "pipeline", "what it is for"), rows)
+    return f"{text}# Named pipelines\n\nA pipeline's name is a flag too.\n\n{pipelines}"
 
 
 def edge_page() -> str:

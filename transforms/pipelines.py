@@ -1,38 +1,54 @@
-"""The named pipelines, as data: each is a flag of `xir-opt` and a name that another pipeline may use."""
+"""The named pipelines, as data: each is a flag of `xir-opt` and a name that another pipeline may use.
+
+`delegate` is made of phases, each a pipeline of its own with its reason, so that one can be run, printed or replaced
+without the others. `passes_of` and `register_pipeline` are in `xir.transforms.registry`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from xir.ir.passes import XirPass
 
-PIPELINES: dict[str, str] = {
-    "cleanup": "canonicalize,cse,drop-dead-resources",
-    "simplify": "canonicalize{delegates=false},densify-experts,fuse-quantized-embedding,fold-constants,raise-items,"
-    "raise-int-mm,"
-    "cse{delegates=false},fold-batch-norm,put-slices",
-    "delegate": "simplify,check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,"
-    "attend-live-prefix,fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims,partition-xnnpack,fold-qdq,propagate-converts,split-fully-connected,"
-    "bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,skip-masked-keys,fold-width-stride,widen-depthwise,band-spatial,canonicalize,cse,pad-channels,winograd-conv2d,drop-dead-resources,check-xnnpack",
-    "emit": "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
-    "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes under one name."""
+
+    text: str
+    """The passes and pipelines that it stands for, as `--pass-pipeline` reads them."""
+    reason: str = ""
+    """What it is for, or why its passes stand there, in a sentence."""
+
+
+PIPELINES: dict[str, Pipeline] = {
+    "cleanup": Pipeline("canonicalize,cse,drop-dead-resources", "Removes what nothing needs."),
+    "simplify": Pipeline(
+        "canonicalize{delegates=false},densify-experts,fuse-quantized-embedding,fold-constants,raise-items,"
+        "raise-int-mm,cse{delegates=false},fold-batch-norm,put-slices",
+        "Says the program in fewer edge ops, whatever runs them.",
+    ),
+    "prepare": Pipeline(
+        "check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,attend-live-prefix,"
+        "fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims",
+        "Rewrites edge ops into forms that more rules take: rules see one op at a time.",
+    ),
+    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK gets, and builds its nodes of them."),
+    "optimize": Pipeline(
+        "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
+        "skip-masked-keys,fold-width-stride",
+        "Makes fewer and cheaper nodes, whatever the processor: conversions and activations first, since they stand"
+        " between nodes that layouts are then chosen for together.",
+    ),
+    "schedule": Pipeline(
+        "widen-depthwise,band-spatial,canonicalize,cse,pad-channels,winograd-conv2d",
+        "Chooses among forms of a node by what a processor's profile predicts, and by the memory that may be taken;"
+        " composed convolutions last, since no pass looks into them.",
+    ),
+    "finish": Pipeline("drop-dead-resources,check-xnnpack", "Shows XNNPACK the graphs as the file will hold them."),
+    "delegate": Pipeline("simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK all that it computes."),
+    "emit": Pipeline(
+        "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
+        "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
+        "Makes a program of a file: delegates, kernels, and memory for what is between them.",
+    ),
 }
-"""Name -> textual pipeline."""
-
-
-def passes_of(text: str) -> list[XirPass]:
-    """The passes of a textual pipeline, such as `simplify,fold-constants`. PipelineError for what is none."""
-    from xir.ir.pipeline import parse_pipeline
-    from xir.transforms.registry import PASSES
-
-    return parse_pipeline(text, PASSES, PIPELINES)
-
-
-def register_pipeline(name: str, text: str) -> None:
-    """Add a pipeline from outside. ValueError if there is one, or a pass, of that name."""
-    from xir.transforms.registry import PASSES
-
-    if name in PIPELINES or name in PASSES:
-        raise ValueError(f"there is a pass or pipeline '{name}' already")
-    PIPELINES[name] = text
+"""Pipelines by name."""

@@ -1,4 +1,4 @@
-"""The passes of xir, found by listing the folders of their levels: adding a pass is adding its file.
+"""The passes of xir, found by listing the folders of their levels: adding a pass is adding its file. And its pipelines.
 
 `fuse-conv-relu` is `fuse_conv_relu.py` is `FuseConvReluPass`. In those folders a file whose name starts with an
 underscore, and a folder, hold what passes share. A pass is imported when it is asked for; its help is read from its
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from xir.transforms.pipelines import PIPELINES, Pipeline
 
 if TYPE_CHECKING:
     from xir.ir.passes import XirPass
@@ -82,11 +84,31 @@ def register_pass(cls: PassT) -> PassT:
 
 def register_factory(name: str, factory: Callable[[], type[XirPass]]) -> None:
     """Add a pass from outside whose class is loaded when it is asked for."""
-    from xir.transforms.pipelines import PIPELINES
+    _refuse_taken(name)
+    PASSES[name] = factory
 
+
+def register_pipeline(name: str, text: str, reason: str = "") -> None:
+    """Add a pipeline from outside. ValueError if there is one, or a pass, of that name."""
+    _refuse_taken(name)
+    PIPELINES[name] = Pipeline(text, reason)
+
+
+def _refuse_taken(name: str) -> None:
     if name in PASSES or name in PIPELINES:
         raise ValueError(f"there is a pass or pipeline '{name}' already")
-    PASSES[name] = factory
+
+
+def passes_of(text: str) -> list[XirPass]:
+    """The passes of a textual pipeline, such as `simplify,fold-constants`. DiagnosticError for what is none."""
+    from xir.ir.pipeline import parse_pipeline
+
+    return parse_pipeline(text, PASSES, pipeline_texts())
+
+
+def pipeline_texts() -> dict[str, str]:
+    """What the pipelines stand for, by name."""
+    return {name: pipeline.text for name, pipeline in PIPELINES.items()}
 
 
 def describe(name: str) -> PassInfo:

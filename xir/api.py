@@ -23,15 +23,13 @@ from xir.ir.cloning import clone_module
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
-from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
 from xir.ir.remarks import RemarkFilter
 from xir.ir.verifier import verify
 from xir.ir.walking import ops_in
+from xir.transforms.delegate._late_refusals import run_passes
 from xir.transforms.delegate._marks import NotDelegated
-from xir.transforms.delegate.late_refusals import run_passes
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -194,7 +192,7 @@ class XnnpackPartitioner:
         configured = {each.name: each for each in options}
         return [
             configured.get(each.name, each)
-            for each in parse_pipeline("delegate", PASSES, PIPELINES)
+            for each in passes_of("delegate")
             if self.check or each.name != "check-xnnpack"
         ]
 
@@ -213,7 +211,7 @@ class PipelinePartitioner:
 
     def passes(self) -> list[XirPass]:
         """The passes of the pipeline."""
-        return parse_pipeline(self.pipeline, PASSES, PIPELINES)
+        return passes_of(self.pipeline)
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ class EdgeProgram:
         and errors. It takes some bytes a node, and names the model's source files. `remarks` are those of passes that
         are wanted besides kernels that ExecuTorch lacks.
         """
-        passes = parse_pipeline("emit", PASSES, PIPELINES)
+        passes = passes_of("emit")
         module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
         _add_constant_methods(module, self.constant_methods)
         return ExecutorchProgram(module, ctx, said, debug_info)

@@ -18,11 +18,13 @@ TORCH_PLACES = (
     "xir/llm/tiny.py",
     "xir/models/",
     "xir/quantizer/",
+    "xir/torch_threads.py",
 )
 LAZY_TORCH_PLACES = (
     "xir/runtime/",
     "xir/api.py",
-    "xir/aot_compiler/",
+    "xir/tools/aot/",
+    "xir/tools/xir_aot.py",
     "xir/llm/export.py",
     "xir/tools/xir_translate.py",
     "xir/tools/program.py",
@@ -93,7 +95,7 @@ def test_torch_waits_for_the_importer() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "from xir.aot_compiler import main; code = main(['--model_name', 'add'])",
+        "from xir.tools.xir_aot import main; code = main(['--model_name', 'add'])",
         "from xir.tools.xir_translate import main; code = main(['--pt2-to-mlir', 'any.pt2'])",
     ],
 )

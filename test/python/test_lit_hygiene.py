@@ -7,9 +7,8 @@ import pytest
 
 from xir.dialects.registry import DIALECTS
 from xir.ir.passes import XirPass
-from xir.ir.pipeline import parse_pipeline
 from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import LEVELS, PASSES, class_name, describe
+from xir.transforms.registry import LEVELS, PASSES, class_name, describe, passes_of
 
 ROOT = Path(__file__).parents[2]
 LIT = ROOT / "test" / "lit"
@@ -110,7 +109,7 @@ def test_a_pass_is_described_as_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_pipeline_is_made_of_passes_and_has_its_own_name(name: str) -> None:
     assert name not in PASSES
-    assert parse_pipeline(PIPELINES[name], PASSES, PIPELINES)
+    assert passes_of(name)
 
 
 @pytest.mark.parametrize("dialect", ["builtin", *sorted(DIALECTS.keys() - {"func"})])

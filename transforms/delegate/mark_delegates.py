@@ -13,6 +13,7 @@ from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
+from xir.transforms.delegate._late_refusals import DelegatingPass
 from xir.transforms.delegate._legalize import say_notes
 from xir.transforms.delegate._marks import (
     function_blocks,
@@ -24,7 +25,6 @@ from xir.transforms.delegate._marks import (
     write_marks,
 )
 from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
-from xir.transforms.delegate.late_refusals import DelegatingPass
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ from xir.evaluate.comparison import (
     rounding_of,
 )
 from xir.evaluate.evaluator import Evaluator, Noise, NotEvaluatedError
+from xir.evaluate.execution import plans_of, run_program
 from xir.evaluate.inputs import draw_inputs
-from xir.evaluate.kernels import NodeByNode, WrongKernel, node_by_node, overwriting, plans_of, run_program
+from xir.evaluate.kernels import NodeByNode, WrongKernel, node_by_node, overwriting
 from xir.evaluate.quantised import QUANTISES
 from xir.evaluate.trace import Print, Trace, called, first_difference, name_of, traced, updates_of
 from xir.ir.annotations import DIM_ORDER

@@ -10,8 +10,7 @@ What depends on constants alone, such as positions and indices, is computed in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -31,6 +30,7 @@ from xir.importer.interpreter import arguments, called, constant_tensor
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.torch_threads import one_thread
 
 Observer = Callable[[SSAValue, Any], None]
 """Is told each result of an op, in the order of evaluation."""
@@ -50,19 +50,6 @@ CHOOSE_QPARAMS = tuple(f"edge.quantized_decomposed.choose_qparams{each}.tensor" 
 
 SHORT_SCALE = 2.0**-8
 """The rounding of a scale in bf16."""
-
-
-@contextmanager
-def one_thread() -> Generator[None]:
-    """Let torch compute on this thread alone, so that sums are added up in one order on every machine. Threads that
-    wait for the next of many small ops would take most of the processor besides.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class NotEvaluatedError(DiagnosticError):

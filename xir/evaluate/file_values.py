@@ -16,7 +16,8 @@ from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import pte, xnnpack
 from xir.dialects.xnnpack.subgraph import outside_type
-from xir.evaluate.kernels import file_of, may_leave, with_results
+from xir.evaluate.execution import file_of
+from xir.evaluate.kernels import may_leave, with_results
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 

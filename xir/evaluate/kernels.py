@@ -1,15 +1,14 @@
-"""Running the program that a module becomes, and finding in it what computes something else than the module says."""
+"""Finding in the program that a module becomes what computes something else than the module says."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, ModuleOp, TensorType, i64
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -21,73 +20,13 @@ from xir.evaluate import quantised
 from xir.evaluate.bounds import PORTABLE, UNIT, UNITS, bound_of, finite, largest, of_portable, picks_alike
 from xir.evaluate.comparison import AMPLIFIED, COPIED, FLIPPED, SAMPLES, Difference, largest_difference
 from xir.evaluate.evaluator import Evaluator, Noise, widened
+from xir.evaluate.execution import run_program
 from xir.evaluate.trace import CALLS, updates_of
 from xir.importer.dtypes import DTYPES
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import op_name
 from xir.ir.functions import methods_of
 from xir.ir.passes import XirPass
-from xir.transforms.pte.plan_memory import ALIGNMENT, ARENA, BUFFERS, OVER_READ
-
-
-def run_program(
-    module: ModuleOp, ctx: XirContext, inputs: Mapping[str, Sequence[Any]], written: Mapping[str, Sequence[str]]
-) -> dict[str, list[Any]]:
-    """What each method computes on its inputs, by XNNPACK: its outputs, and what the buffers hold that it has written;
-    of a method that writes any, of `CALLS` calls.
-
-    XirRuntimeError if a method does not run; what the emitter raises if there is no file to be made of the program.
-    """
-    from xir.runtime import Runtime
-
-    data = file_of(module, ctx)
-    computed: dict[str, list[Any]] = {}
-    for name, values in inputs.items():
-        method = Runtime.get().load_program(data).load_method(name)
-        computed[name] = []
-        for _ in range(CALLS if written[name] else 1):
-            computed[name] += method.execute(values)
-            computed[name] += map(method.state.state_dict().__getitem__, written[name])
-    return computed
-
-
-def file_of(module: ModuleOp, ctx: XirContext) -> bytes:
-    """The bytes of the file that a program of calls becomes. Where memory is not planned, tensors share none."""
-    from xir.emitter import emit
-
-    planned = module.clone()
-    place_apart(planned)
-    stream = io.BytesIO()
-    emit(planned, ctx, stream)
-    return stream.getvalue()
-
-
-def place_apart(module: ModuleOp) -> None:
-    """Give each tensor of a plan that has no arenas yet memory of its own, and a buffer the same in each plan."""
-    buffers: dict[str, int] = {}
-    extents = {ARENA: 0, BUFFERS: 0}
-    plans = unplanned(module)
-    for op in (op for plan in plans for op in plan.values if isinstance(op, pte.TensorOp)):
-        if op.data is not None and op.buffer is None:
-            continue
-        arena = ARENA if op.buffer is None else BUFFERS
-        offset = extents[arena] if op.buffer is None else buffers.setdefault(op.buffer, extents[arena])
-        if offset == extents[arena]:
-            extents[arena] += -(-op.nbytes // ALIGNMENT) * ALIGNMENT
-        op.allocation_info = pte.AllocationAttr(arena, offset)
-    sizes = [0, extents[ARENA] + OVER_READ, *([extents[BUFFERS] + OVER_READ] if buffers else [])]
-    for plan in plans:
-        plan.non_const_buffer_sizes = DenseArrayBase.from_list(i64, sizes)
-
-
-def plans_of(module: ModuleOp) -> list[pte.ExecutionPlanOp]:
-    """The plans of all programs."""
-    return [plan for program in module.body.ops if isinstance(program, pte.ProgramOp) for plan in program.plans]
-
-
-def unplanned(module: ModuleOp) -> list[pte.ExecutionPlanOp]:
-    """The plans whose memory nobody has planned."""
-    return [plan for plan in plans_of(module) if plan.non_const_buffer_sizes is None]
 
 
 def overwriting(plan: pte.ExecutionPlanOp) -> Operation | None:

@@ -6,9 +6,11 @@ from functools import cache
 
 import torch
 
+from xir.evaluate.execution import run_program
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
+from xir.transforms.pte.lower_to_pte import LowerToPtePass
 
 PRODUCT = """
 func.func @forward(%x: tensor<1x65xf16>) -> tensor<1x1xf16>
@@ -31,9 +33,6 @@ def adds_in_half() -> bool:
 
     2048 + 1 is 2048 in halves, as often as it is added; in fp32 2048 and 64 ones are 2112, which is a half as well.
     """
-    from xir.evaluate.kernels import run_program
-    from xir.transforms.pte.lower_to_pte import LowerToPtePass
-
     ctx = XirContext()
     module = parse_module(ctx, PRODUCT)
     PassManager(ctx, [LowerToPtePass()]).run(module)

@@ -39,7 +39,7 @@ def _register_operators(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         graphs = [archive.read(name) for name in archive.namelist() if name.endswith(".json")]
     if any(f"torch.ops.{namespace}.".encode() in graph for graph in graphs for namespace in TORCHAO):
-        import xir.quantizer  # pyright: ignore[reportUnusedImport]  # noqa: F401  # imports torchao silently
+        from . import torchao_operators  # pyright: ignore[reportUnusedImport]  # noqa: F401
 
 
 def import_pt2(path: str | os.PathLike[str], ctx: XirContext) -> ModuleOp:

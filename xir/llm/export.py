@@ -111,11 +111,11 @@ def _imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[E
     import torch
 
     from xir.api import to_edge
-    from xir.evaluate.evaluator import one_thread
     from xir.llm.huggingface.cached_decoder import CachedDecoder
     from xir.llm.huggingface.checkpoint import load_checkpoint
     from xir.llm.huggingface.quantization import quantize
     from xir.llm.huggingface.rotary import fix_frequencies
+    from xir.torch_threads import one_thread
 
     with step("Loading the model"):
         checkpoint = load_checkpoint(folder)

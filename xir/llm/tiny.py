@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from xir.evaluate.evaluator import one_thread
 from xir.llm.errors import LlmError, required
 from xir.llm.huggingface.checkpoint import import_transformers, quiet
+from xir.torch_threads import one_thread
 
 TEXT = (
     "A compiler reads a program and writes another one that computes the same. It does so in small steps, and each "

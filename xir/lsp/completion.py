@@ -90,7 +90,7 @@ def _starting(prefix: str, choices: Iterator[tuple[str, str]], what: What, end: 
 
 def _passes() -> Iterator[tuple[str, str]]:
     yield from ((name, describe(name).summary) for name in PASSES)
-    yield from PIPELINES.items()
+    yield from ((name, each.reason or each.text) for name, each in PIPELINES.items())
 
 
 def _names(analysis: Analysis, prefix: str, offset: int) -> list[Choice]:

@@ -101,7 +101,8 @@ def _flag(text: str, offset: int) -> Hover | None:
         if match.start() <= offset - start <= match.end():
             name = match[1]
             if name in PIPELINES:
-                return Hover(start + match.start(), start + match.end(), f"**`{name}`** is `{PIPELINES[name]}`")
+                about = f"**`{name}`** is `{PIPELINES[name].text}`\n\n{PIPELINES[name].reason}".rstrip()
+                return Hover(start + match.start(), start + match.end(), about)
             if name in PASSES:
                 info = describe(name)
                 about = f"**`{name}`**\n\n{info.summary}\n\n{info.description}".rstrip()

@@ -3,6 +3,7 @@
 Looking names up needs no torch; building a model does.
 """
 
-from .zoo import MODELS, ModelError, calibration_inputs, load_model
+from .errors import ModelError
+from .zoo import MODELS, calibration_inputs, load_model
 
 __all__ = ["MODELS", "ModelError", "calibration_inputs", "load_model"]

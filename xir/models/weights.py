@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from .zoo import ModelError
+from .errors import ModelError
 
 BATCH = 2
 """Samples that statistics are taken from; at the last layers' 7x7 positions that still makes a hundred values."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .errors import ModelError
+
 if TYPE_CHECKING:
     import os
 
@@ -67,10 +69,6 @@ MODELS: dict[str, Model] = {
     "lstm": Model("lstm", "lstm", ((1, 16, 64),), "a two-layer LSTM", dynamic=True),
 }
 """Name -> model; the names are those of ExecuTorch's examples where those have the model."""
-
-
-class ModelError(ValueError):
-    """A name that the zoo does not have, or weights that do not fit; the message is for the user."""
 
 
 def load_model(

@@ -7,7 +7,8 @@ What can compute on integers is said once, at the legalisation rules
 (`xir.transforms.xnnpack.legalizations.rule.QUANTIZED`); `XnnpackQuantizer` annotates by that table.
 """
 
-from . import _torchao as _torchao
+from xir.importer import torchao_operators as torchao_operators  # the first to import torchao, which it silences
+
 from .config import QuantConfig
 from .quantize import quantize, quantize_and_measure
 from .quantizer import XnnpackQuantizer

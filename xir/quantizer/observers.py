@@ -18,7 +18,7 @@ from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
 from torchao.quantization.pt2e.observer import HistogramObserver, MinMaxObserver, ObserverBase, PerChannelMinMaxObserver
 from torchao.quantization.pt2e.utils import create_getattr_from_value
 
-from xir.evaluate.evaluator import one_thread
+from xir.torch_threads import one_thread
 
 SMALLEST_CHANNEL = 2.0**-12
 """The smallest weight scale of a tensor, relative to its largest. An int32 bias has the step input · weight: a channel

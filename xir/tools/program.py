@@ -6,12 +6,11 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from xir.aot_compiler.arguments import add_quantization_options, add_source_options, quantization_flags, source_flags
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
+from xir.tools.aot.arguments import add_quantization_options, add_source_options, quantization_flags, source_flags
 from xir.tools.command_line import UsageError
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -69,14 +68,14 @@ def _source(name: str) -> list[str]:
 
 
 def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
-    from xir.aot_compiler.arguments import parse_arguments
-    from xir.aot_compiler.quantization import quantize_program
-    from xir.aot_compiler.source import load as load_program
     from xir.api import to_edge
     from xir.evaluate.evaluator import NotEvaluatedError
     from xir.evaluate.imported import check_import
     from xir.progress import step
     from xir.runtime.agreement import example_values
+    from xir.tools.aot.arguments import parse_arguments
+    from xir.tools.aot.quantization import quantize_program
+    from xir.tools.aot.source import load as load_program
 
     flags = [*source, *source_flags(options), *quantization_flags(options)]
     arguments = parse_arguments([*flags, "-d", "--verify-numerics"])
@@ -91,6 +90,5 @@ def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, Xi
 
 def passes(options: argparse.Namespace) -> list[XirPass]:
     """The passes of the pipeline. DiagnosticError for what is none."""
-    from xir.ir.pipeline import parse_pipeline
 
-    return parse_pipeline(options.pipeline, PASSES, PIPELINES)
+    return passes_of(options.pipeline)

@@ -28,8 +28,7 @@ from xir.tools.xir_opt_arguments import (
     pass_listing,
     passes_asked_for,
 )
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import PASSES, passes_of
 
 if TYPE_CHECKING:
     from xir.ir.context import XirContext
@@ -187,7 +186,7 @@ def _compile(
     from xir.ir.printer import module_to_text
     from xir.ir.reproducer import CrashReproducer
     from xir.ir.roundtrip import check_roundtrip
-    from xir.transforms.delegate.late_refusals import run_passes
+    from xir.transforms.delegate._late_refusals import run_passes
 
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))
@@ -262,7 +261,6 @@ def _print_counters(manager: PassManager, stream: IO[str]) -> None:
 
 def _reproducer_passes(ctx: XirContext, given: list[XirPass]) -> tuple[list[XirPass], bool]:
     """The passes of the reproducer that was read, and whether to verify between them."""
-    from xir.ir.pipeline import parse_pipeline
     from xir.ir.reproducer import reproducer_pipeline
 
     if given:
@@ -270,7 +268,7 @@ def _reproducer_passes(ctx: XirContext, given: list[XirPass]) -> tuple[list[XirP
     if (found := reproducer_pipeline(ctx.external_resources)) is None:
         raise UsageError("the input is no reproducer: it has no external resource 'mlir_reproducer' with a pipeline")
     pipeline, verify_each = found
-    return parse_pipeline(pipeline, PASSES, PIPELINES), verify_each
+    return passes_of(pipeline), verify_each
 
 
 def _print_options(options: argparse.Namespace) -> PrintOptions:

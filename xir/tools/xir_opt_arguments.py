@@ -11,7 +11,7 @@ from xir.ir.split_input import SPLIT_MARKER
 from xir.plugin_loading import PLUGIN_HELP
 from xir.tools.command_line import ArgumentParser, UsageError
 from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES, describe
+from xir.transforms.registry import PASSES, describe, passes_of, pipeline_texts
 
 if TYPE_CHECKING:
     from xir.ir.passes import XirPass
@@ -195,22 +195,22 @@ def pass_listing() -> str:
             lines.append(f"      {option.name}=<{option.type}>{default}{': ' if option.help else ''}{option.help}")
     lines.append("")
     lines.append("pipelines:")
-    for name, text in PIPELINES.items():
+    for name, pipeline in PIPELINES.items():
         lines.append(f"  --{name}")
-        lines.append(f"      {text}")
+        lines += [f"      {line}" for line in (pipeline.reason, pipeline.text) if line]
     return "\n".join(lines) + "\n"
 
 
 def passes_asked_for(options: argparse.Namespace, pass_flags: Sequence[tuple[str, str | None]]) -> list[XirPass]:
     """The passes of `--pass-pipeline` or of the flags. UsageError for both; DiagnosticError for what is no pass."""
-    from xir.ir.pipeline import instantiate, parse_options, parse_pipeline
+    from xir.ir.pipeline import instantiate, parse_options
 
     if options.pass_pipeline is not None:
         if pass_flags:
             raise UsageError("--pass-pipeline and pass flags exclude each other")
-        return parse_pipeline(options.pass_pipeline, PASSES, PIPELINES)
+        return passes_of(options.pass_pipeline)
     return [
         each
         for name, text in pass_flags
-        for each in instantiate(name, None if text is None else parse_options(text), PASSES, PIPELINES)
+        for each in instantiate(name, None if text is None else parse_options(text), PASSES, pipeline_texts())
     ]

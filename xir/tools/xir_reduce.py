@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from xir.files import atomic_file
-from xir.models.zoo import ModelError
+from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
 from xir.tools.command_line import ArgumentParser, UsageError

@@ -10,8 +10,8 @@ import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 
-from xir.aot_compiler import main
 from xir.runtime import Runtime
+from xir.tools.xir_aot import main
 from xir.tools.xir_bisect import main as xir_bisect
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xir.aot_compiler import main
+from xir.tools.xir_aot import main
 
 MODELS = """
 import math

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 import xir
-from xir.aot_compiler import main
 from xir.cost.profile import CostProfile, KernelCost
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
+from xir.tools.xir_aot import main
 from xir.transforms.xnnpack._node_costs import PAD_RUN, SHORT_COLUMNS, SHORT_ROWS, work_of
 
 BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0, held=1)

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f32
 from xdsl.ir import Operation
 
 from xir import XnnpackPartitioner, to_edge
-from xir.aot_compiler import main as xir_aot
 from xir.backend.interface import Request
 from xir.dialects import edge, xnnpack
 from xir.dialects.delegate import GraphOp
@@ -27,12 +26,12 @@ from xir.ir.numerics import Numerics
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
 from xir.models import load_model
+from xir.tools.xir_aot import main as xir_aot
 from xir.tools.xir_opt import main as xir_opt
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.pipelines import passes_of
 from xir.transforms.pte import lower_to_pte
 from xir.transforms.pte._buffers import InPlace
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import PASSES, passes_of
 from xir.transforms.xnnpack._backend import XnnpackBackend
 
 CONVOLUTION = """

@@ -23,8 +23,8 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.numerics import Numerics
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
-from xir.transforms.pipelines import PIPELINES, passes_of
-from xir.transforms.registry import PASSES
+from xir.transforms.pipelines import PIPELINES
+from xir.transforms.registry import PASSES, passes_of
 
 LIT = Path(__file__).parents[2] / "lit" / "transforms"
 

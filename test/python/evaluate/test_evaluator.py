@@ -17,7 +17,7 @@ from xir.importer.interpreter import arguments
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
-from xir.transforms.pipelines import passes_of
+from xir.transforms.registry import passes_of
 
 CONVERSIONS = [
     (name, number)

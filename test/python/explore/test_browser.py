@@ -10,9 +10,9 @@ import pytest
 from explore import programs
 from explore.browser import Browser
 
-from xir.aot_compiler import main as aot
 from xir.explore import Recorder, document, read_profile, write_page
 from xir.runtime import Runtime
+from xir.tools.xir_aot import main as aot
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from explore import programs
 
-from xir.aot_compiler import main as aot
+from xir.tools.xir_aot import main as aot
 from xir.tools.xir_explore import main
 
 TEXT = """

@@ -12,9 +12,7 @@ from xdsl.ir import Operation
 from xir.ir.analyses import Analysis, ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager, XirPass
-from xir.ir.pipeline import parse_pipeline
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 
 class Made(Analysis):
@@ -88,6 +86,6 @@ def test_a_class_stands_for_those_derived_from_it() -> None:
 
 
 def test_all_passes_of_delegate_behind_the_first_that_asks_preserve_what_is_known_of_values() -> None:
-    passes = parse_pipeline("delegate", PASSES, PIPELINES)
+    passes = passes_of("delegate")
     first = next(place for place, each in enumerate(passes) if each.name == "lower-masks")
     assert [each.name for each in passes[first:] if ValueAnalysis not in each.preserves] == []

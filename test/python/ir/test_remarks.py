@@ -21,7 +21,6 @@ from xir.ir.diagnostics import DiagnosticEngine, Severity
 from xir.ir.location import file_location
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.ir.remark_files import final_remarks, json_of, yaml_of
 from xir.ir.remarks import (
     Remark,
@@ -36,8 +35,7 @@ from xir.ir.remarks import (
     wanted,
 )
 from xir.tools.xir_opt import main
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import PASSES, passes_of
 
 LIT = Path(__file__).parents[2] / "lit" / "transforms"
 
@@ -87,10 +85,10 @@ def test_nobody_hears_without_a_filter() -> None:
     )
     quiet, heard = module, module.clone()
     with ctx.diagnostics.collect() as said:
-        PassManager(ctx, parse_pipeline("cse", PASSES, PIPELINES)).run(quiet)
+        PassManager(ctx, passes_of("cse")).run(quiet)
         assert not said
         ctx.remark_filter = RemarkFilter.of("cse")
-        PassManager(ctx, parse_pipeline("cse", PASSES, PIPELINES)).run(heard)
+        PassManager(ctx, passes_of("cse")).run(heard)
     (remark,) = said
     assert isinstance(remark, Remark)
     assert (remark.category, remark.name, remark.function) == ("cse", "merge", "f")

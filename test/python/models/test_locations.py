@@ -14,10 +14,8 @@ from xir.dialects import edge, xnnpack
 from xir.ir.annotations import ORIGINS
 from xir.ir.location import origins_of
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.models import MODELS, load_model
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 QUICK = ("add_mul", "efficientnet_b0", "emformer_join", "linear", "llama2", "lstm", "mv2", "mv3", "vit", "w2l")
 """A model of each kind of layer; `make test-zoo` looks at the others."""
@@ -41,7 +39,7 @@ def test_each_line_is_in_the_location_of_a_node(name: str) -> None:
     program = to_edge(torch.export.export(model, inputs))
     # What is known at compile time is computed then, and what does nothing goes away.
     simplified, ctx = program.module.clone(), program.ctx.clone()
-    PassManager(ctx, parse_pipeline("simplify", PASSES, PIPELINES), verify_each=False).run(simplified)
+    PassManager(ctx, passes_of("simplify"), verify_each=False).run(simplified)
     delegated = program.to_backend(XnnpackPartitioner()).module
     inside = [op for op in delegated.walk() if isinstance(op, xnnpack.NodeOp | xnnpack.YieldOp)]
     left = {place[:2] for place in sources([*inside, *edge_ops(delegated)])}

@@ -18,7 +18,7 @@ from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.check import check_subgraph
 from xir.runtime.library import xnnpack_paths
-from xir.transforms.delegate.late_refusals import LateRefusalError
+from xir.transforms.delegate._late_refusals import LateRefusalError
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
 from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass
 

@@ -25,11 +25,9 @@ from xir.emitter import emit, read
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.models import load_model
 from xir.runtime import Method, Origin, ProfileEvent, Runtime, XirRuntimeError
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 RUNNER = Path(sys.prefix) / "bin" / "xnn_executor_runner"
 HERE = os.path.relpath(__file__)
@@ -241,7 +239,7 @@ def chain(text: str) -> tuple[list[ProfileEvent], list[str]]:
 }}""",
         "graph.mlir",
     )
-    PassManager(ctx, list(parse_pipeline("emit", PASSES, PIPELINES)), verify_each=True).run(module)
+    PassManager(ctx, list(passes_of("emit")), verify_each=True).run(module)
     stream = io.BytesIO()
     emit(module, ctx, stream, debug_info=True)
     method = method_of(stream.getvalue())

@@ -12,8 +12,8 @@ import torch
 from executorch.extension.pybindings import portable_lib  # pyright: ignore[reportMissingTypeStubs]
 
 import xir
-from xir.aot_compiler import main
 from xir.runtime import Runtime, XirMissingDataError
+from xir.tools.xir_aot import main
 from xir.tools.xir_translate import main as translate
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-import xir.aot_compiler
+import xir.tools.xir_aot
 from xir.tools import xir_opt, xir_translate
 from xir.transforms.registry import PASSES
 
@@ -79,7 +79,7 @@ def test_the_module_that_it_leaves_is_shown(module: str, tmp_path: Path, capsys:
     [
         (xir_opt.main, "xir-opt", ["-"]),
         (xir_translate.main, "xir-translate", ["--mlir-to-pte", "-"]),
-        (xir.aot_compiler.main, "xir-aot", ["--model_name", "mv2"]),
+        (xir.tools.xir_aot.main, "xir-aot", ["--model_name", "mv2"]),
     ],
 )
 def test_of_a_tool(
@@ -90,7 +90,7 @@ def test_of_a_tool(
 
     monkeypatch.setattr(xir_opt, "_read", fail)
     monkeypatch.setattr(xir_translate, "_read_bytes", fail)
-    monkeypatch.setattr(xir.aot_compiler, "load", fail)
+    monkeypatch.setattr(xir.tools.xir_aot, "load", fail)
     assert main(arguments) == 70
     told = capsys.readouterr().err
     assert told.startswith(f"{name}: internal error: KeyError: 'what no one asked for'\nThis is a bug in xir")

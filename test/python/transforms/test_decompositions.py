@@ -23,12 +23,10 @@ from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.runtime import Runtime
 from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
 from xir.transforms.edge.decompositions.pooling import upsample
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 """Of the largest magnitude of a result; 1e-5 for other element types."""
@@ -57,7 +55,7 @@ def program_of(call: AtenCall) -> tuple[bytes, list[str]]:
     block.add_op(ReturnOp(*call.op.results))
     types = ([argument.type for argument in block.args], [result.type for result in call.op.results])
     module, ctx = ModuleOp([FuncOp("forward", types, Region(block))]), XirContext()
-    emit_pipeline = parse_pipeline("emit", PASSES, PIPELINES)
+    emit_pipeline = passes_of("emit")
     lowering = next(i for i, each in enumerate(emit_pipeline) if each.name == "lower-to-pte")
     PassManager(ctx, emit_pipeline[:lowering]).run(module)
     kernels = [op.out_kernel or op.schema.qualified_name for op in module.walk() if isinstance(op, edge.EdgeOp)]

@@ -17,10 +17,8 @@ from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.runtime import Runtime
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,14 @@ def test_merged_pixels_compute_the_same(rows: Geometry, columns: Geometry, chann
     ctx = XirContext()
     module = convolution(rows, columns, channels, ctx)
     # In groups of 1000 channels, whatever makes the kernel narrower is worth it.
-    PassManager(ctx, parse_pipeline("fold-width-stride{channel-group=1000}", PASSES, PIPELINES)).run(module)
+    PassManager(ctx, passes_of("fold-width-stride{channel-group=1000}")).run(module)
     merged = any(isinstance(op, xnnpack.StaticReshapeOp) for op in module.walk())
     if columns.stride == 1 or columns.kernel == 1 or columns.size % columns.stride:
         assert not merged
     elif columns.kernel > columns.stride and columns.before == 0 and columns.after == 0:
         assert merged
 
-    PassManager(ctx, parse_pipeline("emit", PASSES, PIPELINES)).run(module)
+    PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)
     method = Runtime.get().load_program(file.getvalue()).load_method("forward")

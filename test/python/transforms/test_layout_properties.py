@@ -20,10 +20,8 @@ from xir.evaluate import run_module
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack._layout_islands import transpose_cost
 
 SUBGRAPH_PASSES = "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride"
@@ -204,7 +202,7 @@ def run(program: Program) -> list[torch.Tensor]:
 def check(program: Program, pipeline: str) -> Program:
     """What a pipeline makes of the program; it verifies, and computes the same."""
     after = Program(program.module.clone(), program.ctx)
-    PassManager(program.ctx, parse_pipeline(pipeline, PASSES, PIPELINES)).run(after.module)
+    PassManager(program.ctx, passes_of(pipeline)).run(after.module)
     for got, want in zip(run(after), run(program), strict=True):
         torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
     return after

@@ -14,10 +14,8 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.ir.printer import module_to_text
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 LIT = Path(__file__).parents[2] / "lit"
 FOLDERS = (LIT / "legalizations", LIT / "transforms" / "partition-xnnpack")
@@ -36,7 +34,7 @@ def run(pipeline: str, module: ModuleOp, ctx: XirContext) -> list[str]:
         return True
 
     with ctx.diagnostics.handler(keep):
-        PassManager(ctx, parse_pipeline(pipeline, PASSES, PIPELINES)).run(module)
+        PassManager(ctx, passes_of(pipeline)).run(module)
     return said
 
 

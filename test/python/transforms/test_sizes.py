@@ -13,11 +13,9 @@ from xir.dialects import edge, xnnpack
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
-from xir.ir.pipeline import parse_pipeline
 from xir.ir.symbolic_size import lower_bound, parse_size, symbol
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+from xir.transforms.registry import passes_of
 
 ROWS = symbol("rows")
 
@@ -134,7 +132,7 @@ def test_one_analysis_serves_the_delegate_pipeline(monkeypatch: pytest.MonkeyPat
     %0 = edge.linear(%x, %w, none) : (tensor<?x4xf32>, tensor<6x4xf32>) -> tensor<?x6xf32>
     %r = edge.slice.Tensor(%0) {dim = 1 : i64, start = 0 : i64, end = 2 : i64} : (tensor<?x6xf32>) -> tensor<?x2xf32>"""
     module, found = function(body, ARGUMENT, "tensor<?x2xf32>")
-    PassManager(XirContext(), parse_pipeline("delegate", PASSES, PIPELINES)).run(module)
+    PassManager(XirContext(), passes_of("delegate")).run(module)
     assert made == [found]
     assert [op.name for op in found.walk() if isinstance(op, xnnpack.NodeOp)] == ["xnnpack.fully_connected"]
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import quantization_flags, source_flags
+from xir.tools.aot.arguments import quantization_flags, source_flags
 from xir.tools.next_step import bisect_command
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.aot_compiler.arguments import DTYPES
-from xir.aot_compiler.factories import Made, call_factory
 from xir.progress import step
+from xir.tools.aot.arguments import DTYPES
+from xir.tools.aot.factories import Made, call_factory
 from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from xir.aot_compiler.factories import called, user_function
 from xir.models.zoo import MODELS
+from xir.tools.aot.factories import called, user_function
 from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Imports torchao without its complaints about compiled kernels for GPUs, which nothing here uses."""
+"""Imports torchao, which registers the operators of quantised programs.
+
+It does so without its complaints about compiled kernels for GPUs, which nothing here uses.
+"""
 
 import logging
 

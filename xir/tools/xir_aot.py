@@ -1,0 +1,214 @@
+"""`xir-aot`, also `python -m xir.aot_compiler`: from a model to a `.pte` file, in one command."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir.files import size_text, weights_path
+from xir.models.errors import ModelError
+from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
+from xir.progress import step
+from xir.tools.aot.arguments import DTYPES, parse_arguments, partitioners_of
+from xir.tools.aot.exploration import Exploration
+from xir.tools.aot.next_step import bisect_command_of
+from xir.tools.aot.quantization import quantize_program
+from xir.tools.aot.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it
+from xir.tools.aot.source import load
+from xir.tools.aot.tuning import tuned
+from xir.tools.command_line import UsageError
+from xir.tools.remarks import RemarkOutput
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from xir.api import EdgeProgram, Partitioner
+    from xir.evaluate import NumericsChecker
+    from xir.explore import Recorder
+    from xir.explore.profile import Profile
+    from xir.ir.diagnostics import DiagnosticError
+    from xir.ir.remarks import RemarkFilter
+    from xir.quantizer import QuantReport
+    from xir.runtime.agreement import Agreement
+
+_PRECISIONS = {"static": "q8", "dynamic": "q8", "int4": "q4"}
+"""How a file's name calls what a quantised program computes on."""
+
+LEAST_SQNR = {"fp32": 60.0, "fp16": 20.0, "bf16": 20.0, "q8": 5.0, "q4": 5.0}
+"""The dB that outputs have to agree by, by what a program computes on. Right programs are far above: fp32 gives 100 and
+more, halves lose a bit or two of their 11 or 8 at each of many layers, and 5 dB of a quantised one is hardly signal."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
+    try:
+        load_installed_plugins()
+        arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
+        options = parse_arguments(arguments)
+        return _compile(options, partitioners_of(options))
+    except (UsageError, ModelError, PluginError, OSError) as error:
+        print(f"xir-aot: error: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "torchao"):
+            raise
+        print(
+            f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
+        )
+        return 1
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-aot", sys.stderr)
+
+
+def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> int:
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+
+    quality: QuantReport | None = None
+    profile = _profile(options)
+    exploration = Exploration.of(options, profile)
+    remarks = _remark_output(options)
+    wanted = None if remarks is None else remarks.filter
+    try:
+        name, program = load(options)
+        exact = program
+        if options.quantize is not None:
+            program, quality = quantize_program(options, program)
+        if options.verify_numerics is not None:
+            _verify_import(program)
+        measured = None
+        if options.tune is not None:
+            partitioners, measured = tuned(options, program, partitioners)
+        with step(f"Lowering {name}"):
+            numerics = _numerics(options, program)
+            recorder = None if exploration is None else exploration.recorder
+            edge = _lower(program, partitioners, numerics, recorder, wanted, options.max_size)
+            executorch = edge.to_executorch(
+                debug_info=not options.strip_debug, numerics=numerics, recorder=recorder, remarks=wanted
+            )
+        if options.only_stock_kernels:
+            refuse_missing_kernels(executorch)
+        expected = None if profile is None else latency(executorch, options.profile, profile)
+        variant = "xnnpack" if options.delegate else "portable"
+        precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
+        path = options.output_dir / f"{name}_{variant}_{precision}.pte"
+        with step(f"Writing {path}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            executorch.save(path, weights_apart=options.weights_apart)
+        if exploration is not None:
+            exploration.write(name, [*edge.remarks, *executorch.remarks], quality)
+    except DiagnosticError as error:
+        print(error.diagnostic, file=sys.stderr)
+        if options.verify_numerics is not None:
+            _tell_next_step(error, options, partitioners)
+        if exploration is not None:
+            exploration.write_unfinished(error.diagnostic)
+        return 1
+    except AlreadyReportedError:
+        return 1
+    size = size_text(path.stat().st_size)
+    if options.weights_apart:
+        weights = weights_path(path)
+        size += f" with {size_text(weights.stat().st_size)} of weights in {weights}"
+    found = _test(path, exact, options.weights_apart) if options.test_after_export else None
+    facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
+    lines = [] if measured is None else [measured]
+    lines += [f"{path}: {fact}" for fact in facts if fact]
+    print_results(options, edge, executorch, lines, quality, remarks)
+    least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
+    if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
+        return 0
+    raise UsageError(
+        f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass "
+        f"(--test-sqnr): to find out why, run {bisect_command_of(options, partitioners)}"
+    )
+
+
+def _profile(options: argparse.Namespace) -> Profile | None:
+    """The profile of --profile. OSError or UsageError if it cannot be read."""
+    from xir.explore.profile import ProfileError, read_profile
+
+    try:
+        return None if options.profile is None else read_profile(options.profile)
+    except ProfileError as error:
+        raise UsageError(str(error)) from error
+
+
+def _remark_output(options: argparse.Namespace) -> RemarkOutput | None:
+    """What the flags for remarks ask for. UsageError for a filter that is none."""
+    try:
+        return RemarkOutput.of(options)
+    except ValueError as error:
+        raise UsageError(f"--remarks-filter: {error}") from error
+
+
+def _verify_import(program: ExportedProgram) -> None:
+    """WrongImportError if the program's module computes something else than PyTorch does."""
+    from xir.evaluate.evaluator import NotEvaluatedError
+    from xir.evaluate.imported import check_import
+
+    with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
+        check_import(program)
+
+
+def _tell_next_step(error: DiagnosticError, options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> None:
+    """Say how to find the rewrite of a pass that is wrong."""
+    from xir.evaluate import MiscompileError
+
+    if isinstance(error, MiscompileError):
+        print(
+            f"xir-aot: note: run {bisect_command_of(options, partitioners)} to find the rewrite, and a test of it",
+            file=sys.stderr,
+        )
+
+
+def _numerics(options: argparse.Namespace, program: ExportedProgram) -> NumericsChecker | None:
+    """What --verify-numerics asks for, on the program's example inputs if it has them."""
+    if options.verify_numerics is None:
+        return None
+    from xir.evaluate import NumericsChecker
+    from xir.runtime.agreement import example_values
+
+    return NumericsChecker(example_values(program), options.verify_numerics)
+
+
+def _lower(
+    program: ExportedProgram,
+    partitioners: Sequence[Partitioner],
+    numerics: NumericsChecker | None,
+    recorder: Recorder | None,
+    remarks: RemarkFilter | None,
+    max_size: int | None,
+) -> EdgeProgram:
+    from xir.api import to_edge
+
+    edge = to_edge(program, max_size=max_size)
+    for partitioner in partitioners:
+        edge = edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)
+    return edge
+
+
+def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreement:
+    """Run the file, and compare its outputs with those of the program as it was before quantisation."""
+    from xir.runtime import XirRuntimeError
+    from xir.runtime.agreement import agreement
+
+    try:
+        with step(f"Running {path}"):
+            return agreement(path, program, data=[weights_path(path)] if weights_apart else [])
+    except (XirRuntimeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _type_of(program: ExportedProgram) -> str:
+    """The name of the type that all floating-point weights have; fp32 if they differ or there are none."""
+    names = {
+        str(tensor.dtype).removeprefix("torch.") for tensor in program.state_dict.values() if tensor.is_floating_point()
+    }
+    return next((short for short, name in DTYPES.items() if names == {name}), "fp32")
