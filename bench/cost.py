@@ -38,9 +38,9 @@ from xir.ir.walking import ops_in
 from xir.models import MODELS
 from xir.runtime import Runtime
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack._node_costs import weight_bytes
-from xir.transforms.xnnpack._winograd import DIRECT, Form
-from xir.transforms.xnnpack._winograd_costs import predicted
+from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.composed_convolutions.costs import predicted
+from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
 from xir.tuning.machine import cache_sizes
 from xir.tuning.samples import random_constant

@@ -49,7 +49,8 @@ CHECKS = (
     "_checker.py",
     "cost.py",
     "refusal.py",
-    "_missing_kernels.py",
+    "graph_checks.py",
+    "missing_kernels.py",
     "drop_dead_resources.py",
 )
 """Ends and parts of the names of files that check, count or tidy up."""
@@ -142,7 +143,7 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.runtime import Runtime
-    from xir.transforms.delegate._late_refusals import run_passes
+    from xir.transforms.delegate.forming.late_refusals import run_passes
     from xir.transforms.registry import passes_of
 
     name, pipeline = CASES[case]

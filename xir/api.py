@@ -27,8 +27,8 @@ from xir.ir.printer import module_to_text
 from xir.ir.remarks import RemarkFilter
 from xir.ir.verifier import verify
 from xir.ir.walking import ops_in
-from xir.transforms.delegate._late_refusals import run_passes
-from xir.transforms.delegate._marks import NotDelegated
+from xir.transforms.delegate.forming.late_refusals import run_passes
+from xir.transforms.delegate.forming.marks import NotDelegated
 from xir.transforms.registry import passes_of
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from xir.backend.registry import backend_named
 from xir.cost.profile import CostProfile
 from xir.cost.work import Work
 from xir.dialects import xnnpack
@@ -21,12 +22,11 @@ from xir.ir.context import XirContext
 from xir.ir.location import format_location
 from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.delegate._check import at_bounds
-from xir.transforms.delegate._marks import computes_sizes
-from xir.transforms.xnnpack._backend import XnnpackBackend
-from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
-from xir.transforms.xnnpack._node_costs import is_copied, looked_up, work_of
-from xir.transforms.xnnpack._tables import tables
+from xir.transforms.delegate.forming.graph_checks import at_bounds
+from xir.transforms.delegate.forming.marks import computes_sizes
+from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
+from xir.transforms.xnnpack.analysis.node_costs import is_copied, looked_up, work_of
+from xir.transforms.xnnpack.analysis.tables import tables
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
 def _nodes(function: FuncOp, ctx: XirContext, unknown: Counter[str]) -> Iterator[xnnpack.NodeOp]:
     """The nodes of a function's subgraphs at their largest sizes; what is outside is counted as unknown."""
     sizes = ctx.analyses.get(SymbolicSizes, function)
-    backend = XnnpackBackend()
+    backend = backend_named("xnnpack")
     for op in function.body.walk():
         if isinstance(op, xnnpack.SubgraphOp):
             largest = at_bounds(op, backend, sizes)

@@ -22,8 +22,8 @@ from xir.ir.tensor_types import element_type, shape_of
 from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal, RefusalError
-from xir.transforms.delegate._late_refusals import LateRefusalError, RefusingPass, run_passes
-from xir.transforms.delegate._legalize import legalize_regions
+from xir.transforms.delegate.forming.late_refusals import LateRefusalError, RefusingPass, run_passes
+from xir.transforms.delegate.forming.legalize import legalize_regions
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, replacing_decomposition
 from xir.transforms.registry import passes_of, register_pass, register_pipeline
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, Quantized, rule

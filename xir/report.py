@@ -11,10 +11,10 @@ from typing import Any
 
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
-from xir.transforms.delegate._marks import NotDelegated
-from xir.transforms.pte._missing_kernels import MissingKernel
-from xir.transforms.xnnpack._composed import ComposedOp
-from xir.transforms.xnnpack._stays_float import StaysFloat
+from xir.transforms.analysis.missing_kernels import MissingKernel
+from xir.transforms.delegate.forming.marks import NotDelegated
+from xir.transforms.xnnpack.analysis.composed import ComposedOp
+from xir.transforms.xnnpack.analysis.stays_float import StaysFloat
 
 JSON_VERSION = 1
 """Of the machine-readable form: raised when a key changes its meaning or goes away, not when one is added."""

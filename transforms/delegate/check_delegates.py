@@ -12,8 +12,8 @@ from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.transforms.delegate._check import check_graphs
-from xir.transforms.delegate._late_refusals import RefusingPass
+from xir.transforms.delegate.forming.graph_checks import check_graphs
+from xir.transforms.delegate.forming.late_refusals import RefusingPass
 
 
 @dataclass(frozen=True)

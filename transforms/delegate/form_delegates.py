@@ -13,9 +13,9 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops
-from xir.transforms.delegate._groups import form_groups, ops_along
-from xir.transforms.delegate._marks import Marks, Refuse, erase_marks, function_blocks, read_marks, reporter
-from xir.transforms.delegate._regions import move_into_regions
+from xir.transforms.delegate.forming.groups import form_groups, ops_along
+from xir.transforms.delegate.forming.marks import Marks, Refuse, erase_marks, function_blocks, read_marks, reporter
+from xir.transforms.delegate.forming.regions import move_into_regions
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
-from xir.transforms.delegate._late_refusals import DelegatingPass
-from xir.transforms.delegate._legalize import say_notes
-from xir.transforms.delegate._marks import (
+from xir.transforms.delegate.forming.late_refusals import DelegatingPass
+from xir.transforms.delegate.forming.legalize import say_notes
+from xir.transforms.delegate.forming.marks import (
     function_blocks,
     mark,
     number_origins,
@@ -24,7 +24,7 @@ from xir.transforms.delegate._marks import (
     take_back,
     write_marks,
 )
-from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selection
 
 
 @dataclass(frozen=True)

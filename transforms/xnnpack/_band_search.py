@@ -24,7 +24,7 @@ from xir.transforms.xnnpack._bands import (
     nanoseconds_whole,
     piece_bytes,
 )
-from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
+from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, MOST_BANDS)
 LONGEST = 30

@@ -16,8 +16,8 @@ from xir.dialects.xnnpack.boxes import whole
 from xir.dialects.xnnpack.interfaces import Box, SlicesOperands
 from xir.dialects.xnnpack.shape import MOST_JOINED
 from xir.transforms.analysis.cost import multiply_adds
-from xir.transforms.xnnpack._composed import mark_composed
-from xir.transforms.xnnpack._liveness import Step, activation_bytes
+from xir.transforms.xnnpack.analysis.composed import mark_composed
+from xir.transforms.xnnpack.analysis.liveness import Step, activation_bytes
 
 HEIGHT = 1
 MOST_BANDS = MOST_JOINED**2

@@ -22,7 +22,7 @@ from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
 from xir.transforms.xnnpack._constants import constant_like
 from xir.transforms.xnnpack._integers import conversion, converted, dequantised_from, on_elements
-from xir.transforms.xnnpack._stays_float import report_filter
+from xir.transforms.xnnpack.analysis.stays_float import report_filter
 
 
 @dataclass

@@ -22,11 +22,11 @@ from xir.ir.passes import XirPass
 from xir.ir.rewriting import may_try
 from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.delegate._check import at_bounds
+from xir.transforms.delegate.forming.graph_checks import at_bounds
 from xir.transforms.xnnpack._backend import XnnpackBackend
 from xir.transforms.xnnpack._band_search import Chosen, Search
-from xir.transforms.xnnpack._composed import report_composed
-from xir.transforms.xnnpack._stays_float import name_of
+from xir.transforms.xnnpack.analysis.composed import report_composed
+from xir.transforms.xnnpack.analysis.stays_float import name_of
 
 
 @dataclass(frozen=True)

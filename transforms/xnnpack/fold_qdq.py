@@ -6,7 +6,8 @@ A node between such conversions then is one node on integers if XNNPACK has it: 
 and its verifier says. What it refuses stays as it was, in floating point in the same subgraph.
 
 A chain of elementwise nodes with one operand each is best left alone: XNNPACK makes one table look-up of everything
-between two conversions, as `_tables.py` says. What then still computes in floating point is reported, with the reason.
+between two conversions, as `analysis/tables.py` says. What then still computes in floating point is reported, with the
+reason.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from xir.ir.walking import ops_in
 from xir.transforms.xnnpack._fold_filters import FoldFilter, FoldRunTimeInput
 from xir.transforms.xnnpack._fold_quantise import FoldQuantise
 from xir.transforms.xnnpack._move_conversions import DequantiseLeftOver, SinkDequantise
-from xir.transforms.xnnpack._stays_float import report_floats
+from xir.transforms.xnnpack.analysis.stays_float import report_floats
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 XNNPACK makes a look-up of a chain only where each value in it has one reader; a value that several chains dequantise
 would leave all of them in floating point. The conversion itself costs nothing: it becomes part of the look-up.
 
-A chain of ten nodes breaks XNNPACK, here and in stock ExecuTorch (`_tables.py`). A transpose that moves nothing ends a
-chain: XNNPACK joins a plain copy with the node before it, but not a transpose.
+A chain of ten nodes breaks XNNPACK, here and in stock ExecuTorch (`analysis/tables.py`). A transpose that moves nothing
+ends a chain: XNNPACK joins a plain copy with the node before it, but not a transpose.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
 from xir.ir.tensor_types import rank_of
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._tables import has_8_bit, is_dequantise, is_start, overlong_part, readers_of, table_through
+from xir.transforms.xnnpack.analysis.tables import (
+    has_8_bit,
+    is_dequantise,
+    is_start,
+    overlong_part,
+    readers_of,
+    table_through,
+)
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from xir.ir.passes import XirPass
 from xir.ir.remarks import missed, passed
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._node_costs import FLOAT_BYTES, weight_bytes, work_of
-from xir.transforms.xnnpack._stays_float import name_of
+from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES, weight_bytes, work_of
+from xir.transforms.xnnpack.analysis.stays_float import name_of
 
 LEAST_GAIN = 0.05
 """The share of the time that it must save of all nodes that are padded."""

@@ -14,11 +14,11 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.rewriting import erase_dead_ops
-from xir.transforms.delegate._groups import form_groups, ops_along
-from xir.transforms.delegate._late_refusals import DelegatingPass
-from xir.transforms.delegate._legalize import replace_by_graph, say_notes
-from xir.transforms.delegate._marks import Marks, function_blocks, mark, number_origins, reporter, take_back
-from xir.transforms.delegate._op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.forming.groups import form_groups, ops_along
+from xir.transforms.delegate.forming.late_refusals import DelegatingPass
+from xir.transforms.delegate.forming.legalize import replace_by_graph, say_notes
+from xir.transforms.delegate.forming.marks import Marks, function_blocks, mark, number_origins, reporter, take_back
+from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selection
 from xir.transforms.xnnpack._backend import XnnpackBackend
 
 

@@ -30,8 +30,8 @@ from xir.ir.remarks import Figure, RemarkKind, missed, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.static_tensor import dequantised
-from xir.transforms.xnnpack import _node_costs
-from xir.transforms.xnnpack._stays_float import name_of, report_float
+from xir.transforms.xnnpack.analysis import node_costs
+from xir.transforms.xnnpack.analysis.stays_float import name_of, report_float
 
 FEWEST_TAPS = 25
 """From this kernel size on, fp32 is faster on x86 where no figures tell."""
@@ -110,12 +110,12 @@ class WidenDepthwisePass(XirPass):
 def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
     """What a node on integers takes, of one image where their number is open; None where the profile does not tell."""
     image, result = ((max(batch, 1), *rest) for batch, *rest in map(shape_of, (node.input, node.output)))
-    if DYNAMIC_INDEX in (*image, *result) or not _node_costs.is_signed(node.input):
+    if DYNAMIC_INDEX in (*image, *result) or not node_costs.is_signed(node.input):
         return None
     taps, is_strided = node.kernel_height * node.kernel_width, ints(node.stride)[1] > 1
-    floats = _node_costs.depthwise(taps, image, result, is_strided)
-    integers = _node_costs.on_integers(floats)
-    widened = (_node_costs.converted(image), floats, _node_costs.converted(result))
+    floats = node_costs.depthwise(taps, image, result, is_strided)
+    integers = node_costs.on_integers(floats)
+    widened = (node_costs.converted(image), floats, node_costs.converted(result))
     if integers is None or not all(map(profile.knows, (integers, *widened))):
         return None
     return Times(profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, widened)) / 1e3)

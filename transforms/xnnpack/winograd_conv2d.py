@@ -29,13 +29,13 @@ from xir.ir.passes import XirPass
 from xir.ir.remarks import Figure, missed
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._composed import report_composed
-from xir.transforms.xnnpack._liveness import activation_bytes, alive_bytes, given_to, steps_of
-from xir.transforms.xnnpack._node_costs import weight_bytes
-from xir.transforms.xnnpack._stays_float import name_of
-from xir.transforms.xnnpack._winograd import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack._winograd_costs import needed, predicted
-from xir.transforms.xnnpack._winograd_nodes import Builder, Shared
+from xir.transforms.xnnpack.analysis.composed import report_composed
+from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of
+from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.analysis.stays_float import name_of
+from xir.transforms.xnnpack.composed_convolutions.costs import needed, predicted
+from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Axis, Convolution, Form
+from xir.transforms.xnnpack.composed_convolutions.nodes import Builder, Shared
 
 LEAST_GAIN = 0.1
 """The share of the time that a form must save, of the direct one's and, by GEMM, of the best other's: predictions are

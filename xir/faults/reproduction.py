@@ -17,7 +17,7 @@ from xir.ir.passes import PassManager, XirPass
 from xir.ir.provenance import drop_origins
 from xir.ir.rewriting import RewriteCounter
 from xir.ir.verifier import verify
-from xir.transforms.delegate._late_refusals import run_passes
+from xir.transforms.delegate.forming.late_refusals import run_passes
 
 
 class Fault(Enum):

@@ -1,8 +1,8 @@
 """Where ops come from while passes rewrite them: their locations, and the ops of the imported program behind them.
 
 The place is the location, for people. The ops are numbers in the attribute `xir.origins`, for the compiler: what a
-backend refuses late is taken back by them (`xir.transforms.delegate._late_refusals`). They are there while a pipeline
-runs that asks for them.
+backend refuses late is taken back by them (`xir.transforms.delegate.forming.late_refusals`). They are there while a
+pipeline runs that asks for them.
 """
 
 from __future__ import annotations

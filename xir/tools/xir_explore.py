@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, stream_handler
     from xir.ir.passes import PassManager
     from xir.ir.remarks import RemarkFilter
-    from xir.transforms.delegate._late_refusals import run_passes
+    from xir.transforms.delegate.forming.late_refusals import run_passes
 
     try:
         profile: Profile | None = None if options.profile is None else read_profile(options.profile)

@@ -186,7 +186,7 @@ def _compile(
     from xir.ir.printer import module_to_text
     from xir.ir.reproducer import CrashReproducer
     from xir.ir.roundtrip import check_roundtrip
-    from xir.transforms.delegate._late_refusals import run_passes
+    from xir.transforms.delegate.forming.late_refusals import run_passes
 
     start = time.perf_counter()
     manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))

@@ -14,7 +14,7 @@ from xir.cost.profile import READ_WEIGHTS
 from xir.cost.work import Work
 from xir.progress import counted
 from xir.runtime import Runtime
-from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
+from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
 from xir.tuning.samples import (
     Addition,
     Attention,

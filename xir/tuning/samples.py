@@ -25,7 +25,7 @@ from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack._node_costs import INTEGER_FORMS, is_copied, work_of
+from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, is_copied, work_of
 
 QUANTISED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
 """The elements of samples on 8-bit integers."""

@@ -22,8 +22,8 @@ from xir.files import atomic_file
 from xir.ir.walking import ops_in
 from xir.progress import counted
 from xir.runtime import Method, Runtime
-from xir.transforms.xnnpack._node_costs import weight_bytes
-from xir.transforms.xnnpack._winograd import Form
+from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.composed_convolutions.forms import Form
 from xir.transforms.xnnpack.winograd_conv2d import convolution_of, layer_of, predictions
 from xir.tuning.machine import processor_name, xnnpack_name
 

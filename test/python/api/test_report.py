@@ -14,8 +14,8 @@ from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.ir.remarks import RemarkKind
 from xir.report import Report, report_of
-from xir.transforms.delegate._marks import NotDelegated
-from xir.transforms.xnnpack._stays_float import StaysFloat
+from xir.transforms.delegate.forming.marks import NotDelegated
+from xir.transforms.xnnpack.analysis.stays_float import StaysFloat
 from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
 
 

@@ -15,7 +15,7 @@ import xir
 from xir.cost.choices import Choice, Choices, Layer, load_choices, parse_choices
 from xir.dialects.xnnpack import Conv2dOp
 from xir.tools.xir_aot import main as xir_aot
-from xir.transforms.xnnpack._winograd import DIRECT, Form
+from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.tuning import search as tuning
 from xir.tuning.search import Undecided, search, tune, undecided
 

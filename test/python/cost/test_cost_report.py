@@ -15,7 +15,7 @@ from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
 from xir.tools.xir_aot import main
-from xir.transforms.xnnpack._node_costs import PAD_RUN, SHORT_COLUMNS, SHORT_ROWS, work_of
+from xir.transforms.xnnpack.analysis.node_costs import PAD_RUN, SHORT_COLUMNS, SHORT_ROWS, work_of
 
 BYTE = KernelCost(0, 1, 1, 1, 1, 1, 0, 0, held=1)
 PROFILE = CostProfile("a test", "any", "none", (1 << 20, 1 << 24), dict.fromkeys(KERNELS, BYTE))

@@ -17,7 +17,7 @@ from xir.dialects import edge, xnnpack
 from xir.ir.diagnostics import DiagnosticError
 from xir.models import load_model
 from xir.runtime import Runtime, XirRuntimeError
-from xir.transforms.delegate._marks import computes_sizes
+from xir.transforms.delegate.forming.marks import computes_sizes
 
 BATCH, LENGTH = Dim("batch", max=6), Dim("length", max=9)
 SIZES = (3, 1, 6, 2, 6, 1)

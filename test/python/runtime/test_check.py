@@ -16,9 +16,9 @@ from xir.ir.parser import parse_module
 from xir.ir.provenance import set_origins
 from xir.ir.verifier import verify
 from xir.runtime import _native
-from xir.runtime.check import check_subgraph
 from xir.runtime.library import xnnpack_paths
-from xir.transforms.delegate._late_refusals import LateRefusalError
+from xir.transforms.delegate.forming.late_refusals import LateRefusalError
+from xir.transforms.xnnpack._library_check import check_subgraph
 from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
 from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass
 

@@ -20,8 +20,8 @@ from xir.ir.annotations import COMPOSED
 from xir.ir.passes import XirPass
 from xir.report import report_of
 from xir.runtime import Runtime
-from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import Axis, Convolution, Form
+from xir.transforms.xnnpack.composed_convolutions.forms import Axis, Convolution, Form
+from xir.transforms.xnnpack.composed_convolutions.toom_cook import transforms
 from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
 
 FORMS = [(height, width) for height in (1, 2, 4) for width in (1, 2, 4) if (height, width) != (1, 1)]

@@ -77,7 +77,7 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     """How much of the program is delegated."""
     from xir.dialects.delegate import GraphOp
     from xir.dialects.edge import EdgeOp
-    from xir.transforms.delegate._marks import computes_sizes
+    from xir.transforms.delegate.forming.marks import computes_sizes
 
     ops = [op for op in edge.module.walk() if not computes_sizes(op)]
     delegates, outside = (sum(isinstance(op, kind) for op in ops) for kind in (GraphOp, EdgeOp))
@@ -126,7 +126,7 @@ def who_runs_it(program: ExecutorchProgram) -> str:
 def refuse_missing_kernels(program: ExecutorchProgram) -> None:
     """DiagnosticError at the first kernel call that stock ExecuTorch cannot run, with a note for each other one."""
     from xir.ir.diagnostics import DiagnosticError, note
-    from xir.transforms.pte._missing_kernels import MissingKernel
+    from xir.transforms.analysis.missing_kernels import MissingKernel
 
     missing = [remark for remark in program.remarks if isinstance(remark, MissingKernel)]
     if missing:

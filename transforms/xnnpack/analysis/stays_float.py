@@ -23,7 +23,7 @@ from xir.ir.provenance import origins_of
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.transforms.analysis.cost import multiply_adds
 from xir.transforms.analysis.refusal import Refusal, RefusalError
-from xir.transforms.xnnpack._tables import is_8_bit, is_dequantise, tables
+from xir.transforms.xnnpack.analysis.tables import is_8_bit, is_dequantise, tables
 
 ANY = UniformType.per_tensor(i8, f32, 1.0)
 """Some type of integers."""

@@ -16,7 +16,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from xir.dialects import edge
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.delegate._marks import Marks, Refuse, goes_along
+from xir.transforms.delegate.forming.marks import Marks, Refuse, goes_along
 
 ISLAND = Refusal(
     "it only moves data between ops outside",

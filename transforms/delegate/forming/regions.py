@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, Region
 
 from xir.dialects.delegate import RegionOp, YieldOp
 from xir.ir.remarks import passed
-from xir.transforms.delegate._groups import Group
+from xir.transforms.delegate.forming.groups import Group
 
 
 def move_into_regions(block: Block, groups: Sequence[Group], along: Mapping[Operation, str]) -> None:

@@ -17,9 +17,9 @@ from xir.ir.remarks import RemarkKind, passed, remark, wanted
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.delegate._check import late_refusal
-from xir.transforms.delegate._groups import ops_along
-from xir.transforms.delegate._marks import Marks, function_blocks, name_of, try_ops
+from xir.transforms.delegate.forming.graph_checks import late_refusal
+from xir.transforms.delegate.forming.groups import ops_along
+from xir.transforms.delegate.forming.marks import Marks, function_blocks, name_of, try_ops
 
 
 def replace_by_graph(

@@ -12,10 +12,19 @@ from typing import Literal, NamedTuple
 from xir.cost.profile import CostProfile
 from xir.cost.work import Work
 from xir.dialects.xnnpack.base import Shape
-from xir.transforms.xnnpack import _node_costs
-from xir.transforms.xnnpack._liveness import Step, alive_bytes
-from xir.transforms.xnnpack._node_costs import FLOAT_BYTES
-from xir.transforms.xnnpack._winograd import WIDTH, Convolution, Factor, Form, Nodes, Window, compose, with_size
+from xir.transforms.xnnpack.analysis import node_costs
+from xir.transforms.xnnpack.analysis.liveness import Step, alive_bytes
+from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
+from xir.transforms.xnnpack.composed_convolutions.forms import (
+    WIDTH,
+    Convolution,
+    Factor,
+    Form,
+    Nodes,
+    Window,
+    compose,
+    with_size,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -96,43 +105,43 @@ class Counter(Nodes[Tensor]):
     def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
         result = with_size(value.shape, axis, window.output)
         is_strided = axis == WIDTH and window.stride > 1
-        return self.add(_node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
+        return self.add(node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
 
     def product(self, value: Tensor, factor: Factor, is_result: bool = False) -> Tensor:
         batch, *_, inner = value.shape
         channels = factor.groups * self.convolution.output_channels
         result = (batch, factor.height.output, factor.width.output, channels)
         filter = (channels, *factor.taps, inner // factor.groups)
-        work = _node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
+        work = node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
         return self.add(work, [value], result)
 
     def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
-        return self.add(_node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
+        return self.add(node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
 
     def scaled(self, value: Tensor, factor: Fraction) -> Tensor:
-        return value if factor == 1 else self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
+        return value if factor == 1 else self.add(node_costs.elementwise(1, value.shape), [value], value.shape)
 
     def bounded(self, value: Tensor) -> Tensor:
         if not self.is_bounded:
             return value
-        return self.add(_node_costs.elementwise(1, value.shape), [value], value.shape)
+        return self.add(node_costs.elementwise(1, value.shape), [value], value.shape)
 
     def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
         shapes = tuple(value.shape for value in values)
         result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
-        return self.add(_node_costs.joined(shapes, axis), values, result)
+        return self.add(node_costs.joined(shapes, axis), values, result)
 
     def reshaped(self, value: Tensor, shape: Shape, is_copied: bool = False) -> Tensor:
         if not is_copied:
             return Tensor(shape, value.memory)
         key = (value, shape)
         if key not in self.copies:
-            self.copies[key] = self.add(_node_costs.copy(shape, 1), [value], shape)
+            self.copies[key] = self.add(node_costs.copy(shape, 1), [value], shape)
         return self.copies[key]
 
     def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
-        return self.add(_node_costs.sliced(value.shape, sizes), [value], sizes)
+        return self.add(node_costs.sliced(value.shape, sizes), [value], sizes)
 
     def padded(self, value: Tensor, before: Shape, after: Shape) -> Tensor:
         result = tuple(map(sum, zip(before, value.shape, after, strict=True)))
-        return self.add(_node_costs.padded(value.shape, result), [value], result)
+        return self.add(node_costs.padded(value.shape, result), [value], result)

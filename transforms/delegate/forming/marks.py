@@ -19,7 +19,7 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import Refusal, RefusalError
-from xir.transforms.delegate._op_filter import Selection
+from xir.transforms.delegate.forming.op_filter import Selection
 
 COUNTED_OUT = Refusal("a debug counter keeps it outside")
 

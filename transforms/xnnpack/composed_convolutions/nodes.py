@@ -22,9 +22,8 @@ from xir.ir.cloning import bare_op
 from xir.ir.constants import DenseAttr, make_dense, reshaped_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
-from xir.transforms.xnnpack._composed import composed_attributes
-from xir.transforms.xnnpack._toom_cook import transforms
-from xir.transforms.xnnpack._winograd import (
+from xir.transforms.xnnpack.analysis.composed import composed_attributes
+from xir.transforms.xnnpack.composed_convolutions.forms import (
     CHANNELS,
     HEIGHT,
     Convolution,
@@ -35,6 +34,7 @@ from xir.transforms.xnnpack._winograd import (
     compose,
     with_size,
 )
+from xir.transforms.xnnpack.composed_convolutions.toom_cook import transforms
 
 IMAGE = 0
 """The number of the value that a convolution reads."""

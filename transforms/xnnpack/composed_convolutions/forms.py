@@ -37,7 +37,7 @@ from typing import Generic, Literal, TypeVar
 
 from xir.dialects.xnnpack.shape import MOST_JOINED
 from xir.ir.shapes import Shape
-from xir.transforms.xnnpack._toom_cook import ERROR_GROWTH, Transforms, transforms
+from xir.transforms.xnnpack.composed_convolutions.toom_cook import ERROR_GROWTH, Transforms, transforms
 
 HEIGHT, WIDTH, CHANNELS = 1, 2, 3
 """The dimensions of an image [N, H, W, C]."""

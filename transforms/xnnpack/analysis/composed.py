@@ -14,7 +14,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
 from xir.ir.provenance import inherit
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
-from xir.transforms.xnnpack._stays_float import name_of
+from xir.transforms.xnnpack.analysis.stays_float import name_of
 
 
 @dataclass(frozen=True, kw_only=True)

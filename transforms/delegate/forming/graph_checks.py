@@ -17,7 +17,7 @@ from xir.ir.tensor_types import dynamic_among, element_type, has_dynamic_size, t
 from xir.ir.walking import functions_in, only_block
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.delegate._late_refusals import LateRefusalError
+from xir.transforms.delegate.forming.late_refusals import LateRefusalError
 
 GraphT = TypeVar("GraphT", bound=GraphOp)
 

@@ -1,0 +1,1 @@
+"""What the passes that form delegates share, of whatever backend."""

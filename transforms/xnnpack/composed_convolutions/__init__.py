@@ -1,0 +1,1 @@
+"""Convolutions composed of several nodes: their forms, the nodes of each, and what these cost."""
