@@ -83,5 +83,5 @@ def test_what_is_no_python_is_told() -> None:
 
 def test_each_folder_of_passes_has_some() -> None:
     for folder in ("edge", "xnnpack", "pte", "general", "delegate"):
-        files = sorted((ROOT / "transforms" / folder).glob("*.py"))
+        files = sorted((ROOT / "transforms" / folder).rglob("*.py"))
         assert sum(len(mutations(path.read_text(encoding="utf-8"))) for path in files) > 50, folder
