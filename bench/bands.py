@@ -26,7 +26,7 @@ from xir.dialects import xnnpack
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.walking import ops_in
 from xir.models import load_model
-from xir.transforms.xnnpack._band_search import Search
+from xir.transforms.xnnpack.schedule._band_search import Search
 
 MODELS = ("mv2", "resnet18", "efficientnet_b0", "edsr")
 SHARES = (1.0, 0.5, 1 / 3, 0.25)

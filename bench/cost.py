@@ -41,7 +41,7 @@ from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
 from xir.transforms.xnnpack.composed_convolutions.costs import predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
-from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
+from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
 from xir.tuning.machine import cache_sizes
 from xir.tuning.samples import random_constant
 

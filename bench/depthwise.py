@@ -34,7 +34,7 @@ from xir.ir.passes import PassManager
 from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack.widen_depthwise import Times, WidenDepthwise, predicted
+from xir.transforms.xnnpack.schedule.widen_depthwise import Times, WidenDepthwise, predicted
 
 MODELS = ("mv2", "mv3", "mv3_large", "efficientnet_b0")
 

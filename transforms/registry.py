@@ -21,7 +21,10 @@ from xir.transforms.pipelines import PIPELINES, Pipeline
 if TYPE_CHECKING:
     from xir.ir.passes import XirPass
 
-LEVELS = ("general", "edge", "delegate", "xnnpack", "pte")
+PHASES = ("select", "optimize", "schedule", "finish")
+"""The folders of a backend's passes, which are pipelines too, in the order that they run in."""
+
+LEVELS = ("general", "edge", "delegate", *(f"xnnpack/{phase}" for phase in PHASES), "pte")
 """The folders with passes, by the IR that these work on."""
 
 _FOLDER = Path(__file__).parent
@@ -55,7 +58,8 @@ def class_name(name: str) -> str:
 
 
 def _lazy(path: Path) -> Callable[[], type[XirPass]]:
-    module = f"xir.transforms.{path.parent.name}.{path.stem}"
+    folder = path.parent.relative_to(_FOLDER).as_posix().replace("/", ".")
+    module = f"xir.transforms.{folder}.{path.stem}"
     return lambda: getattr(import_module(module), class_name(path.stem.replace("_", "-")))
 
 

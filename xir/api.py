@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
-    from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+    from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 
 
 Constant = int | float | str | Sequence[int | float | str]
@@ -164,23 +164,23 @@ class XnnpackPartitioner:
 
     def partition_pass(self) -> XirPass:
         """`partition-xnnpack` with these options."""
-        from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+        from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
         options = dataclasses.fields(PartitionXnnpackPass)
         return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
 
     def tuned_passes(self) -> list[XirPass]:
         """The passes that choose by the processor and its memory. ValueError for a profile that cannot be read."""
-        from xir.transforms.xnnpack.band_spatial import BandSpatialPass
-        from xir.transforms.xnnpack.pad_channels import PadChannelsPass
-        from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
+        from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
+        from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
+        from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
 
         by_profile = (WidenDepthwisePass(self.cpu), PadChannelsPass(self.cpu), self.winograd_pass())
         return [BandSpatialPass(self.max_arena), *by_profile]
 
     def winograd_pass(self) -> WinogradConv2dPass:
         """`winograd-conv2d` with these options. ValueError for a profile or choices that cannot be read."""
-        from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+        from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 
         return WinogradConv2dPass(self.cpu, self.max_error, choices=self.choices, max_bytes=self.max_arena)
 

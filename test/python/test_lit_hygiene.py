@@ -87,7 +87,7 @@ def test_a_pass_is_named_alike_everywhere_and_tested(name: str) -> None:
     assert issubclass(cls, XirPass)
     assert cls.name == name
     assert cls.__name__ == class_name(name)
-    assert cls.__module__ in {f"xir.transforms.{level}.{name.replace('-', '_')}" for level in LEVELS}
+    assert cls.__module__ in {f"xir.transforms.{level.replace('/', '.')}.{name.replace('-', '_')}" for level in LEVELS}
     tests = [LIT / "transforms" / f"{name}.mlir", *(LIT / "transforms" / name).glob("*.mlir")]
     assert any(path.is_file() and f"--{name}" in path.read_text(encoding="utf-8") for path in tests)
 

@@ -17,7 +17,7 @@ def _lazy(module: str, name: str) -> BackendFactory:
     return lambda: getattr(import_module(module), name)()
 
 
-BACKENDS: dict[str, BackendFactory] = {"xnnpack": _lazy("xir.transforms.xnnpack._backend", "XnnpackBackend")}
+BACKENDS: dict[str, BackendFactory] = {"xnnpack": _lazy("xir.transforms.xnnpack.backend", "XnnpackBackend")}
 """Backend name -> factory."""
 
 

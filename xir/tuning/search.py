@@ -24,7 +24,7 @@ from xir.progress import counted
 from xir.runtime import Method, Runtime
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
 from xir.transforms.xnnpack.composed_convolutions.forms import Form
-from xir.transforms.xnnpack.winograd_conv2d import convolution_of, layer_of, predictions
+from xir.transforms.xnnpack.schedule.winograd_conv2d import convolution_of, layer_of, predictions
 from xir.tuning.machine import processor_name, xnnpack_name
 
 CLOSE = 0.3

@@ -18,10 +18,10 @@ from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
-from xir.transforms.xnnpack.band_spatial import BandSpatialPass
-from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
-from xir.transforms.xnnpack.widen_depthwise import WidenDepthwisePass
-from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
+from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
+from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
+from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
 
 class Block(torch.nn.Module):

@@ -16,7 +16,7 @@ from xir.ir.remarks import RemarkKind
 from xir.report import Report, report_of
 from xir.transforms.delegate.forming.marks import NotDelegated
 from xir.transforms.xnnpack.analysis.stays_float import StaysFloat
-from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
 
 def left_out(

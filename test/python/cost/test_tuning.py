@@ -14,7 +14,7 @@ from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profil
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
 from xir.runtime import Runtime
 from xir.tools import xir_tune
-from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 from xir.tuning import measure
 from xir.tuning.fit import fit, fit_all, fit_share
 from xir.tuning.machine import xnnpack_name

@@ -32,7 +32,7 @@ from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.pte import lower_to_pte
 from xir.transforms.pte._buffers import InPlace
 from xir.transforms.registry import PASSES, passes_of
-from xir.transforms.xnnpack._backend import XnnpackBackend
+from xir.transforms.xnnpack.backend import XnnpackBackend
 
 CONVOLUTION = """
 func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {
@@ -223,7 +223,7 @@ def test_xir_aot_fails_at_the_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A product whose operand is transposed the wrong way, in the pass itself."""
-    from xir.transforms.xnnpack import fold_affine
+    from xir.transforms.xnnpack.optimize import fold_affine
 
     monkeypatch.setattr(fold_affine.FoldAffinePass, "apply", TurnsProducts().apply)
     assert xir_aot(["-m", "linear", "-d", "--verify-numerics", "-o", str(tmp_path)]) == 1

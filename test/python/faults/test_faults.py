@@ -24,8 +24,8 @@ from xir.tools.xir_bisect import main as xir_bisect
 from xir.tools.xir_opt import main as xir_opt
 from xir.tools.xir_reduce import main as xir_reduce
 from xir.transforms.pte import plan_memory
-from xir.transforms.xnnpack import fuse_conv_relu
 from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder
+from xir.transforms.xnnpack.optimize import fuse_conv_relu
 
 CHAIN = """
 func.func @forward(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {

@@ -18,9 +18,9 @@ from xir.ir.verifier import verify
 from xir.runtime import _native
 from xir.runtime.library import xnnpack_paths
 from xir.transforms.delegate.forming.late_refusals import LateRefusalError
-from xir.transforms.xnnpack._library_check import check_subgraph
-from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker
-from xir.transforms.xnnpack.check_xnnpack import CheckXnnpackPass
+from xir.transforms.xnnpack.finish.check_xnnpack import CheckXnnpackPass
+from xir.transforms.xnnpack.legality.checker import XnnpackChecker
+from xir.transforms.xnnpack.legality.library_check import check_subgraph
 
 
 def subgraph(body: str, arg: str, result: str) -> tuple[SubgraphOp, XirContext]:

@@ -18,7 +18,7 @@ from xir.ir.annotations import COMPOSED
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.walking import ops_in
 from xir.runtime import Runtime
-from xir.transforms.xnnpack._band_search import Search
+from xir.transforms.xnnpack.schedule._band_search import Search
 
 
 class Stages(nn.Module):

@@ -22,7 +22,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
 from xir.ir.printer import module_to_text
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack._layout_islands import transpose_cost
+from xir.transforms.xnnpack.optimize._layout_islands import transpose_cost
 
 SUBGRAPH_PASSES = "split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,fold-width-stride"
 """What the `delegate` pipeline runs on subgraphs."""

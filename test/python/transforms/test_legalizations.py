@@ -27,7 +27,7 @@ from xir.ir.context import XirContext
 from xir.ir.passes import PassManager
 from xir.transforms.xnnpack.legalizations import RULES
 from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
-from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
 TOLERANCE = 1e-5
 """Of the largest magnitude of a result. fp32 has 6e-8; sums and approximations of functions add to it."""

@@ -18,7 +18,7 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import shape_of
 from xir.ir.passes import XirPass
 from xir.runtime import Runtime
-from xir.transforms.xnnpack.pad_channels import PadChannelsPass
+from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
 
 
 @dataclass(frozen=True)

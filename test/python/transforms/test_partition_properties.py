@@ -20,10 +20,10 @@ from xir.evaluate import run_module
 from xir.ir.context import XirContext
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.printer import module_to_text
-from xir.transforms.xnnpack.fuse_conv_relu import FuseConvReluPass
 from xir.transforms.xnnpack.legalizations import RULES
-from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
-from xir.transforms.xnnpack.propagate_layout import PropagateLayoutPass
+from xir.transforms.xnnpack.optimize.fuse_conv_relu import FuseConvReluPass
+from xir.transforms.xnnpack.optimize.propagate_layout import PropagateLayoutPass
+from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
 VECTOR = TensorType(f32, [4])
 

@@ -18,7 +18,7 @@ from xir.transforms.analysis.refusal import REFUSALS, Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.registry import PASSES
 from xir.transforms.xnnpack.legalizations import REFUSES, RULES
-from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
 ROOT = Path(__file__).parents[3]
 LIT = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "test" / "lit").rglob("*.mlir"))]

@@ -14,8 +14,8 @@ from xir.dialects import xnnpack
 from xir.ir.annotations import COMPOSED
 from xir.ir.walking import ops_in
 from xir.runtime import Runtime
-from xir.transforms.xnnpack._band_search import Search
-from xir.transforms.xnnpack.skip_masked_keys import blocks_of, seen_keys
+from xir.transforms.xnnpack.optimize.skip_masked_keys import blocks_of, seen_keys
+from xir.transforms.xnnpack.schedule._band_search import Search
 
 QUERIES, KEYS = 448, 512
 

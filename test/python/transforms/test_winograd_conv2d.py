@@ -22,7 +22,7 @@ from xir.report import report_of
 from xir.runtime import Runtime
 from xir.transforms.xnnpack.composed_convolutions.forms import Axis, Convolution, Form
 from xir.transforms.xnnpack.composed_convolutions.toom_cook import transforms
-from xir.transforms.xnnpack.winograd_conv2d import WinogradConv2dPass
+from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 
 FORMS = [(height, width) for height in (1, 2, 4) for width in (1, 2, 4) if (height, width) != (1, 1)]
 

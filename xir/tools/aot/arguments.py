@@ -321,7 +321,7 @@ def _xnnpack_partitioner(options: argparse.Namespace) -> XnnpackPartitioner | No
             raise UsageError(f"--{next(iter(given)).replace('_', '-')} says what --delegate takes: give that as well")
         return None
     from xir.api import XnnpackPartitioner
-    from xir.transforms.xnnpack.partition_xnnpack import PartitionXnnpackPass
+    from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
     try:
         partition = PartitionXnnpackPass.from_options(given)

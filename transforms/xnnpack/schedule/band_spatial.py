@@ -23,10 +23,10 @@ from xir.ir.rewriting import may_try
 from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.delegate.forming.graph_checks import at_bounds
-from xir.transforms.xnnpack._backend import XnnpackBackend
-from xir.transforms.xnnpack._band_search import Chosen, Search
 from xir.transforms.xnnpack.analysis.composed import report_composed
 from xir.transforms.xnnpack.analysis.stays_float import name_of
+from xir.transforms.xnnpack.backend import XnnpackBackend
+from xir.transforms.xnnpack.schedule._band_search import Chosen, Search
 
 
 @dataclass(frozen=True)

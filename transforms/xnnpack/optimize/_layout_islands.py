@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, rank_of, shape_of
-from xir.transforms.xnnpack._layouts import Layout, Traced, compose, identity, inverse, is_flexible
+from xir.transforms.xnnpack.optimize._layouts import Layout, Traced, compose, identity, inverse, is_flexible
 
 Layouts = dict[Operation, Layout]
 """The layouts of an island's ops."""

@@ -25,7 +25,7 @@ from xir.ir.remarks import RemarkKind, missed, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
-from xir.transforms.xnnpack._constants import constant_like
+from xir.transforms.xnnpack.building.constants import constant_like
 from xir.transforms.xnnpack.legalizations.rule import bounds
 
 

@@ -35,9 +35,10 @@ from xir.ir.remarks import RemarkKind, analysis, passed, wanted
 from xir.ir.rewriting import may_try
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
-from xir.transforms.xnnpack._constants import constant_like
-from xir.transforms.xnnpack._layout_islands import LayoutChooser, Layouts, transpose_cost
-from xir.transforms.xnnpack._layouts import (
+from xir.transforms.xnnpack.building.constants import constant_like
+from xir.transforms.xnnpack.building.outputs import distinct_outputs
+from xir.transforms.xnnpack.optimize._layout_islands import LayoutChooser, Layouts, transpose_cost
+from xir.transforms.xnnpack.optimize._layouts import (
     Layout,
     Traced,
     compose,
@@ -47,7 +48,6 @@ from xir.transforms.xnnpack._layouts import (
     traced_values,
     transposes_behind,
 )
-from xir.transforms.xnnpack._outputs import distinct_outputs
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from xir.transforms.delegate.forming.late_refusals import DelegatingPass
 from xir.transforms.delegate.forming.legalize import replace_by_graph, say_notes
 from xir.transforms.delegate.forming.marks import Marks, function_blocks, mark, number_origins, reporter, take_back
 from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selection
-from xir.transforms.xnnpack._backend import XnnpackBackend
+from xir.transforms.xnnpack.backend import XnnpackBackend
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from xir.dialects import xnnpack
 from xir.dialects.delegate import GraphOp
 from xir.ir.context import XirContext
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
+from xir.transforms.xnnpack.legality.checker import XnnpackChecker, kind_of
 
 
 def refused_nodes(ctx: XirContext, graphs: Sequence[GraphOp]) -> dict[Operation, RefusalError]:

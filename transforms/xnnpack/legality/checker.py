@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
 if TYPE_CHECKING:
-    from xir.transforms.xnnpack._library_check import Refusal
+    from xir.transforms.xnnpack.legality.library_check import Refusal
 
 
 @dataclass
@@ -33,7 +33,7 @@ class XnnpackChecker:
             return None
         try:
             from xir.runtime import XirRuntimeError
-            from xir.transforms.xnnpack._library_check import Refusal, check_subgraph
+            from xir.transforms.xnnpack.legality.library_check import Refusal, check_subgraph
         except ImportError:
             self.missing = "xir's runtime is not built here"
             return None

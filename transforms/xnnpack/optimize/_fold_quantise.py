@@ -18,7 +18,7 @@ from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import quantised, range_of
-from xir.transforms.xnnpack._integers import (
+from xir.transforms.xnnpack.optimize._integers import (
     conversion,
     converted,
     dequantised_from,
@@ -27,7 +27,7 @@ from xir.transforms.xnnpack._integers import (
     on_elements,
     stored_constant,
 )
-from xir.transforms.xnnpack._move_conversions import pass_on
+from xir.transforms.xnnpack.optimize._move_conversions import pass_on
 
 KNOWN_RANGES = {
     "sigmoid": UniformType.per_tensor(i8, f32, 1 / 256, -128),

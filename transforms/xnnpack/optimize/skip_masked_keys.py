@@ -27,8 +27,8 @@ from xir.ir.passes import XirPass
 from xir.ir.rewriting import may_try
 from xir.ir.shapes import Shape
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._constants import part_of
 from xir.transforms.xnnpack.analysis.composed import mark_composed, report_composed
+from xir.transforms.xnnpack.building.constants import part_of
 
 HIDDEN, SEEN = -1e30, -1e4
 """What a mask adds to scores: at most the first where a key is hidden, at least the second to some key of each query.

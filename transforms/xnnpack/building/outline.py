@@ -10,8 +10,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xir.backend.interface import Taken
 from xir.dialects import edge, xnnpack
 from xir.ir.location import location_of
-from xir.transforms.xnnpack._casts import resolve_casts
-from xir.transforms.xnnpack._outputs import distinct_outputs
+from xir.transforms.xnnpack.building.casts import resolve_casts
+from xir.transforms.xnnpack.building.outputs import distinct_outputs
 
 
 def outline(

@@ -13,11 +13,11 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.xnnpack._check import refused_nodes
-from xir.transforms.xnnpack._open_slices import bound_slices
-from xir.transforms.xnnpack._outline import outline
-from xir.transforms.xnnpack._trial import XnnpackTrial
-from xir.transforms.xnnpack._widened_outputs import refused_widenings
+from xir.transforms.xnnpack.building.open_slices import bound_slices
+from xir.transforms.xnnpack.building.outline import outline
+from xir.transforms.xnnpack.building.trial import XnnpackTrial
+from xir.transforms.xnnpack.building.widened_outputs import refused_widenings
+from xir.transforms.xnnpack.legality.graph_check import refused_nodes
 
 if TYPE_CHECKING:
     from xir.emitter.debug_info import DebugInfoWriter

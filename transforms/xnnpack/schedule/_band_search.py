@@ -12,7 +12,8 @@ from xdsl.ir import Block, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import shape_of
 from xir.dialects.xnnpack.boxes import whole
-from xir.transforms.xnnpack._bands import (
+from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
+from xir.transforms.xnnpack.schedule._bands import (
     MOST_BANDS,
     Bands,
     Piece,
@@ -24,7 +25,6 @@ from xir.transforms.xnnpack._bands import (
     nanoseconds_whole,
     piece_bytes,
 )
-from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, MOST_BANDS)
 LONGEST = 30

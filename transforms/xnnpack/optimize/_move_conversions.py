@@ -17,7 +17,7 @@ from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import dequantised, quantised, range_of
-from xir.transforms.xnnpack._integers import (
+from xir.transforms.xnnpack.optimize._integers import (
     constant_name,
     converted,
     dequantised_from,

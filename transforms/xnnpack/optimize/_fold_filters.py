@@ -20,9 +20,9 @@ from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
-from xir.transforms.xnnpack._constants import constant_like
-from xir.transforms.xnnpack._integers import conversion, converted, dequantised_from, on_elements
 from xir.transforms.xnnpack.analysis.stays_float import report_filter
+from xir.transforms.xnnpack.building.constants import constant_like
+from xir.transforms.xnnpack.optimize._integers import conversion, converted, dequantised_from, on_elements
 
 
 @dataclass

@@ -21,7 +21,7 @@ from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.xnnpack._xnnpack_checker import XnnpackChecker, kind_of
+from xir.transforms.xnnpack.legality.checker import XnnpackChecker, kind_of
 from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
 from xir.transforms.xnnpack.legalizations.donors import Donors
 

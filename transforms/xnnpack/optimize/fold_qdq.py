@@ -25,10 +25,10 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import erase_dead_ops, rewrite_once
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack._fold_filters import FoldFilter, FoldRunTimeInput
-from xir.transforms.xnnpack._fold_quantise import FoldQuantise
-from xir.transforms.xnnpack._move_conversions import DequantiseLeftOver, SinkDequantise
 from xir.transforms.xnnpack.analysis.stays_float import report_floats
+from xir.transforms.xnnpack.optimize._fold_filters import FoldFilter, FoldRunTimeInput
+from xir.transforms.xnnpack.optimize._fold_quantise import FoldQuantise
+from xir.transforms.xnnpack.optimize._move_conversions import DequantiseLeftOver, SinkDequantise
 
 
 @dataclass(frozen=True)

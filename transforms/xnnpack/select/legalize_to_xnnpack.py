@@ -13,7 +13,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.transforms.delegate.forming.late_refusals import RefusingPass
 from xir.transforms.delegate.forming.legalize import legalize_regions
-from xir.transforms.xnnpack._backend import XnnpackBackend
+from xir.transforms.xnnpack.backend import XnnpackBackend
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.symbolic_size import exact_quotient
 from xir.ir.walking import functions_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.xnnpack._constants import part_of
+from xir.transforms.xnnpack.building.constants import part_of
 
 
 @dataclass(eq=False)

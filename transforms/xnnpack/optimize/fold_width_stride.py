@@ -25,7 +25,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
-from xir.transforms.xnnpack._constants import constant_like
+from xir.transforms.xnnpack.building.constants import constant_like
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""How nodes are built of the ops that XNNPACK gets."""

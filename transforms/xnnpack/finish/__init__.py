@@ -1,0 +1,1 @@
+"""Passes that see the graphs as the file will hold them."""

@@ -1,0 +1,1 @@
+"""What XNNPACK itself says of nodes and graphs."""
