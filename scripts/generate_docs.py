@@ -31,6 +31,7 @@ from xir.transforms.analysis.refusal import REFUSALS, Refusal
 from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
+from xir.transforms.xnnpack import known_faults
 from xir.transforms.xnnpack.legalizations import REFUSES
 
 ROOT = Path(__file__).parent.parent
@@ -222,6 +223,17 @@ def refusals_page() -> str:
     return text
 
 
+def xnnpack_faults_page() -> str:
+    """What XNNPACK is known to compute wrong."""
+    text = f"# XNNPACK's known faults\n\n{module_docstring(known_faults)}\n\n"
+    text += f"Places are in google/XNNPACK at commit `{known_faults.VERSION}`, the one in the wheels of ExecuTorch.\n\n"
+    for fault in known_faults.KNOWN_FAULTS:
+        found = f"{inspect.getdoc(fault.sites)}\n\n" if fault.sites else ""
+        text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` keeps graphs from it.\n\n"
+        text += f"{found}```mlir\n{fault.smallest.strip()}\n```\n\n"
+    return text
+
+
 def annotations_page() -> str:
     """The attributes that passes and the importer note."""
     text = (
@@ -250,6 +262,7 @@ def pages() -> dict[Path, str]:
         "kernels.md": kernels_page,
         "operators.md": operators_page,
         "refusals.md": refusals_page,
+        "xnnpack_faults.md": xnnpack_faults_page,
         "annotations.md": annotations_page,
         "mlir_opt.md": mlir_opt_flags.page,
         "dialects/edge.md": edge_page,

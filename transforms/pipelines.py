@@ -43,7 +43,11 @@ PIPELINES: dict[str, Pipeline] = {
         "Chooses among forms of a node by what a processor's profile predicts, and by the memory that may be taken;"
         " composed convolutions last, since no pass looks into them.",
     ),
-    "finish": Pipeline("drop-dead-resources,check-xnnpack", "Shows XNNPACK the graphs as the file will hold them."),
+    "finish": Pipeline(
+        "drop-dead-resources,avoid-xnnpack-faults,check-xnnpack",
+        "Rewrites what XNNPACK is known to compute wrong, which other passes bring about and would undo, and shows it the"
+        " graphs as the file will hold them.",
+    ),
     "delegate": Pipeline("simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK all that it computes."),
     "emit": Pipeline(
         "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"

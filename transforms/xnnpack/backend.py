@@ -16,7 +16,7 @@ from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.xnnpack.building.open_slices import bound_slices
 from xir.transforms.xnnpack.building.outline import outline
 from xir.transforms.xnnpack.building.trial import XnnpackTrial
-from xir.transforms.xnnpack.building.widened_outputs import refused_widenings
+from xir.transforms.xnnpack.known_faults import faulty_nodes
 from xir.transforms.xnnpack.legality.graph_check import refused_nodes
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ class XnnpackBackend(Backend):
         return outline(ops, outputs, taken, request.target)
 
     def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
-        return refused_widenings(graphs) | (refused_nodes(ctx, graphs) if request.check else {})
+        subgraphs = cast("Sequence[SubgraphOp]", graphs)
+        faulty = {site.node: fault.refusal() for graph in subgraphs for fault, site in faulty_nodes(graph, ctx)}
+        refused = refused_nodes(ctx, graphs) if request.check else {}
+        return faulty | {node: why for node, why in refused.items() if node not in faulty}
 
     def bound(self, graph: GraphOp, largest: Mapping[SSAValue, TensorType]) -> None:
         bound_slices(graph.block, largest)

@@ -23,8 +23,10 @@ class CheckXnnpackPass(RefusingPass):
     `partition-xnnpack` asks about each node by itself, before other passes fuse nodes and choose their layouts, and
     about none with a dynamic shape. This asks about the subgraphs that come out of that; of the thousands of nodes that
     composed ops are made of, equal ones are shown once. A node that XNNPACK refuses is an error; behind
-    `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside. Where there is no
-    XNNPACK, nothing is checked. It is `check-delegates{backend=xnnpack}`.
+    `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside. So is a node that
+    XNNPACK is known to compute wrong ([XNNPACK's known faults](xnnpack_faults.md)); `avoid-xnnpack-faults` in front
+    leaves few of them, also in graphs that are written by hand. Where there is no XNNPACK, nothing else is checked. It
+    is `check-delegates{backend=xnnpack}`.
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
