@@ -45,8 +45,8 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "finish": Pipeline(
         "drop-dead-resources,avoid-xnnpack-faults,check-xnnpack",
-        "Rewrites what XNNPACK is known to compute wrong, which other passes bring about and would undo, and shows it the"
-        " graphs as the file will hold them.",
+        "Rewrites what XNNPACK is known to compute wrong, which other passes bring about and would undo, and shows it"
+        " the graphs as the file will hold them.",
     ),
     "delegate": Pipeline("simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK all that it computes."),
     "emit": Pipeline(

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import rank_of, shape_of
 from xir.ir.context import XirContext
-from xir.transforms.xnnpack._tables import has_8_bit, tables
+from xir.transforms.xnnpack.analysis.tables import has_8_bit, tables
 from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site, apart, can_reshape, reshaped
 
 
