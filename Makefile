@@ -180,8 +180,9 @@ test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm proce
 
 FP16_BUILD = build/fp16/backend_cpp/tests
 FP16_PRELOAD = LD_PRELOAD=$(CURDIR)/$(FP16_BUILD)/libxir_avx512_fp16.so
-FP16_CPUINFO = AVX512_FP16_CPUINFO="$$($(BIN)/python -c 'from importlib.util import find_spec; \
-    print(*find_spec("executorch").submodule_search_locations)')/lib/libexecutorch_threadpool.so"
+FP16_CPUINFO = AVX512_FP16_CPUINFO="$$($(BIN)/python -c 'from importlib.util import find_spec as find; \
+    libraries = {"executorch": "libexecutorch_threadpool.so", "torch": "libc10.so"}; \
+    print(":".join(f"{find(name).submodule_search_locations[0]}/lib/{library}" for name, library in libraries.items()))')"
 # Tests of numbers in halves; ALL=1 takes every test in Python, whose halves then take hours.
 FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/transforms/test_quantised.py \
     $(addprefix test/python/,ops properties interop llm evaluate faults api models/test_half_precision.py))

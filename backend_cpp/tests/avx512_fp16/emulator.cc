@@ -2,7 +2,9 @@
 // AVX512-FP16: it sets what cpuinfo found, and computes the instructions that the processor refuses
 // when they are reached. For Linux on a processor with AVX-512. Environment:
 //
-// - AVX512_FP16_CPUINFO: the library that holds cpuinfo, libexecutorch_threadpool.so of the wheel;
+// - AVX512_FP16_CPUINFO: the libraries that hold a cpuinfo, separated by colons. The wheel's
+//   libexecutorch_threadpool.so has one and PyTorch's libc10.so another: XNNPACK asks PyTorch's
+//   where PyTorch loads it, as `import executorch.kernels.quantized` does;
 // - AVX512_FP16_RECIPROCALS: `lowest` or `highest`, what VRCPPH may give at most away from the
 //   nearest half;
 // - AVX512_FP16_COUNT: a file that a line is added to at exit, the number of computed instructions.
@@ -17,6 +19,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
 
 #include "avx512_fp16/arithmetic.h"
 #include "avx512_fp16/instruction.h"
@@ -179,8 +183,8 @@ void OnIllegalInstruction(int signal, siginfo_t*, void* context) {
   g_computed.fetch_add(1, std::memory_order_relaxed);
 }
 
-void ClaimFp16(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+void ClaimFp16(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) Fail(dlerror());
   const auto initialise = reinterpret_cast<bool (*)()>(dlsym(library, "cpuinfo_initialize"));
   auto* isa = static_cast<uint8_t*>(dlsym(library, "cpuinfo_isa"));
@@ -188,6 +192,11 @@ void ClaimFp16(const char* path) {
     Fail("AVX512_FP16_CPUINFO names a library without cpuinfo");
   initialise();
   isa[kOffsetOfFp16] = 1;
+}
+
+void ClaimFp16InEach(const char* paths) {
+  std::istringstream list(paths);
+  for (std::string path; std::getline(list, path, ':');) ClaimFp16(path);
 }
 
 __attribute__((constructor)) void Start() {
@@ -201,7 +210,7 @@ __attribute__((constructor)) void Start() {
   action.sa_sigaction = OnIllegalInstruction;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigaction(SIGILL, &action, &g_before);
-  if (const char* path = std::getenv("AVX512_FP16_CPUINFO"); path != nullptr) ClaimFp16(path);
+  if (const char* path = std::getenv("AVX512_FP16_CPUINFO"); path != nullptr) ClaimFp16InEach(path);
 }
 
 __attribute__((destructor)) void End() {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.halves import product_in_halves
 from torch.nn import functional
 from torch.utils.hooks import RemovableHandle
 
@@ -38,12 +39,8 @@ def add_in_halves(layer: torch.nn.Conv2d | torch.nn.Linear, args: tuple[torch.Te
         shape = (1, layer.out_channels, height, -1)
     columns = columns.reshape(groups, -1, columns.shape[-1])
     factors = weight.float().reshape(groups, -1, columns.shape[1])
-    total = torch.zeros(groups, factors.shape[1], columns.shape[2], dtype=torch.float16)
-    if layer.bias is not None:
-        total += layer.bias.reshape(groups, -1, 1)
-    for factor, column in zip(factors.unbind(2), columns.unbind(1), strict=True):
-        total = (total.float() + factor[:, :, None] * column[:, None]).half()
-    return total.reshape(shape)
+    bias = None if layer.bias is None else layer.bias.reshape(groups, -1, 1)
+    return product_in_halves(factors, columns, bias).reshape(shape)
 
 
 def pytorch_like_here(model: torch.nn.Module, image: torch.Tensor) -> torch.Tensor:
