@@ -46,6 +46,7 @@ from .complex_numbers import ComplexValue, is_complex
 from .decompose import functionalize
 from .dim_order import in_memory
 from .dtypes import ELEMENT_TYPES, import_type, number_type, numpy_view
+from .known_numbers import with_known_numbers
 from .signature import (
     BUFFER_UPDATES,
     check_kinds,
@@ -106,6 +107,7 @@ def import_with_nodes(
     return_changed_inputs: bool = False,
 ) -> Imported:
     """`import_exported_program`, for who wants to compare the two."""
+    program = with_known_numbers(program)
     wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
     static = {} if wrapped else static_values(program)
     if wrapped or needs_functionalization(program.graph, static):
@@ -245,6 +247,8 @@ class _Importer:
                 results.append(self._constant_output(spec.arg.value, f"output #{index}"))
                 continue
             value = self.values[nodes[spec.arg.name]]
+            if isinstance(value, bool | int | float):
+                value = self._constant_output(value, f"output #{index}")
             if isinstance(value, ComplexValue):
                 raise DiagnosticError(
                     node_location(nodes[spec.arg.name]),
@@ -329,7 +333,9 @@ class _Importer:
     def _import_node(self, node: Node) -> None:
         if node in self.static:
             if self._is_read(node):
-                self.values[node] = self.steps.constant(self.static[node], node.name)
+                value = self.static[node]
+                is_tensor = isinstance(value, torch.Tensor)
+                self.values[node] = self.steps.constant(value, node.name) if is_tensor else value
             return
         match node.op:
             case "placeholder" | "output":

@@ -141,6 +141,10 @@ class StepImporter:
         if name is None:
             raise DiagnosticError(location, f"'{getattr(node.target, '__name__', node.target)}' has no form here")
         a, b = (import_value(arg, values) for arg in node.args)
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            assert callable(node.target)
+            values[node] = node.target(a, b)
+            return
         op_class = edge.op(f"executorch_prim.{name}.Scalar")
         op = self.add(op_class.build_from({"a": a, "b": b}, [number_type(node.meta["val"])], location))
         values[node] = op.results[0]

@@ -1,0 +1,68 @@
+"""Numbers that a program reads of its own constants and buffers are known when it is imported."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from reference.meeting import DELEGATED, check
+from torch import Tensor, nn
+
+from xir.importer.importer import import_exported_program
+from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
+
+
+class Model(nn.Module):
+    """A function of this model, which has constants, and of a tensor."""
+
+    def __init__(self, function: Callable[[Any, Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.register_buffer("two", torch.tensor(2))
+        self.register_buffer("sizes", torch.tensor([3, 2, 5]))
+        self.register_buffer("count", torch.tensor(2))
+        self.scale = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+def filled(x: Tensor) -> Tensor:
+    """A mask that is written in place, and asked whether it is as it should be."""
+    mask = torch.zeros(6)
+    mask[:2] = 1
+    torch._check(mask.sum().item() > 0)
+    return x * mask
+
+
+PROGRAMS: dict[str, Callable[[Any, Tensor], Any]] = {
+    "factor": lambda m, x: x * m.two.item(),
+    "fraction": lambda m, x: x + m.scale.item(),
+    "shape": lambda m, x: x.reshape(m.two.item(), 3),
+    "computed": lambda m, x: x.reshape((m.sizes[0] * m.two).item() // 2, -1),
+    "shapes behind": lambda m, x: torch.relu(x.reshape(m.two.item(), 3)).sum(0),
+    "slice": lambda m, x: x[: m.two.item()],
+    "list": lambda m, x: x[m.sizes.tolist()[1] :],
+    "copies": lambda m, x: torch.cat([x] * 2)[: m.sizes[2].item()],
+    "of no input": lambda m, x: x * torch.full((6,), 3.0)[0].item(),
+    "output": lambda m, x: (x * m.two.item(), m.two.item()),
+    "computed output": lambda m, x: (x, m.two.item() * 3 + 1),
+    "assertion": lambda m, x: filled(x),
+}
+
+
+@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_number_of_a_constant_is_read_at_import(name: str, delegated: bool) -> None:
+    check(Model(PROGRAMS[name]), torch.tensor([1.0, -2.0, 3.0, 4.5, 0.25, -6.0]), delegated=delegated)
+
+
+def test_what_is_written_is_not_known() -> None:
+    def counted(m: Any, x: Tensor) -> Tensor:
+        m.count.add_(1)
+        return x[: m.count.item()]
+
+    program = torch.export.export(Model(counted), (torch.arange(6.0),))
+    with pytest.raises(DiagnosticError, match="depends on the data"):
+        import_exported_program(program, XirContext())
