@@ -12,8 +12,9 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.families import CompareTensors, CompareWithNumber, Sum
+from xir.dialects.edge.scalars import is_kept
 from xir.dialects.edge.types import result_element
-from xir.ir.elements import storage_dtype
+from xir.ir.elements import storage_dtype, stored, values_of
 
 
 class NotEvaluatedError(Exception):
@@ -38,8 +39,16 @@ class Call:
 
     @property
     def dtype(self) -> np.dtype:
-        """How the result's elements are stored."""
-        return storage_dtype(result_type(self.op).element_type)
+        """What the op computes in: the result's type, of halves fp32. Whoever asks for the value rounds it."""
+        dtype = storage_dtype(result_type(self.op).element_type)
+        return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+    def meeting(self, value: SSAValue | edge.Number) -> np.ndarray:
+        """An operand, or a number, as ATen computes with it (`xir.dialects.edge.scalars`)."""
+        if not isinstance(value, SSAValue) or is_kept(self.op, value):
+            return self[value].astype(self.dtype)
+        element = result_type(self.op).element_type
+        return values_of(stored(self[value], element), element).astype(self.dtype)
 
 
 EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
@@ -318,10 +327,10 @@ def _binary(function: Callable[..., np.ndarray]) -> Evaluator:
     """An operator of `self` and `other`, a tensor or a number, both first in the result's type."""
 
     def evaluate(op: Sum | Product | Bitwise | edge.MaximumOp | edge.MinimumOp, call: Call) -> np.ndarray:
-        other = call[op.other]
+        value, other = call.meeting(op.self), call.meeting(op.other)
         if isinstance(op, Sum):
-            other = other.astype(call.dtype) * call.dtype.type(op.alpha)
-        return function(call[op.self].astype(call.dtype), other.astype(call.dtype))
+            other = other * call.dtype.type(op.alpha)
+        return function(value, other)
 
     return evaluate
 

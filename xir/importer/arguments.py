@@ -61,9 +61,9 @@ def import_value(value: Any, values: Mapping[Node, Any]) -> Any:
 
 def overload_for(op_class: type[edge.EdgeOp], args: Mapping[str, Any]) -> type[edge.EdgeOp]:
     """Python passes numbers also where a schema has a tensor, `aten.mul.Tensor(x, 2)`: the overload that takes them."""
-    if any(is_number(args.get(name)) for name in op_class.row.schema.tensors):
-        return edge.OPS.get(op_class.name.replace("Tensor", "Scalar"), op_class)
-    return op_class
+    numbers = {name for name in op_class.row.schema.tensors if is_number(args.get(name))}
+    taking = edge.OPS.get(op_class.name.replace("Tensor", "Scalar"), op_class) if numbers else op_class
+    return taking if numbers.isdisjoint(taking.row.schema.tensors) else op_class
 
 
 def is_number(value: Any) -> bool:

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge
+from xir.dialects.edge.scalars import numbers_met
 from xir.dialects.edge.types import element_of, tensor_type
 from xir.ir.annotations import UNASKED
 from xir.ir.context import XirContext
@@ -184,7 +185,11 @@ class StepImporter:
             if op_class is None:
                 op = edge.OpaqueOp.build_call(str(target._schema), args, types, out_kernel(target), location)
             else:
-                op = overload_for(op_class, args).build_from(args, types, location)
+                op_class = overload_for(op_class, args)
+                args |= self._numbers_as_tensors(op_class, args, result)
+                op = op_class.build_from(args, types, location)
+                if changed := numbers_met(op):
+                    op = type(op).build_from(args | changed, types, location)
             op.verify_()
         except (ValueError, VerifyException) as e:
             raise DiagnosticError(location, f"{target}: {e}") from None
@@ -199,6 +204,14 @@ class StepImporter:
         else:
             values[node] = op.results[0]
             op.results[0].name_hint = name_hint(node.name)
+
+    def _numbers_as_tensors(self, op_class: type[edge.EdgeOp], args: dict[str, Any], result: Any) -> dict[str, Any]:
+        """The numbers in place of tensors for which no overload takes them, `3 // x`: ATen makes the result's type of
+        them first."""
+        names = [name for name in op_class.row.schema.tensors if isinstance(args.get(name), bool | int | float)]
+        if not names or not isinstance(result, torch.Tensor):
+            return {}
+        return {name: self.constant(torch.tensor(args[name]).to(result.dtype), "number") for name in names}
 
     def _import_complex(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> None:
         """Import a call that reads or makes complex numbers."""

@@ -184,17 +184,27 @@ DType CommonType(const A& a, const B& b) {
 
 // make(T{}) is the function, computed in `common`.
 template <typename Make>
-Status MapBinary(const Operand& a, const Operand& b, DType common, Tensor& out, const Make& make) {
+Status MapBinary(const Operand& a, const Operand& b, DType common, Tensor& out, const Make& make,
+                 bool keeps_last = false) {
   XIR_RETURN_IF_ERROR(CheckResultType(common, out.dtype));
   return DispatchNumeric(common, [&](auto zero) {
     using T = decltype(zero);
-    return Map<T, T>(make(zero), {a, b}, out);
+    return Map<T, T>(make(zero), {a, b}, out, common, keeps_last);
   });
 }
 
+// What ATen does with a number, or a tensor without dimensions, that is the second operand beside
+// halves: products and quotients keep its value (`iter.original_scalar_value` in
+// aten/src/ATen/native/cpu/BinaryOpsKernel.cpp), all else converts it to the halves' dtype.
+template <typename Function>
+inline constexpr bool kKeepsNumber =
+    std::is_same_v<Function, Multiply> || std::is_same_v<Function, Divide> ||
+    std::is_same_v<Function, DivideTrunc> || std::is_same_v<Function, DivideFloor>;
+
 template <typename Function, typename A, typename B>
 Status Arithmetic(const A& a, const B& b, Tensor& out) {
-  return MapBinary(a, b, CommonType(a, b), out, [](auto) { return Function(); });
+  const auto make = [](auto) { return Function(); };
+  return MapBinary(a, b, CommonType(a, b), out, make, kKeepsNumber<Function>);
 }
 
 // Integers are divided, and so on, as floats.
@@ -205,8 +215,19 @@ Status InFloats(const A& a, const B& b, Tensor& out) {
   XIR_RETURN_IF_ERROR(CheckResultType(type, out.dtype));
   return DispatchFloating(type, [&](auto zero) {
     using T = decltype(zero);
-    return Map<T, T>(Function(), {a, b}, out);
+    return Map<T, T>(Function(), {a, b}, out, type, kKeepsNumber<Function>);
   });
+}
+
+// The exponent of floats keeps 64 bits, which tell whether a large one is even.
+Status PowerOfNumber(const Tensor& base, const Scalar& exponent, Tensor& out) {
+  const DType common = CommonType(base, exponent);
+  const double number = exponent.to<double>();
+  if (common == DType::kFloat && std::fabs(number) >= 0x1p24 && std::isfinite(number)) {
+    XIR_RETURN_IF_ERROR(CheckResultType(common, out.dtype));
+    return Map<double, double>(Power(), {base, exponent}, out);
+  }
+  return Arithmetic<Power>(base, exponent, out);
 }
 
 template <typename B>
@@ -272,9 +293,10 @@ Status DivMode(const Tensor& a, const B& b, std::optional<std::string_view> mode
 template <typename Function, typename A, typename B>
 Status Comparison(const A& a, const B& b, Tensor& out) {
   XIR_RETURN_IF_ERROR(CheckResultType(DType::kBool, out.dtype));
-  return DispatchNumeric(CommonType(a, b), [&](auto zero) {
+  const DType common = CommonType(a, b);
+  return DispatchNumeric(common, [&](auto zero) {
     using T = decltype(zero);
-    return Map<T, T>(Function(), {a, b}, out);
+    return Map<T, T>(Function(), {a, b}, out, common);
   });
 }
 
@@ -283,7 +305,7 @@ Status Bitwise(const A& a, const B& b, Tensor& out) {
   const DType common = CommonType(a, b);
   if (!IsIntegral(common)) return Unsupported("bits of a float");
   XIR_RETURN_IF_ERROR(CheckResultType(common, out.dtype));
-  return Map<int64_t, int64_t>(Function(), {a, b}, out);
+  return Map<int64_t, int64_t>(Function(), {a, b}, out, common);
 }
 
 struct Choose {
@@ -388,7 +410,7 @@ constexpr TypedKernel kRows[] = {
     MakeKernel<Comparison<NotEqual, T, S>>("aten::ne.Scalar_out"),
     MakeKernel<Comparison<NotEqual, T, T>>("aten::ne.Tensor_out"),
     MakeKernel<Arithmetic<Power, S, T>>("aten::pow.Scalar_out"),
-    MakeKernel<Arithmetic<Power, T, S>>("aten::pow.Tensor_Scalar_out"),
+    MakeKernel<PowerOfNumber>("aten::pow.Tensor_Scalar_out"),
     MakeKernel<Arithmetic<Power, T, T>>("aten::pow.Tensor_Tensor_out"),
     MakeKernel<Dividing<Remainder, T, S>>("aten::remainder.Scalar_out"),
     MakeKernel<Dividing<Remainder, T, T>>("aten::remainder.Tensor_out"),

@@ -25,22 +25,29 @@ void Store(const void* from, int64_t count, void* to, int64_t step) {
   }
 }
 
+template <typename Stored, typename T>
+void Narrow(void* elements, int64_t count) {
+  auto* values = static_cast<T*>(elements);
+  for (int64_t i = 0; i < count; ++i) values[i] = Convert<T>(Convert<Stored>(values[i]));
+}
+
 struct Functions {
   LoadFunction load = nullptr;
   StoreFunction store = nullptr;
+  NarrowFunction narrow = nullptr;
 };
 
 template <typename Stored>
 Functions Of(Compute compute) {
   switch (compute) {
     case Compute::kFloat:
-      return {Load<Stored, float>, Store<Stored, float>};
+      return {Load<Stored, float>, Store<Stored, float>, Narrow<Stored, float>};
     case Compute::kDouble:
-      return {Load<Stored, double>, Store<Stored, double>};
+      return {Load<Stored, double>, Store<Stored, double>, Narrow<Stored, double>};
     case Compute::kInt:
-      return {Load<Stored, int64_t>, Store<Stored, int64_t>};
+      return {Load<Stored, int64_t>, Store<Stored, int64_t>, Narrow<Stored, int64_t>};
     case Compute::kBool:
-      return {Load<Stored, Bool>, Store<Stored, Bool>};
+      return {Load<Stored, Bool>, Store<Stored, Bool>, nullptr};
   }
   return {};
 }
@@ -92,5 +99,13 @@ bool IsNative(DType dtype, Compute compute) {
 
 LoadFunction LoaderOf(DType dtype, Compute compute) { return FunctionsOf(dtype, compute).load; }
 StoreFunction StorerOf(DType dtype, Compute compute) { return FunctionsOf(dtype, compute).store; }
+
+NarrowFunction NarrowerOf(DType from, DType to, Compute compute) {
+  const bool is_half = to == DType::kHalf || to == DType::kBFloat16;
+  const bool is_exact =
+      from == to || from == DType::kBool || from == DType::kByte ||
+      (compute == Compute::kFloat ? !is_half : ElementSize(from) <= ElementSize(to));
+  return is_exact ? nullptr : FunctionsOf(to, compute).narrow;
+}
 
 }  // namespace xir::kernels

@@ -136,9 +136,13 @@ bool IsNative(DType dtype, Compute compute);
 using LoadFunction = void (*)(const void* from, int64_t step, int64_t count, void* to);
 // Writes an array of the compute type to elements `step` apart.
 using StoreFunction = void (*)(const void* from, int64_t count, void* to, int64_t step);
+// Rounds, or wraps, an array of the compute type to what a dtype holds.
+using NarrowFunction = void (*)(void* elements, int64_t count);
 // For a numeric dtype.
 LoadFunction LoaderOf(DType dtype, Compute compute);
 StoreFunction StorerOf(DType dtype, Compute compute);
+// Null where every element of `from`, as it is computed with, is one of `to` already.
+NarrowFunction NarrowerOf(DType from, DType to, Compute compute);
 
 // Calls visit(T{}) with the type that elements of a floating dtype are computed in.
 template <typename Visit>

@@ -15,6 +15,7 @@ struct Reader {
   int64_t size = 0;
   bool native = false;
   LoadFunction load = nullptr;
+  NarrowFunction narrow = nullptr;
   const void* filled = nullptr;  // the element that the whole block repeats, if it does
   alignas(64) uint8_t block[kBlock * kWidest];
 
@@ -23,15 +24,25 @@ struct Reader {
     const uint8_t* from = data + (offset + first * step) * size;
     if (native && (step == 1 || count == 1)) return from;
     if (step == 0) {
-      if (filled != from) load(from, 0, kBlock, block);
+      if (filled != from) Load(from, 0, kBlock);
       filled = from;
     } else {
-      load(from, step, count, block);
+      Load(from, step, count);
       filled = nullptr;
     }
     return block;
   }
+
+  void Load(const void* from, int64_t step, int64_t count) {
+    load(from, step, count, block);
+    if (narrow != nullptr) narrow(block, count);
+  }
 };
+
+bool IsKept(const Operand& operand, DType common) {
+  const bool is_half = common == DType::kHalf || common == DType::kBFloat16;
+  return is_half && operand.typed().weight != Weight::kDimensioned;
+}
 
 }  // namespace
 
@@ -55,6 +66,10 @@ Status MapRows(Tensor& out, const Operand* operands, size_t count, const Mapping
     readers[k].size = static_cast<int64_t>(ElementSize(operands[k].dtype));
     readers[k].native = IsNative(operands[k].dtype, mapping.operands[k]);
     readers[k].load = LoaderOf(operands[k].dtype, mapping.operands[k]);
+    if (!mapping.common) continue;
+    if (mapping.keeps_last && k + 1 == count && IsKept(operands[k], *mapping.common)) continue;
+    readers[k].narrow = NarrowerOf(operands[k].dtype, *mapping.common, mapping.operands[k]);
+    if (readers[k].narrow != nullptr) readers[k].native = false;
   }
   const bool direct = IsNative(out.dtype, mapping.result);
   const StoreFunction store = StorerOf(out.dtype, mapping.result);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "kernels/element.h"
 #include "kernels/loop_nest.h"
@@ -42,6 +43,11 @@ struct Mapping {
   const void* op;
   Compute result;                   // what the row writes
   std::array<Compute, 3> operands;  // and reads
+  // The dtype that operands of others are converted to first, if any, as ATen does it. Beside
+  // halves, in which some operations compute as floats, `keeps_last` says that the last operand
+  // keeps its value where it is a number or has no dimensions.
+  std::optional<DType> common;
+  bool keeps_last = false;
 };
 
 // Sizes `out` to what the operands broadcast to and fills it.
@@ -82,11 +88,12 @@ void RowOf(const void* op, void* out, const void* const* in, int64_t count) {
   ApplyRow<Op, T...>(op, out, in, count, std::index_sequence_for<T...>());
 }
 
-// op(T...) for each element; T are what the operands are computed in.
+// op(T...) for each element; T are what the operands are computed in, converted to `common` first.
 template <typename... T, typename Op>
-Status Map(const Op& op, const Operands<sizeof...(T)>& operands, Tensor& out) {
+Status Map(const Op& op, const Operands<sizeof...(T)>& operands, Tensor& out,
+           std::optional<DType> common = {}, bool keeps_last = false) {
   using R = decltype(op(FromStored(T{})...));
-  Mapping mapping{RowOf<Op, T...>, &op, kComputeOf<Stored<R>>, {}};
+  Mapping mapping{RowOf<Op, T...>, &op, kComputeOf<Stored<R>>, {}, common, keeps_last};
   mapping.operands = {kComputeOf<T>...};
   return MapRows(out, operands.data(), sizeof...(T), mapping);
 }

@@ -136,13 +136,14 @@ Status BitwiseNotOf(const Tensor& self, Tensor& out) {
 
 // Functions with parameters.
 
-// Limited to [lower, upper], an upper bound below the lower one winning; a NaN stays one.
+// Limited to [lower, upper], an upper bound below the lower one winning; a NaN stays one, and a
+// bound that is none makes all one.
 template <typename T>
 struct Limit {
   T lower, upper;
   T operator()(T x) const {
-    const T raised = x < lower ? lower : x;
-    return raised > upper ? upper : raised;
+    const T raised = x >= lower || x != x ? x : lower;
+    return raised <= upper || raised != raised ? raised : upper;
   }
 };
 
@@ -173,7 +174,7 @@ Status Hardtanh(const Tensor& self, const Scalar& min, const Scalar& max, Tensor
 template <typename T>
 struct EluOf {
   T negative, positive, input;
-  T operator()(T x) const { return x <= T{0} ? std::expm1(x * input) * negative : x * positive; }
+  T operator()(T x) const { return x < T{0} ? std::expm1(x * input) * negative : x * positive; }
 };
 
 Status Elu(const Tensor& self, double alpha, double scale, double input_scale, Tensor& out) {

@@ -155,3 +155,36 @@ func.func @mish(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.mish(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A bound that is NaN makes all NaN.
+// CHECK-LABEL: func.func @nan_bound(
+// CHECK:         edge.clamp
+func.func @nan_bound(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.clamp not delegated: one of its bounds is NaN}}
+  %0 = edge.clamp(%x) {min = 0x7FF8000000000000 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// 0 · ∞ is NaN to ATen.
+// CHECK-LABEL: func.func @infinite_slope(
+// CHECK:         edge.leaky_relu
+func.func @infinite_slope(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.leaky_relu not delegated: its slope inf is not finite}}
+  %0 = edge.leaky_relu(%x) {negative_slope = 0x7FF0000000000000 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A slope that fp16 does not have is one of fp32.
+// CHECK-LABEL: func.func @steep_slope(
+// CHECK:         [[Y:%.+]] = xnnpack.leaky_relu {{%.+}} {negative_slope = 7.000000e+04 : f32} : tensor<4xf32> -> tensor<4xf32>
+// CHECK-NEXT:    xnnpack.convert [[Y]] {xir.unasked} : tensor<4xf32> -> tensor<4xf16>
+func.func @steep_slope(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = edge.leaky_relu(%x) {negative_slope = 70000.0 : f64} : (tensor<4xf16>) -> tensor<4xf16>
+  func.return %0 : tensor<4xf16>
+}

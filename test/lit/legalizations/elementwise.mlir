@@ -187,12 +187,60 @@ func.func @div_Scalar(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // CHECK-LABEL: func.func @div_Scalar_mode(
-// CHECK:         xnnpack.binary divide
-// CHECK:         xnnpack.unary floor
-// CHECK-NEXT:    xnnpack.yield
+// CHECK:         [[Q:%.+]] = xnnpack.binary multiply [[X:%[^,]+]],
+// CHECK-NEXT:    [[W:%.+]] = xnnpack.unary floor [[Q]]
+// CHECK-NEXT:    [[R:%.+]] = xnnpack.binary subtract [[X]], [[X]]
+// CHECK-NEXT:    [[Y:%.+]] = xnnpack.binary add [[W]], [[R]]
+// CHECK-NEXT:    xnnpack.yield [[Y]]
 func.func @div_Scalar_mode(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.div.Scalar_mode(%x) {other = 2 : i64, rounding_mode = "floor"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @div_Tensor_mode(
+// CHECK:         xnnpack.binary divide
+// CHECK:         xnnpack.unary ceiling
+func.func @div_Tensor_mode(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.div.Tensor_mode(%x, %y) {rounding_mode = "trunc"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A quotient that rounds may round to a whole number.
+// CHECK-LABEL: func.func @inexact_div_Scalar_mode(
+// CHECK:         edge.div.Scalar_mode
+func.func @inexact_div_Scalar_mode(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark @+1 {{edge.div.Scalar_mode not delegated: its quotient is rounded down, which takes the remainder that XNNPACK does not compute}}
+  %0 = edge.div.Scalar_mode(%x) {other = 3 : i64, rounding_mode = "floor"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A number that fp16 does not have is multiplied by in fp32.
+// CHECK-LABEL: func.func @beyond_fp16(
+// CHECK:         [[C:%.+]] = xnnpack.constant dense<7.000000e+04> : tensor<f32>
+// CHECK:         [[X:%.+]] = xnnpack.convert %{{.+}} : tensor<4xf16> -> tensor<4xf32>
+// CHECK-NEXT:    [[Y:%.+]] = xnnpack.binary multiply [[X]], [[C]]
+// CHECK:         xnnpack.convert [[Y]] {xir.unasked} : tensor<4xf32> -> tensor<4xf16>
+func.func @beyond_fp16(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = edge.mul.Scalar(%x) {other = 70000 : i64} : (tensor<4xf16>) -> tensor<4xf16>
+  func.return %0 : tensor<4xf16>
+}
+
+// -----
+
+// XNNPACK's largest passes over a NaN.
+// CHECK-LABEL: func.func @maximum_of_nan(
+// CHECK:         edge.maximum
+func.func @maximum_of_nan(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %n = edge.constant dense<0x7FC00000> : tensor<2xf32>
+  // expected-remark @+1 {{edge.maximum not delegated: one of its operands is NaN, over which XNNPACK passes}}
+  %0 = edge.maximum(%x, %n) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
 }
 
 // -----

@@ -66,3 +66,14 @@ func.func @remainders(%x: tensor<4xf32>) -> tensor<4xf32> {
   %3 = edge.remainder.Scalar(%2) {other = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %3 : tensor<4xf32>
 }
+
+// -----
+
+// Integers wrap around, which floats do not.
+// CHECK-LABEL: func.func @power_of_integers(
+// CHECK:         edge.pow.Scalar
+func.func @power_of_integers(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-remark @+1 {{edge.pow.Scalar not delegated: it is a power of integers, which XNNPACK would compute in floats}}
+  %0 = edge.pow.Scalar(%x) {self = 255 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  func.return %0 : tensor<4xi32>
+}

@@ -49,12 +49,18 @@ def problem(actual: Tensor, wanted: Tensor, units: float = 0) -> str | None:
 
 
 def check(
-    function: Callable[..., Any] | nn.Module, *inputs: Tensor, delegated: bool, units: float = 0, name: str = ""
+    function: Callable[..., Any] | nn.Module,
+    *inputs: Tensor,
+    delegated: bool,
+    units: float = 0,
+    names: Sequence[str] = (),
 ) -> None:
-    """Each output of a function is eager's, to so many units in the last place."""
+    """Each output of a function is eager's, to so many units in the last place. `names` are those of the outputs."""
     model = function if isinstance(function, nn.Module) else _Program(function)
     with torch.no_grad():
         expected = [torch.as_tensor(each) for each in tree_leaves(model(*inputs))]
     results = outputs(model, inputs, delegated=delegated)
     problems = [problem(actual, wanted, units) for actual, wanted in zip(results, expected, strict=True)]
-    assert not any(problems), f"{name}: {problems}"
+    assert not any(problems), "\n".join(
+        f"{names[index] if names else index}: {text}" for index, text in enumerate(problems) if text
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from math import prod
 
-from xdsl.dialects.builtin import FloatAttr, f16, f32, i8
+from xdsl.dialects.builtin import f16, f32, i8
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
@@ -18,6 +18,9 @@ from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
+    fp32,
+    in_fp32,
+    is_as_exact_in_fp16,
     rule,
 )
 from xir.transforms.xnnpack.legalizations.special_functions import (
@@ -29,6 +32,7 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
     plus,
     returned,
     scaled,
+    widened,
 )
 
 LARGEST_EXPONENT = 80.0
@@ -45,19 +49,25 @@ NEGATIVE_THRESHOLD = Refusal(
 )
 
 
+NAN_BOUND = Refusal("one of its bounds is NaN", example=call("edge.clamp", self=tensor(4), min=math.nan))
+NOT_FINITE = Refusal(
+    "its {what} {value:g} is not finite", example=call("edge.leaky_relu", self=tensor(4), negative_slope=math.inf)
+)
+
+
 @rule(quantized=Quantized.TABLE)
 def relu(op: edge.ReluOp, b: NodeBuilder) -> SSAValue:
     """max(self, 0)."""
     return b.clamp(op.self, 0.0, None)
 
 
-@rule(quantized=Quantized.TABLE)
+@rule(quantized=Quantized.TABLE, refuses=(NAN_BOUND,))
 def hardtanh(op: edge.HardtanhOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min_val, max_val)."""
     return checked_clamp(b, op.self, op.min_val, op.max_val)
 
 
-@rule(quantized=Quantized.TABLE)
+@rule(quantized=Quantized.TABLE, refuses=(NAN_BOUND,))
 def clamp(op: edge.ClampOp, b: NodeBuilder) -> SSAValue:
     """clamp(self, min, max), either bound absent."""
     return checked_clamp(b, op.self, op.min, op.max)
@@ -65,8 +75,10 @@ def clamp(op: edge.ClampOp, b: NodeBuilder) -> SSAValue:
 
 def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
     """A clamp node; without an interval between the bounds, which XNNPACK wants, what ATen does step by step."""
-    low = -math.inf if low is None else float(low)
-    high = math.inf if high is None else float(high)
+    low = -math.inf if low is None else in_fp32(low)
+    high = math.inf if high is None else in_fp32(high)
+    if math.isnan(low) or math.isnan(high):
+        raise NAN_BOUND()
     if low < high:
         return b.clamp(value, low, high)
     return b.binary("minimum", b.binary("maximum", value, b.scalar(low, value)), b.scalar(high, value))
@@ -119,26 +131,39 @@ def gelu(op: edge.GeluOp, b: NodeBuilder) -> SSAValue:
     return b.binary("multiply", scaled(b, value, 0.5), gate)
 
 
-@rule(quantized=Quantized.TABLE)
+@rule(quantized=Quantized.TABLE, refuses=(NOT_FINITE,))
 def elu(op: edge.EluOp, b: NodeBuilder) -> SSAValue:
     """scale · (self where positive, else alpha·(e^(input_scale·self) − 1)).
 
     XNNPACK has this for a positive alpha and without the scale of the input. In general it is the sum of both sides.
     """
     value = op.self
-    alpha, scale, input_scale = float(op.alpha), float(op.scale), float(op.input_scale)
+    alpha, scale, input_scale = (finite_parameter("factor", each) for each in (op.alpha, op.scale, op.input_scale))
+    if element_type(value) == f16 and not is_as_exact_in_fp16(alpha):
+        value = widened(b, value)  # whose node would round the factor
     if alpha > 0 and input_scale == 1:
-        return scaled(b, elu_of(b, value, alpha), scale)
+        return returned(op, b, scaled(b, elu_of(b, value, alpha), scale))
     below = scaled(b, b.clamp(value, None, 0.0), input_scale)
     falling = elu_of(b, below, 1.0) if input_scale > 0 else exponential_less_one(b, below)
-    return b.binary("add", scaled(b, b.clamp(value, 0.0, None), scale), scaled(b, falling, alpha * scale))
+    above = scaled(b, b.clamp(value, 0.0, None), scale)
+    return returned(op, b, b.binary("add", above, scaled(b, falling, alpha * scale)))
 
 
-@rule(quantized=Quantized.TABLE)
+def finite_parameter(what: str, value: float) -> float:
+    """A number in fp32; RefusalError for infinities and NaN, which ATen multiplies by zeros where nodes do not."""
+    number = in_fp32(value)
+    if not math.isfinite(number):
+        raise NOT_FINITE(what=what, value=number)
+    return number
+
+
+@rule(quantized=Quantized.TABLE, refuses=(NOT_FINITE,))
 def leaky_relu(op: edge.LeakyReluOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else negative_slope·self."""
-    value, slope = op.self, FloatAttr(float(op.negative_slope), f32)
-    return b.node(xnnpack.LeakyReluOp, [value], {"negative_slope": slope})
+    slope, value = finite_parameter("slope", op.negative_slope), op.self
+    if element_type(value) == f16 and not is_as_exact_in_fp16(slope):
+        value = widened(b, value)  # whose node would round the slope
+    return returned(op, b, b.node(xnnpack.LeakyReluOp, [value], {"negative_slope": fp32(slope)}))
 
 
 @rule()
@@ -152,20 +177,20 @@ def prelu(op: edge.PreluOp, b: NodeBuilder) -> SSAValue:
     return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
-@rule(quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD,))
+@rule(quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD, NOT_FINITE))
 def softplus(op: edge.SoftplusOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
-    beta, threshold = float(op.beta), float(op.threshold)
-    if threshold < 0:
+    beta, threshold = finite_parameter("factor", op.beta), in_fp32(op.threshold)
+    if not threshold >= 0:
         raise NEGATIVE_THRESHOLD(threshold=threshold)
-    value = scaled(b, op.self, beta)
+    value = scaled(b, argument(b, op.self), beta)
     if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
         # One reader of each value: XNNPACK makes a table of it.
-        return scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta)
+        return returned(op, b, scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta))
     rest = soft_rest(b, value)
     if threshold < INVISIBLE_THRESHOLD:
         rest = b.binary("subtract", rest, b.binary("multiply", rest, is_positive(b, plus(b, value, -threshold))))
-    return scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta)
+    return returned(op, b, scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta))
 
 
 def is_within(op: edge.SoftplusOp | edge.MishOp, b: NodeBuilder, limit: float) -> bool:

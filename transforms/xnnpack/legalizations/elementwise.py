@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
+from xir.transforms.analysis.calls import call, numbers, tensor
+from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
@@ -16,7 +20,26 @@ from xir.transforms.xnnpack.legalizations.rule import (
     register_rule,
     rule,
 )
-from xir.transforms.xnnpack.legalizations.special_functions import lifted, power_of, scaled, truncated
+from xir.transforms.xnnpack.legalizations.special_functions import (
+    argument,
+    difference,
+    is_power_of_2,
+    lifted,
+    power_of,
+    scaled,
+    truncated,
+    widened,
+)
+
+FLOORED_QUOTIENT = Refusal(
+    "its quotient is rounded down, which takes the remainder that XNNPACK does not compute",
+    "divide by a number that is a power of 2, or write torch.floor(x / y) if that is as well",
+    example=call("edge.div.Scalar_mode", self=tensor(4), other=3, rounding_mode="floor"),
+)
+NAN_OPERAND = Refusal(
+    "one of its operands is NaN, over which XNNPACK passes",
+    example=call("edge.maximum", self=tensor(2), other=numbers([1.0, math.nan])),
+)
 
 
 def unary_rule(kind: str) -> Rule:
@@ -28,7 +51,7 @@ def binary_rule(kind: str) -> Rule:
     """The rule of an op that is one binary node."""
 
     def lower(op: edge.EdgeOp, b: NodeBuilder) -> SSAValue:
-        lhs, rhs = (b.convert(each, element_type(op.results[0])) for each in op.operands)
+        lhs, rhs = (b.meeting(each) for each in op.operands)
         return b.binary(kind, lhs, rhs)
 
     return lower
@@ -38,7 +61,18 @@ for row in UNARY:
     # A number in quantised form is a float: what works on bits has no part in it.
     register_rule(unary_rule(row.kind), row.edge, quantized=Quantized.TABLE if row.elements != "integer" else None)
 for row in BINARY:
-    register_rule(binary_rule(row.kind), row.edge, quantized=Quantized.OPERANDS if row.quantized else None)
+    names = [name for name in row.edge if name not in ("edge.maximum", "edge.minimum")]
+    register_rule(binary_rule(row.kind), names, quantized=Quantized.OPERANDS if row.quantized else None)
+
+
+@rule(refuses=(NAN_OPERAND,))
+def extreme(op: edge.MaximumOp | edge.MinimumOp, b: NodeBuilder) -> SSAValue:
+    """The larger or the smaller of two. Where one is NaN, ATen's result is; of constants that is known."""
+    for value in op.operands:
+        if isinstance(value.owner, edge.ConstantOp) and np.isnan(b.numbers(value, "operand")).any():
+            raise NAN_OPERAND()
+    kind = "maximum" if op.name == "edge.maximum" else "minimum"
+    return b.binary(kind, b.promoted(op.self), b.promoted(op.other))
 
 
 @rule(quantized=Quantized.OPERANDS)
@@ -83,16 +117,28 @@ def reciprocal(op: edge.ReciprocalOp, b: NodeBuilder) -> SSAValue:
     return b.binary("divide", b.scalar(1.0, value), value)
 
 
-@rule()
+@rule(refuses=(FLOORED_QUOTIENT,))
 def div_mode(op: edge.DivTensorModeOp | edge.DivScalarModeOp, b: NodeBuilder) -> SSAValue:
-    """self / other, rounded down or towards zero."""
-    value = b.promoted(op.self)
-    divisor = b.scalar(float(op.other), value) if isinstance(op, edge.DivScalarModeOp) else b.promoted(op.other)
-    quotient = b.binary("divide", value, divisor)
-    mode = op.rounding_mode
-    if mode is None:
-        return quotient
-    return b.unary("floor", quotient) if mode == "floor" else truncated(b, quotient)
+    """self / other, rounded down, towards zero, or not at all.
+
+    Rounded down, ATen subtracts the remainder before it divides (`c10::div_floor_floating`): 1 // 0.1 is 9, while
+    ⌊1 / 0.1⌋ is 10, and −0.5 // ∞ is −1. Both are the same for quotients by a power of 2, which do not round; but those
+    of infinities are NaN, as infinities less themselves are.
+    """
+    result = op.results[0]
+    is_number = isinstance(op, edge.DivScalarModeOp)
+    if op.rounding_mode is None:
+        value = b.promoted(op.self)
+        return b.binary("divide", value, b.scalar(float(op.other), value) if is_number else b.meeting(op.other))
+    # In halves the quotient would be rounded, to a whole number perhaps, before it is cut off.
+    value = argument(b, op.self)
+    if op.rounding_mode == "trunc":
+        divisor = b.scalar(float(op.other), value) if is_number else widened(b, b.meeting(op.other))
+        return b.convert(truncated(b, b.binary("divide", value, divisor)), element_type(result))
+    if not is_number or not is_power_of_2(op.other) or abs(op.other) < 1 or element_type(value) != f32:
+        raise FLOORED_QUOTIENT()
+    whole = b.unary("floor", scaled(b, value, 1 / op.other))
+    return b.convert(b.binary("add", whole, difference(b, value, value)), element_type(result))
 
 
 @rule()

@@ -21,6 +21,17 @@ from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUND
 from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
+NAN_FILLED = Refusal(
+    "it fills in NaN, over which XNNPACK's extremes pass",
+    example="""
+func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %m = edge.constant dense<[true, false]> : tensor<2xi1>
+  %n = edge.constant dense<0x7FC00000> : tensor<f32>
+  %0 = edge.where.self(%m, %n, %x) : (tensor<2xi1>, tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+""",
+)
 COMPUTED_MASK = Refusal(
     "its {what} is computed at run time, and XNNPACK has no booleans",
     "choose by arithmetic, as clamp, minimum and maximum do, or add a mask of numbers",
@@ -35,31 +46,31 @@ def static_mask(b: NodeBuilder, value: SSAValue, what: str) -> np.ndarray:
     return b.numbers(value, what)
 
 
-@rule(refuses=(COMPUTED_MASK, NOT_STATIC))
+@rule(refuses=(COMPUTED_MASK, NAN_FILLED, NOT_STATIC))
 def where(op: edge.WhereSelfOp, b: NodeBuilder) -> SSAValue:
     """Self where the condition holds, else other."""
     mask = static_mask(b, op.condition, "condition")
     value, other = op.self, op.other
     if isinstance(value.owner, edge.ConstantOp):
-        return filled(b, other, mask, b.numbers(value, "self"))
+        return filled(b, other, mask, filler(b.numbers(value, "self")))
     if isinstance(other.owner, edge.ConstantOp):
-        return filled(b, value, ~mask, b.numbers(other, "other"))
+        return filled(b, value, ~mask, filler(b.numbers(other, "other")))
     zero = np.asarray(0)
     return b.binary("add", filled(b, value, ~mask, zero), filled(b, other, mask, zero))
 
 
-@rule(refuses=(COMPUTED_MASK,))
+@rule(refuses=(COMPUTED_MASK, NAN_FILLED))
 def masked_fill_scalar(op: edge.MaskedFillScalarOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = static_mask(b, op.mask, "mask")
-    return filled(b, op.self, mask, np.asarray(op.value))
+    return filled(b, op.self, mask, filler(np.asarray(op.value)))
 
 
-@rule(refuses=(COMPUTED_MASK, NOT_STATIC))
+@rule(refuses=(COMPUTED_MASK, NAN_FILLED, NOT_STATIC))
 def masked_fill_tensor(op: edge.MaskedFillTensorOp, b: NodeBuilder) -> SSAValue:
     """A number where the mask holds, else self."""
     mask = static_mask(b, op.mask, "mask")
-    return filled(b, op.self, mask, b.numbers(op.value, "value"))
+    return filled(b, op.self, mask, filler(b.numbers(op.value, "value")))
 
 
 @rule(refuses=(UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
@@ -73,6 +84,13 @@ def triangle(op: edge.TrilOp | edge.TriuOp, b: NodeBuilder) -> SSAValue:
         return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
     lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
     return filled(b, value, lower if upper else ~lower, np.zeros(()))
+
+
+def filler(numbers: np.ndarray) -> np.ndarray:
+    """Numbers to fill in; RefusalError if one of them is NaN."""
+    if np.isnan(numbers).any():
+        raise NAN_FILLED()
+    return numbers
 
 
 def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.scalars import is_kept
 from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.interfaces import moves_data
@@ -141,6 +142,14 @@ class NodeBuilder:
     def promoted(self, value: SSAValue) -> SSAValue:
         """An operand in the result's element type, in which ATen computes an elementwise op."""
         return self.convert(value, element_type(self.op.results[0]))
+
+    def meeting(self, value: SSAValue) -> SSAValue:
+        """An operand as ATen computes with it: promoted, or in fp32 where it is kept as a number beside halves."""
+        if not is_kept(self.op, value):
+            return self.promoted(value)
+        if isinstance(value.owner, edge.ConstantOp):
+            return self.scalar(float(self.numbers(value, "operand").item()), self.op.results[0])
+        return self.convert(value, f32)
 
     def insert(self, op: OpT) -> OpT:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
@@ -329,14 +338,20 @@ def overflows_fp16(array: np.ndarray) -> bool:
 
 def is_as_exact_in_fp16(value: float) -> bool:
     """Whether rounding a number to fp16 changes it by no more than half a unit in its last place, as of a result."""
-    is_normal = LEAST_NORMAL_FP16 <= abs(value) < BEYOND_FP16
-    return is_normal or not math.isfinite(value) or float(np.float16(value)) == value
+    if not math.isfinite(value) or LEAST_NORMAL_FP16 <= abs(value) < BEYOND_FP16:
+        return True
+    return abs(value) < BEYOND_FP16 and float(np.float16(value)) == value
+
+
+def in_fp32(value: float) -> float:
+    """A number rounded to fp32: to an infinity, if it is beyond the largest number."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def fp32(value: float) -> FloatAttr:
-    """A number as a property of a node, rounded to fp32: to an infinity, if it is beyond the largest number."""
-    with np.errstate(over="ignore"):
-        return FloatAttr(float(np.float32(value)), f32)
+    """A number as a property of a node, rounded to fp32."""
+    return FloatAttr(in_fp32(value), f32)
 
 
 def has_number(element: Attribute, value: int) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, bf16, f16, f32
+from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
+from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, fp32, in_fp32, rule
 
 LARGEST = float.fromhex("0x1.fffffep127")
 """The largest fp32 number."""
@@ -55,6 +55,10 @@ NO_FUNCTION_OF_BASE = Refusal(
     "the power {exponent:g} is no function of its base",
     "replace it by its value",
     example=call("edge.pow.Tensor_Scalar", self=tensor(4), exponent=0),
+)
+POWER_OF_INTEGERS = Refusal(
+    "it is a power of integers, which XNNPACK would compute in floats",
+    example=call("edge.pow.Scalar", self=2, exponent=tensor(4, element=i32)),
 )
 NO_LOGARITHM = Refusal(
     "its base {base:g} has no logarithm", example=call("edge.pow.Scalar", self=-2, exponent=tensor(4))
@@ -147,7 +151,7 @@ def exponential_less_one(b: NodeBuilder, value: SSAValue) -> SSAValue:
 
 def elu_of(b: NodeBuilder, value: SSAValue, alpha: float) -> SSAValue:
     """An ELU node."""
-    return b.node(xnnpack.EluOp, [value], {"alpha": FloatAttr(alpha, f32)})
+    return b.node(xnnpack.EluOp, [value], {"alpha": fp32(alpha)})
 
 
 @rule()
@@ -208,14 +212,19 @@ def remainder(op: edge.RemainderScalarOp | edge.FmodScalarOp, b: NodeBuilder) ->
     By a power of 2 no step rounds. Other quotients may round up to a whole number, which is wrong by all of `other`;
     stock ExecuTorch has no node that computes the remainder itself.
     """
-    value, divisor = argument(b, op.self), float(op.other)
+    value, divisor = argument(b, op.self), in_fp32(op.other)
     if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
         return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
-    if divisor == 0 or abs(math.frexp(divisor)[0]) != 0.5:
+    if not is_power_of_2(divisor):
         raise INEXACT_DIVISOR(divisor=divisor)
     quotient = scaled(b, value, 1 / divisor)
     whole = b.unary("floor", quotient) if op.name == "edge.remainder.Scalar" else truncated(b, quotient)
     return returned(op, b, difference(b, value, scaled(b, whole, divisor)))
+
+
+def is_power_of_2(number: float) -> bool:
+    """Whether no quotient by a number rounds."""
+    return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5
 
 
 def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
@@ -224,11 +233,19 @@ def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.binary("maximum", b.unary("floor", value), towards_zero)
 
 
-@rule(refuses=(NO_FUNCTION_OF_BASE,))
+def refuse_integers(op: edge.EdgeOp) -> None:
+    """RefusalError if a power is one of integers, which wrap around in eager, and in products alone."""
+    if isinstance(element_type(op.results[0]), IntegerType):
+        raise POWER_OF_INTEGERS()
+
+
+@rule(refuses=(NO_FUNCTION_OF_BASE, POWER_OF_INTEGERS))
 def pow_scalar(op: edge.PowTensorScalarOp, b: NodeBuilder) -> SSAValue:
     """Self to the power of a number."""
     exponent = float(op.exponent)
-    if exponent == 0 or not math.isfinite(exponent):
+    if not (exponent.is_integer() and 0 < exponent <= MAX_POWER):
+        refuse_integers(op)
+    if exponent == 0 or not math.isfinite(in_fp32(exponent)):
         raise NO_FUNCTION_OF_BASE(exponent=exponent)
     return returned(op, b, power(b, argument(b, op.self), exponent))
 
@@ -279,11 +296,12 @@ def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
     return half if exponent % 2 == 0 else b.binary("multiply", half, value)
 
 
-@rule(refuses=(NO_LOGARITHM,))
+@rule(refuses=(NO_LOGARITHM, POWER_OF_INTEGERS))
 def scalar_pow(op: edge.PowScalarOp, b: NodeBuilder) -> SSAValue:
     """A positive number to the power `exponent`: e^(exponent·log(number))."""
-    base = float(op.self)
-    if base <= 0:
+    refuse_integers(op)
+    base = in_fp32(op.self)
+    if not 0 < base < math.inf:
         raise NO_LOGARITHM(base=base)
     return returned(op, b, power_of(b, base, argument(b, op.exponent)))
 
@@ -294,13 +312,14 @@ def power_of(b: NodeBuilder, base: float, exponent: SSAValue) -> SSAValue:
     return b.convert(result, element_type(exponent))
 
 
-@rule()
+@rule(refuses=(POWER_OF_INTEGERS,))
 def pow_tensor(op: edge.PowTensorTensorOp, b: NodeBuilder) -> SSAValue:
     """Self to the power `exponent`: e^(exponent·log |self|), with the sign of an odd power of a negative number.
 
     A negative number has no other than whole powers: the square root of −(exponent − ⌊exponent⌋) is NaN there, and 0
     for all others. Stock ExecuTorch has no node for it.
     """
+    refuse_integers(op)
     if b.target == "xir":
         return returned(op, b, b.binary("pow", argument(b, op.self), argument(b, op.exponent)))
     base, exponent = argument(b, op.self), finite(b, argument(b, op.exponent))

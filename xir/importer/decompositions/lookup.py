@@ -1,4 +1,4 @@
-"""Bags of embeddings."""
+"""Look-ups and their opposites: bags of embeddings, and rows that are added."""
 
 from typing import Any
 
@@ -31,3 +31,15 @@ def embedding_bag(
     return aten._embedding_bag_forward_only(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
     )
+
+
+@decomposes(aten.index_add.default)
+def index_add(
+    self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: float = 1
+) -> torch.Tensor:
+    """Rows added where an index says, times `alpha` in the type of `self`: truth values stay some."""
+    rows = source if alpha == 1 else (source * alpha).to(self.dtype)
+    value = self.unsqueeze(0) if self.dim() == 0 else self
+    places = [None] * (dim % value.dim()) + [index]
+    result = aten.index_put(value, places, rows, True)
+    return result.squeeze(0) if self.dim() == 0 else result
