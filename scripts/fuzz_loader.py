@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 FUZZER = ROOT / "build" / "fuzz" / "backend_cpp" / "fuzz" / "xir_fuzz_loader"
 WORK = ROOT / "build" / "fuzz-loader"
 KEPT = ROOT / "backend_cpp" / "fuzz" / "corpus"
+KERNELS = ROOT / "backend_cpp" / "fuzz" / "kernels"
 GOLDEN = ROOT / "backend_cpp" / "tests" / "data"
 SLOW = 5.0
 """Seconds of the processor that no input should take, its share of starting the fuzzer included."""
@@ -32,11 +33,11 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
     if options.minimize:
         return _minimize(corpus)
-    for file in (*KEPT.iterdir(), *GOLDEN.glob("*.pte")):
+    for file in (*KEPT.iterdir(), *KERNELS.iterdir(), *GOLDEN.glob("*.pte")):
         shutil.copy(file, corpus / file.name)
     command = [
         str(FUZZER), f"-fork={options.jobs}", "-ignore_crashes=1", "-ignore_ooms=1", "-ignore_timeouts=1",
-        "-max_len=16384", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",
+        "-max_len=65536", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",
         f"-artifact_prefix={artifacts}/", str(corpus),
     ]  # fmt: skip
     executed = ""

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
+#include "debug_generated.h"
 #include "program_generated.h"
 #include "schema_tree.h"
 #include "xnnpack_generated.h"
@@ -12,6 +14,7 @@ namespace {
 
 // Enough to make cost that grows with a square of it show.
 constexpr uint64_t kManyCopies = 2000;
+constexpr uint64_t kManyItems = 8000;
 
 class TreeMutator {
  public:
@@ -19,6 +22,7 @@ class TreeMutator {
 
   void Mutate() {
     nodes_ = AllNodes(tree_);
+    if (draws_.OneIn(6)) return Crowd();
     Node& node = *nodes_[draws_.Below(nodes_.size())];
     switch (node.kind) {
       case Node::Kind::kTable:
@@ -33,6 +37,80 @@ class TreeMutator {
   }
 
  private:
+  // Many places come to share long parts: lists and strings that are lengthened, elements of lists
+  // that are repeated, one part in all places of its like.
+  void Crowd() {
+    for (uint64_t i = 1 + draws_.Below(4); i > 0; --i) {
+      switch (draws_.Below(4)) {
+        case 0:
+        case 1:
+          Lengthen();
+          break;
+        case 2:
+          Multiply();
+          break;
+        default:
+          Unite();
+      }
+    }
+  }
+
+  // A string, or a list of indices; sizes of a tensor would only be too many.
+  void Lengthen() {
+    Field* field = AnyField([](const Node& table, size_t i) {
+      const Node* node = table.fields[i].node;
+      if (node == nullptr || node->bytes.empty()) return false;
+      const std::string_view name = table.type->names[i];
+      return node->kind == Node::Kind::kString || name == "args" || name == "items" ||
+             name == "inputs" || name == "outputs" || name == "instructions";
+    });
+    if (field == nullptr) return;
+    Blob& bytes = field->node->bytes;
+    const size_t size = bytes.size(), wanted = size * (1 + draws_.Below(kManyItems) / size);
+    while (bytes.size() < wanted) bytes.push_back(bytes[bytes.size() - size]);
+  }
+
+  void Multiply() {
+    Field* field = AnyField([](const Node& table, size_t i) {
+      const Node* node = table.fields[i].node;
+      return node != nullptr && node->kind == Node::Kind::kTables && !node->items.empty();
+    });
+    if (field == nullptr) return;
+    auto& items = field->node->items;
+    items.insert(items.end(), draws_.Below(kManyCopies), items[draws_.Below(items.size())]);
+  }
+
+  // What one field leads to is what those of its name in tables of its type lead to.
+  void Unite() {
+    Field* field =
+        AnyField([](const Node& table, size_t i) { return table.fields[i].node != nullptr; });
+    if (field == nullptr) return;
+    Node* shared = field->node;
+    for (Node* node : nodes_) {
+      if (node->kind != Node::Kind::kTable || node->type != found_in_->type) continue;
+      Field& like = node->fields[static_cast<size_t>(field - found_in_->fields.data())];
+      if (like.node != nullptr) like.node = shared;
+    }
+  }
+
+  // A field for which `fits`, of a table that becomes `found_in_`; null if there is none.
+  template <typename Predicate>
+  Field* AnyField(const Predicate& fits) {
+    const size_t start = draws_.Below(nodes_.size());
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      Node* node = nodes_[(start + n) % nodes_.size()];
+      if (node->kind != Node::Kind::kTable || node->fields.empty()) continue;
+      const size_t first = draws_.Below(node->fields.size());
+      for (size_t i = 0; i < node->fields.size(); ++i) {
+        const size_t at = (first + i) % node->fields.size();
+        if (!fits(*node, at)) continue;
+        found_in_ = node;
+        return &node->fields[at];
+      }
+    }
+    return nullptr;
+  }
+
   void MutateTable(Node* table) {
     if (table->fields.empty()) return;
     Field& field = table->fields[draws_.Below(table->fields.size())];
@@ -169,6 +247,7 @@ class TreeMutator {
   Tree& tree_;
   Draws& draws_;
   std::vector<Node*> nodes_;
+  Node* found_in_ = nullptr;
 };
 
 // None of a node that mutations have put in a table's place, and which is no table.
@@ -191,6 +270,20 @@ bool MutateGraph(Blob* blob, Draws* draws) {
   for (uint64_t i = 1 + draws->Below(4); i > 0; --i) TreeMutator(&tree, draws).Mutate();
   *blob = WriteDelegateBlob(WriteTree(tree, graph::XNNGraphIdentifier()), constants);
   return true;
+}
+
+// The debug information that is a segment.
+bool MutateDebugInfo(std::vector<Blob>* segments, Draws* draws) {
+  for (Blob& segment : *segments) {
+    flatbuffers::Verifier verifier(segment.data(), segment.size(), /*max_depth=*/64,
+                                   static_cast<flatbuffers::uoffset_t>(segment.size() / 4));
+    if (segment.size() < 8 || !debug::VerifyDebugInfoBuffer(verifier)) continue;
+    Tree tree = ReadTree(segment, debug::DebugInfoTypeTable());
+    for (uint64_t i = 1 + draws->Below(4); i > 0; --i) TreeMutator(&tree, draws).Mutate();
+    segment = WriteTree(tree, debug::DebugInfoIdentifier());
+    return true;
+  }
+  return false;
 }
 
 // The segments' new places, in the table that lists them.
@@ -233,7 +326,9 @@ Blob MutateProgramFile(Bytes bytes, Draws* draws) {
   ProgramFile file;
   if (!ReadProgramFile(bytes, &file)) return {};
   Tree tree = ReadTree(file.program, program::ProgramTypeTable());
-  const bool in_graph = draws->OneIn(2) && MutateSomeGraph(&file, tree.root, draws);
+  const bool in_graph =
+      draws->OneIn(2) && (draws->OneIn(4) ? MutateDebugInfo(&file.segments, draws)
+                                          : MutateSomeGraph(&file, tree.root, draws));
   if (!file.segments.empty()) ListSegments(tree.root, file.segments);
   if (!in_graph || draws->OneIn(4)) {
     for (uint64_t i = 1 + draws->Below(4); i > 0; --i) TreeMutator(&tree, draws).Mutate();

@@ -107,6 +107,11 @@ class ProgramBuilder {
       if (Odd()) size = static_cast<int32_t>(OddNumber(&draws_));
       sizes.push_back(size);
     }
+    // Nothing, in as many rows as there may be.
+    if (odd_ && sizes.size() > 1 && OneIn(24)) {
+      sizes[draws_.Below(sizes.size())] = 1 << 30;
+      sizes[draws_.Below(sizes.size())] = 0;
+    }
     return sizes;
   }
 
@@ -490,6 +495,52 @@ class ProgramBuilder {
     return AddTensor(type_, sizes, Place::kInput, /*dynamic=*/OneIn(4));
   }
 
+  // A program's caches of keys and values, and attention over them, whose operands agree; positions
+  // are anything now and then.
+  void AddAttention() {
+    type_ = OneIn(6) ? draws_.Of(kPlainTypes) : ScalarType::Float;
+    const auto size = [&](uint64_t below) { return static_cast<int32_t>(1 + draws_.Below(below)); };
+    const int32_t length = size(4), window = length + size(8), kv_heads = size(2);
+    const int32_t heads = kv_heads * size(3), features = OneIn(2) ? size(40) : size(8);
+    const auto position = [&] {
+      return AddInt(OneIn(4) ? static_cast<int64_t>(OddNumber(&draws_))
+                             : static_cast<int64_t>(draws_.Below(8)));
+    };
+    const Sizes cache{1, window, kv_heads, features};
+    int32_t caches[2];
+    for (int32_t& each : caches) {
+      each = AddTensor(type_, cache, OneIn(3) ? Place::kInput : Place::kState, OneIn(4));
+      program::KernelCallT update = CallOf("llama::update_cache.out");
+      const int32_t dummy = AddTensor(type_, {1}, Place::kPlanned, /*dynamic=*/true);
+      update.args = {AddInput({1, length, kv_heads, features}), each, position(), dummy, dummy};
+      AddInstruction(std::move(update));
+    }
+    const int32_t query = AddInput({1, length, heads, features});
+    const int32_t result =
+        AddTensor(type_, {1, length, heads, features}, Place::kPlanned, /*dynamic=*/OneIn(2));
+    const auto scale = [&] { return OneIn(2) ? AddNone() : AddDouble(); };
+    program::KernelCallT call = CallOf("llama::custom_sdpa.out");
+    const int32_t mask = OneIn(3) ? AddInput({length, window}) : AddNone();
+    program::DoubleT none;
+    call.args = {query,          caches[0], caches[1], position(), mask,
+                 AddValue(none), AddBool(), scale(),   result,     result};
+    AddInstruction(std::move(call));
+    plan_->outputs.push_back(result);
+  }
+
+  // Where instructions come from: one long name for many, or one for each.
+  void AddFrames() {
+    std::string name(1 + draws_.Below(OneIn(4) ? 2000 : 20), 'm');
+    for (size_t i = 0; i < chain_->instructions.size(); ++i) {
+      auto list = std::make_unique<program::FrameListT>();
+      auto frame = std::make_unique<program::FrameT>();
+      frame->filename = name;
+      frame->lineno = static_cast<int32_t>(i);
+      list->items.push_back(std::move(frame));
+      chain_->stacktrace.push_back(std::move(list));
+    }
+  }
+
   // A product whose operands agree.
   void AddProduct() {
     type_ = OneIn(4) ? draws_.Of(kPlainTypes) : ScalarType::Float;
@@ -679,6 +730,8 @@ class ProgramBuilder {
       }
     }
     if (odd_) Disturb();
+    if (odd_ && OneIn(6)) AddAttention();
+    if (odd_ && OneIn(8)) AddFrames();
     FinishMethod();
   }
 

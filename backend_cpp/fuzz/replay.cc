@@ -1,7 +1,8 @@
-// xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [FILE|DIRECTORY]...
+// xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--each-kernel] [FILE|DIRECTORY]...
 //
 // The loader's fuzzer without coverage, the same each time: runs the inputs given, N programs that
-// are changed from each of them, and N recipes of random bytes.
+// are changed from each of them, and N recipes of random bytes. With --each-kernel it is an error
+// if a kernel of the runtime has not succeeded then.
 //
 // xir_fuzz_replay --write PREFIX --recipes N [--seed S] [--valid | --kernels FILE]
 //
@@ -39,6 +40,7 @@ struct Options {
   std::vector<std::string> kernels;
   bool valid = false;
   bool verbose = false;
+  bool each_kernel = false;
 };
 
 std::vector<std::string> Lines(const std::string& path) {
@@ -51,12 +53,14 @@ std::vector<std::string> Lines(const std::string& path) {
 bool Parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    const bool flag = name == "--valid" || name == "--verbose";
+    const bool flag = name == "--valid" || name == "--verbose" || name == "--each-kernel";
     if (name[0] == '-' && !flag && i + 1 == argc) return false;
     if (name == "--valid") {
       options->valid = true;
     } else if (name == "--verbose") {
       options->verbose = true;
+    } else if (name == "--each-kernel") {
+      options->each_kernel = true;
     } else if (name == "--recipes") {
       options->recipes = std::stoull(argv[++i]);
     } else if (name == "--derived") {
@@ -111,8 +115,10 @@ struct Counts {
   size_t ran = 0;
 };
 
-void Try(const Blob& input, const std::string& what, bool verbose, Counts* counts) {
+// `plainly` runs it with small numbers first.
+void Try(const Blob& input, const std::string& what, bool verbose, bool plainly, Counts* counts) {
   if (verbose) std::fprintf(stderr, "%s\n", what.c_str());
+  if (plainly) xir::fuzz::Succeeds(View(input));
   const xir::fuzz::Outcome outcome = xir::fuzz::FuzzOne(View(input));
   ++counts->inputs;
   counts->loaded += outcome.loaded ? 1 : 0;
@@ -170,7 +176,8 @@ int main(int argc, char** argv) {
   if (!Parse(argc, argv, &options)) {
     std::fprintf(
         stderr,
-        "usage: xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--verbose]\n"
+        "usage: xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--verbose] "
+        "[--each-kernel]\n"
         "                       [--write PREFIX [--valid | --kernels FILE]] [FILE|DIRECTORY]...\n");
     return 2;
   }
@@ -179,17 +186,23 @@ int main(int argc, char** argv) {
   for (const std::string& path : options.inputs) {
     for (const fs::path& file : Files(path)) {
       const Blob input = ReadFile(file);
-      Try(input, file.string(), options.verbose, &counts);
+      Try(input, file.string(), options.verbose, options.each_kernel, &counts);
       for (uint64_t seed = options.seed; seed < options.seed + options.derived; ++seed) {
         const Blob derived = xir::fuzz::Derive(View(input), seed);
         if (derived.empty()) continue;
-        Try(derived, file.string() + " derived " + std::to_string(seed), options.verbose, &counts);
+        Try(derived, file.string() + " derived " + std::to_string(seed), options.verbose,
+            options.each_kernel, &counts);
       }
     }
   }
   for (uint64_t seed = options.seed; seed < options.seed + options.recipes; ++seed) {
-    Try(Recipe(seed), "recipe " + std::to_string(seed), options.verbose, &counts);
+    Try(Recipe(seed), "recipe " + std::to_string(seed), options.verbose, options.each_kernel,
+        &counts);
   }
   std::printf("%zu inputs: %zu loaded, %zu ran\n", counts.inputs, counts.loaded, counts.ran);
-  return 0;
+  if (!options.each_kernel) return 0;
+  const std::vector<std::string> without = xir::fuzz::KernelsWithoutSuccess();
+  for (const std::string& kernel : without) std::printf("%s\n", kernel.c_str());
+  std::printf("%zu kernels have not succeeded\n", without.size());
+  return without.empty() ? 0 : 1;
 }

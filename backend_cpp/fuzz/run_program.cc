@@ -1,16 +1,29 @@
 #include "run_program.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "allocation_meter.h"
+#include "core/digest.h"
 #include "core/failing_allocations.h"
 #include "guarded_memory.h"
+#include "kernels/registry.h"
+#include "verify/work_budget.h"
 #include "xir/library.h"
 #include "xir/program.h"
 
@@ -39,9 +52,43 @@ class FailingAllocation {
   ~FailingAllocation() { FailAllocationAfter(kNoFailure); }
 };
 
+// What loading a file of this size may take of memory, beside what it asks for by its sizes. A
+// vector that grows has twice what it needs, and half as much for a moment.
+uint64_t MemoryBound(size_t file_size) {
+  return 3 * (WorkBudget::kFree + WorkBudget::kPerByte * uint64_t{file_size}) / 2;
+}
+
+// The same in seconds, under sanitizers, on a processor with other things to do.
+double TimeBound(size_t file_size) { return 0.5 + 1e-5 * static_cast<double>(file_size); }
+
+// Looks at what a step takes as long as it lives.
+class Bounded {
+ public:
+  Bounded(const char* step, size_t file_size, uint64_t more_memory = 0)
+      : step_(step), file_size_(file_size), more_memory_(more_memory) {}
+  Bounded(const Bounded&) = delete;
+  ~Bounded() {
+    if (const uint64_t peak = meter_.peak(); peak > MemoryBound(file_size_) + more_memory_) {
+      Die(std::string(step_) + " a file of " + std::to_string(file_size_) + " bytes took " +
+          std::to_string(peak) + " bytes of memory");
+    }
+    if (const double taken = meter_.seconds(); taken > TimeBound(file_size_)) {
+      Die(std::string(step_) + " a file of " + std::to_string(file_size_) + " bytes took " +
+          std::to_string(taken) + " seconds");
+    }
+  }
+
+ private:
+  const char* step_;
+  size_t file_size_;
+  uint64_t more_memory_;
+  AllocationMeter meter_;
+};
+
 class Session {
  public:
-  Session(Method* method, Draws* draws) : method_(*method), draws_(*draws) {}
+  Session(Method* method, Draws* draws, size_t file_size)
+      : method_(*method), draws_(*draws), file_size_(file_size) {}
 
   // One execution; whether it succeeded.
   bool Run() {
@@ -51,12 +98,24 @@ class Session {
     if (draws_.OneIn(6)) BindOutput();
     if (draws_.OneIn(24)) method_.Cancel();
     const FailingAllocation failing(&draws_);
-    if (!(draws_.OneIn(8) ? method_.ExecuteProfiled().ok() : method_.Execute().ok())) return false;
+    if (!(draws_.OneIn(8) ? RunProfiled() : method_.Execute().ok())) return false;
     ReadOutputs();
     return true;
   }
 
  private:
+  // The profile, its texts, and what kernels take besides.
+  bool RunProfiled() {
+    const Bounded bounded("profiling", file_size_, /*more_memory=*/kMaxMemory);
+    const auto profile = method_.ExecuteProfiled();
+    if (!profile.ok()) return false;
+    const Span<const Profile> all(&profile.value(), 1);
+    ProfileTable(all, {});
+    ProfileTrace(all);
+    ProfileEtdump(all);
+    return true;
+  }
+
   void SetInputs() {
     // Shapes below the bound, the same for all inputs so that they may agree.
     const uint64_t smaller = draws_.OneIn(2) ? 1 + draws_.Below(3) : 0;
@@ -206,6 +265,7 @@ class Session {
 
   Method& method_;
   Draws& draws_;
+  const size_t file_size_;
   std::vector<GuardedMemory> lent_;
   std::deque<GuardedMemory> bound_;  // to outputs
 };
@@ -221,6 +281,110 @@ void CheckState(const MethodMetadata& metadata, const State& state) {
   }
 }
 
+// How often each portable kernel has succeeded.
+std::map<std::string_view, size_t>& Successes() {
+  static std::map<std::string_view, size_t> successes;
+  return successes;
+}
+
+// The portable kernels, counted.
+std::shared_ptr<const KernelRegistry> CountedKernels() {
+  static const std::shared_ptr<const KernelRegistry> kernels = [] {
+    auto registry = std::make_shared<KernelRegistry>();
+    for (const std::string_view name : PortableKernelNames()) {
+      const TypedKernel& portable = *FindPortableKernel(name);
+      RegisteredKernel counted(portable);
+      counted.run = [run = portable.run, count = &Successes()[name]](KernelContext& context,
+                                                                     KernelArgs args) {
+        Status status = run(context, args);
+        if (status.ok()) ++*count;
+        return status;
+      };
+      if (!registry->Add(std::string(name), std::move(counted)).ok()) Die("a kernel has two names");
+    }
+    return registry;
+  }();
+  return kernels;
+}
+
+// Takes any call, as torch does: reads the tensors, and writes the last as far as it has memory.
+Kernel Fallback(std::string_view) {
+  return [](KernelContext&, KernelArgs args) -> Status {
+    Tensor* last = nullptr;
+    unsigned sum = 0;
+    for (Value* value : args) {
+      auto* tensor = value->get<Tensor>();
+      if (tensor == nullptr || tensor->data == nullptr) continue;
+      for (size_t i = 0; i < tensor->nbytes(); ++i) sum += tensor->as<uint8_t>()[i];
+      last = tensor;
+    }
+    if (last == nullptr || !last->writable) return Fail(Code::kUnsupported, "no result");
+    XIR_RETURN_IF_ERROR(last->Resize(last->bound));
+    if (last->nbytes() > last->capacity) return Fail(Code::kInvalidArgument, "no memory");
+    std::memset(last->data, static_cast<int>(sum & 1), last->nbytes());
+    return {};
+  };
+}
+
+// A file for packed weights that is this process's, and goes with it.
+const std::string& PackedPath() {
+  static const struct Path {
+    Path() { unlink(text.c_str()); }
+    ~Path() { unlink(text.c_str()); }
+    const std::string text = (std::filesystem::temp_directory_path() /
+                              ("xir_fuzz_" + std::to_string(getpid()) + ".packed"))
+                                 .string();
+  } path;
+  return path.text;
+}
+
+// Changes some bytes of the packed file, mostly of its tables, or cuts it. Then its digests are
+// made right again, as somebody would who means harm (offsets as packed_file.cc has them).
+void DamagePackedFile(Draws* draws) {
+  std::ifstream stream(PackedPath(), std::ios::binary);
+  std::vector<char> file((std::istreambuf_iterator<char>(stream)), {});
+  stream.close();
+  constexpr size_t kHeader = 64;
+  if (file.size() < kHeader) return;
+  for (uint64_t i = 1 + draws->Below(4); i > 0; --i) {
+    const uint64_t at = draws->Below(draws->OneIn(4) ? file.size() : 256) % file.size() / 8 * 8;
+    const uint64_t number = OddNumber(draws);
+    std::memcpy(file.data() + at, &number, std::min<size_t>(sizeof(number), file.size() - at));
+  }
+  const auto word = [&](size_t at) {
+    uint64_t value;
+    std::memcpy(&value, file.data() + at, sizeof(value));
+    return value;
+  };
+  const uint64_t graphs = word(16), weights = word(24);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
+  if (graphs < 1000 && weights < 1000 && kHeader + graphs * 16 + weights * 32 <= file.size()) {
+    const uint64_t head = Digest(Bytes(bytes, kHeader - 8), 0);
+    const uint64_t tables = Digest(Bytes(bytes + kHeader, graphs * 16 + weights * 32), head);
+    std::memcpy(file.data() + kHeader - 8, &tables, sizeof(tables));
+  }
+  if (draws->OneIn(4)) file.resize(draws->Below(file.size()));
+  // The time stays, so that a seal holds.
+  struct stat info {};
+  stat(PackedPath().c_str(), &info);
+  std::ofstream(PackedPath(), std::ios::binary)
+      .write(file.data(), static_cast<std::streamsize>(file.size()));
+  const timespec times[] = {info.st_atim, info.st_mtim};
+  utimensat(AT_FDCWD, PackedPath().c_str(), times, 0);
+}
+
+// What a run does besides, drawn from the file's bytes.
+struct Manners {
+  explicit Manners(Bytes file) : random(Digest(file, 0)) {
+    fallback = random() % 2 == 0;
+    packed = random() % 8 == 0;
+    damaged = packed && random() % 2 == 0;
+    truncated = packed && random() % 4 == 0;
+  }
+  std::mt19937_64 random;
+  bool fallback, packed, damaged, truncated;
+};
+
 LoadOptions Options() {
   LoadOptions options;
   options.threads = 1;
@@ -228,6 +392,7 @@ LoadOptions Options() {
   options.max_instructions = kMaxInstructions;
   static const std::vector<std::string> xnnpack_paths = PythonLibraryPaths();
   options.xnnpack_paths = xnnpack_paths;
+  options.kernels = CountedKernels();
   return options;
 }
 
@@ -271,11 +436,49 @@ bool Succeeds(Bytes file) {
   return method.Execute().ok();
 }
 
+std::vector<std::string> KernelsWithoutSuccess() {
+  std::vector<std::string> names;
+  CountedKernels();
+  for (const auto& [name, count] : Successes()) {
+    if (count == 0) names.emplace_back(name);
+  }
+  return names;
+}
+
+namespace {
+
+// Has a packed file of a program, or of what became of it.
+void KeepPacked(Bytes file, const LoadOptions& options, bool damaged, std::mt19937_64* random) {
+  unlink(PackedPath().c_str());
+  if (const auto program = Program::FromBytes(file, options); program.ok()) {
+    for (const std::string& name : program.value()->method_names()) {
+      if (!program.value()->LoadMethod(name).ok()) break;
+    }
+  }
+  if (!damaged) return;
+  std::vector<uint8_t> numbers(64);
+  for (uint8_t& number : numbers) number = static_cast<uint8_t>((*random)() >> 56);
+  Draws draws(Bytes(numbers.data(), numbers.size()));
+  DamagePackedFile(&draws);
+}
+
+}  // namespace
+
 Outcome RunProgram(Bytes file, Draws* draws) {
   Outcome outcome;
+  Manners manners(file);
+  LoadOptions options = Options();
+  // XNNPACK is bound, and its small graph computed, once for all programs.
+  static const auto pool = ThreadPool::Shared(1, options.xnnpack_paths);
+  if (manners.fallback) options.fallback = Fallback;
+  if (manners.packed) {
+    options.packed_weights = PackedPath();
+    KeepPacked(file, options, manners.damaged, &manners.random);
+  }
   auto loaded = [&] {
     const FailingAllocation failing(draws);
-    return Program::FromBytes(file, Options());
+    const Bounded bounded("loading", file.size());
+    return Program::FromBytes(file, options);
   }();
   if (!loaded.ok()) {
     if (std::move(loaded).status().message().empty()) Die("a refusal without a reason");
@@ -298,6 +501,7 @@ Outcome RunProgram(Bytes file, Draws* draws) {
         state = methods[draws->Below(methods.size())]->state();
       }
       const FailingAllocation failing(draws);
+      const Bounded bounded("loading a method of", file.size());
       auto method = state == nullptr ? program->LoadMethod(name) : program->LoadMethod(name, state);
       if (!method.ok()) continue;
       methods.push_back(std::move(method).value());
@@ -311,7 +515,9 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   program.reset();
   // In turns, as they share memory.
   std::deque<Session> sessions;
-  for (const auto& method : methods) sessions.emplace_back(method.get(), draws);
+  for (const auto& method : methods) sessions.emplace_back(method.get(), draws, file.size());
+  // Programs that pack nothing have no such file.
+  manners.truncated = manners.truncated && truncate(PackedPath().c_str(), 100) == 0;
   for (uint64_t i = 1 + draws->Below(3); i > 0; --i) {
     for (Session& session : sessions) outcome.executions += session.Run() ? 1 : 0;
   }

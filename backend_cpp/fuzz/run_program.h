@@ -1,6 +1,9 @@
 // Loads a program and runs its methods as an application would, and as none should.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "draws.h"
 #include "xir/span.h"
 
@@ -13,9 +16,13 @@ struct Outcome {
 
 // Inputs that are refused and then given again, smaller shapes, executions without inputs,
 // several instances, of one state or of their own, buffers that are read, written and reset,
-// outputs in lent memory, allocations that fail; inputs' memory vanishes after each execution. Ends
-// the process where the runtime breaks its word.
+// outputs in lent memory, allocations that fail, a fallback, files of packed weights that are
+// damaged or cut; inputs' memory vanishes after each execution. Ends the process where the runtime
+// breaks its word, or takes more memory or time than is in proportion to the file's size.
 Outcome RunProgram(Bytes file, Draws* draws);
+
+// The portable kernels that have not succeeded in this process yet.
+std::vector<std::string> KernelsWithoutSuccess();
 
 // Whether the program's one method takes small numbers for its inputs and succeeds.
 bool Succeeds(Bytes file);

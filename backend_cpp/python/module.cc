@@ -536,7 +536,7 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
                              std::vector<std::string> xnnpack_paths,
                              const std::vector<std::string>& libraries,
                              const std::vector<std::string>& data, std::string packed_weights,
-                             const py::object& fallback) {
+                             uint64_t packed_weights_limit, const py::object& fallback) {
   xir::LoadOptions options;
   auto registry = std::make_shared<xir::KernelRegistry>();
   for (const std::string& library : libraries) Check(registry->LoadLibrary(library));
@@ -546,6 +546,7 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
   options.max_memory = max_memory;
   options.xnnpack_paths = std::move(xnnpack_paths);
   options.packed_weights = std::move(packed_weights);
+  options.packed_weights_limit = packed_weights_limit;
   if (!fallback.is_none()) options.fallback = MakeProvider(fallback);
   return options;
 }
@@ -554,9 +555,9 @@ std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_
                                 std::vector<std::string> xnnpack_paths,
                                 const std::vector<std::string>& libraries,
                                 const std::vector<std::string>& data, std::string packed_weights,
-                                const py::object& fallback) {
+                                uint64_t packed_weights_limit, const py::object& fallback) {
   auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
-                             std::move(packed_weights), fallback);
+                             std::move(packed_weights), packed_weights_limit, fallback);
   const py::gil_scoped_release released;
   return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
 }
@@ -565,9 +566,10 @@ std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, u
                                      std::vector<std::string> xnnpack_paths,
                                      const std::vector<std::string>& libraries,
                                      const std::vector<std::string>& data,
-                                     std::string packed_weights, const py::object& fallback) {
+                                     std::string packed_weights, uint64_t packed_weights_limit,
+                                     const py::object& fallback) {
   auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
-                             std::move(packed_weights), fallback);
+                             std::move(packed_weights), packed_weights_limit, fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
@@ -642,10 +644,10 @@ PYBIND11_MODULE(_native, m) {
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
         py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
-        py::arg("fallback"));
+        py::arg("packed_weights_limit"), py::arg("fallback"));
   m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
         py::arg("max_memory"), py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"),
-        py::arg("packed_weights"), py::arg("fallback"));
+        py::arg("packed_weights"), py::arg("packed_weights_limit"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("xnnpack_paths"));
 }

@@ -28,6 +28,9 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --profile-trace FILE write a trace of them, for ui.perfetto.dev or chrome://tracing
   --etdump_path FILE   write an ETDump of them, for ExecuTorch's Inspector
   --packed_weights F   keep packed weights in this file, and map it the next time
+  --packed_weights_limit N
+                       bytes that this file keeps, of several programs; what was not used for
+                       longest goes (256 MiB, or twice the program's if that is more)
   --memory             print what the loaded program takes of memory
   --help               this text
 
@@ -62,6 +65,8 @@ Status SetOption(std::string_view name, std::string_view value, Arguments* argum
     arguments->method = value;
   } else if (name == "--packed_weights") {
     arguments->packed_weights = value;
+  } else if (name == "--packed_weights_limit") {
+    return ParseCount(name, value, 1, &arguments->packed_weights_limit);
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
   } else if (name == "--libraries" || name == "--kernels") {

@@ -25,6 +25,7 @@ struct Arguments {
   std::string etdump_path;
   bool memory = false;
   std::string packed_weights;
+  size_t packed_weights_limit = 0;
   bool help = false;
 
   // Whether anything asks for where the time went.

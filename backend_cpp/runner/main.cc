@@ -269,6 +269,7 @@ Status Run(const Arguments& arguments) {
   options.threads = arguments.threads;
   options.xnnpack_paths = PythonLibraryPaths();
   options.packed_weights = arguments.packed_weights;
+  options.packed_weights_limit = arguments.packed_weights_limit;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
   auto registry = std::make_shared<KernelRegistry>();
   for (const std::string& library : arguments.libraries) {

@@ -90,8 +90,9 @@ timespec Modified(const std::string& path) {
 
 // Loads a golden program with a file of packed weights and runs it.
 Result<Outcome> LoadAndRun(const Source& file, const runner::Array& input,
-                           const std::string& packed) {
+                           const std::string& packed, uint64_t limit = 0) {
   LoadOptions options;
+  options.packed_weights_limit = limit;
   options.threads = 1;
   options.packed_weights = packed;
   options.xnnpack_paths = PythonLibraryPaths();
@@ -105,13 +106,15 @@ Result<Outcome> LoadAndRun(const Source& file, const runner::Array& input,
                  Blob(output.as<uint8_t>(), output.as<uint8_t>() + output.nbytes())};
 }
 
-Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input,
-                           const std::string& packed) {
-  return LoadAndRun(Source::Copied(file), input, packed);
+Result<Outcome> LoadAndRun(const Blob& file, const runner::Array& input, const std::string& packed,
+                           uint64_t limit = 0) {
+  return LoadAndRun(Source::Copied(file), input, packed, limit);
 }
 
-Result<Outcome> LoadAndRun(const std::string& golden, const std::string& packed) {
-  return LoadAndRun(ReadGolden(golden + ".pte"), ReadGoldenArray(golden + ".input_0.npy"), packed);
+Result<Outcome> LoadAndRun(const std::string& golden, const std::string& packed,
+                           uint64_t limit = 0) {
+  return LoadAndRun(ReadGolden(golden + ".pte"), ReadGoldenArray(golden + ".input_0.npy"), packed,
+                    limit);
 }
 
 // Loads with whatever lies at `packed`; the result has to be the usual one.
@@ -193,6 +196,68 @@ XIR_TEST(packed_weights_are_kept_and_read) {
     EXPECT(first.value().output == without.value().output);
     EXPECT(second.value().output == without.value().output);
     EXPECT(folder.num_files() == 1);
+  }
+}
+
+XIR_TEST(packed_weights_that_were_not_used_for_longest_go) {
+  const Folder folder;
+  const std::string path = folder / "weights";
+  const auto size_of = [&](const std::string& golden) {
+    const std::string own = folder / golden;
+    EXPECT(LoadAndRun(golden, own).ok());
+    const Blob file = ReadAll(own);
+    return *At<uint64_t>(const_cast<Blob*>(&file), 40);
+  };
+  const uint64_t sizes[] = {size_of("stock_small"), size_of("stock_q8"), size_of("stock_qd8")};
+  // Two of the three fit.
+  const uint64_t limit =
+      sizes[0] + sizes[1] + sizes[2] - *std::min_element(std::begin(sizes), std::end(sizes));
+  const auto was_kept = [&](const std::string& golden) {
+    const auto outcome = LoadAndRun(golden, path, limit);
+    EXPECT(outcome.ok() && outcome.value().file.remark.empty());
+    const Blob file = ReadAll(path);
+    EXPECT(*At<uint64_t>(const_cast<Blob*>(&file), 40) <= limit);
+    return outcome.value().file.read;
+  };
+  EXPECT(!was_kept("stock_small"));
+  EXPECT(!was_kept("stock_q8"));
+  EXPECT(was_kept("stock_small"));  // which was only read is the latest then
+  EXPECT(!was_kept("stock_qd8"));
+  EXPECT(was_kept("stock_small"));
+  EXPECT(!was_kept("stock_q8"));
+  // What a program needs stays, however little is allowed.
+  EXPECT(LoadAndRun("stock_qd8", path, 1).ok());
+  EXPECT(LoadAndRun("stock_qd8", path, 1).value().file.read);
+  EXPECT(!was_kept("stock_small"));
+}
+
+// As on a file system that is full, or by somebody who empties files instead of removing them.
+XIR_TEST(mapped_files_that_become_shorter_are_errors) {
+  const Folder folder;
+  const std::string path = folder / "weights", file = folder / "program";
+  EXPECT(LoadAndRun("stock_small", path).ok());
+  WriteAll(file, ReadGolden("stock_small.pte"));
+  const runner::Array input = ReadGoldenArray("stock_small.input_0.npy");
+  LoadOptions options;
+  options.threads = 1;
+  options.packed_weights = path;
+  options.xnnpack_paths = PythonLibraryPaths();
+  for (const std::string& shortened : {path, file}) {
+    const auto program = Program::Open(file, options);
+    EXPECT(program.ok());
+    auto method = program.value()->LoadMethod("forward");
+    EXPECT(method.ok());
+    const auto run = [&] {
+      EXPECT_OK(method.value()->SetInput(0, const_cast<uint8_t*>(input.data.data()),
+                                         input.data.size(), input.shape));
+      return method.value()->Execute();
+    };
+    EXPECT_OK(run());
+    EXPECT(truncate(shortened.c_str(), 100) == 0);
+    EXPECT_ERROR(run(), "a file that is mapped has become shorter, 100 bytes of");
+    if (shortened == file) {
+      EXPECT_ERROR(program.value()->LoadMethod("forward"), "has become shorter");
+    }
   }
 }
 

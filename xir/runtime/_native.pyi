@@ -77,6 +77,7 @@ def open(
     libraries: list[str],
     data: list[str],
     packed_weights: str,
+    packed_weights_limit: int,
     fallback: KernelFinder | None,
 ) -> Program: ...
 def from_bytes(
@@ -88,6 +89,7 @@ def from_bytes(
     libraries: list[str],
     data: list[str],
     packed_weights: str,
+    packed_weights_limit: int,
     fallback: KernelFinder | None,
 ) -> Program: ...
 

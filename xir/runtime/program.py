@@ -262,6 +262,7 @@ class Runtime:
         kernels: Sequence[str | os.PathLike[str]] = (),
         data: Sequence[str | os.PathLike[str]] = (),
         packed_weights: str | os.PathLike[str] | None = None,
+        packed_weights_limit: int | None = None,
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
@@ -271,7 +272,9 @@ class Runtime:
         runtime's own, beside those that plugins have registered; such a library stays loaded in this process. `kernels`
         is the same. `data` are `.ptd` files with weights that the program names and
         does not hold; they are mapped. `packed_weights` names a file to keep packed weights in: what is there is mapped
-        instead of packing weights again, and what is not is written (`Program.packed_weights`).
+        instead of packing weights again, and what is not is written (`Program.packed_weights`). It keeps
+        `packed_weights_limit` bytes, of several programs and versions of them, and lets go of what was not used for
+        longest; by default 256 MiB, or twice what the method takes that is loaded if this is more.
 
         Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have, XirMissingDataError
         where weights are apart from the program, and not in `data`.
@@ -280,6 +283,8 @@ class Runtime:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
         if max_memory is not None and max_memory < 1:
             raise _native.XirRuntimeError(f"max_memory must be at least 1 byte, not {max_memory}")
+        if packed_weights_limit is not None and packed_weights_limit < 1:
+            raise _native.XirRuntimeError(f"packed_weights_limit must be at least 1 byte, not {packed_weights_limit}")
         options: dict[str, Any] = {
             "threads": threads or 0,
             "max_memory": max_memory or 0,
@@ -287,6 +292,7 @@ class Runtime:
             "libraries": with_registered([*libraries, *kernels]),
             "data": [os.fspath(path) for path in data],
             "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),
+            "packed_weights_limit": packed_weights_limit or 0,
             "fallback": find_kernel,
         }
         try:

@@ -74,6 +74,7 @@ struct BackendOptions {
   // LoadOptions::packed_weights, the file in which XNNPACK keeps packed weights. Other backends
   // append a suffix to the name.
   std::string packed_weights;
+  uint64_t packed_weights_limit = 0;
   // Identifies the program's files in the state in which they were opened. 0, which identifies
   // nothing, if some of the data comes from memory, or if a file is so new that a later change
   // might leave its time stamps as they are.

@@ -59,6 +59,10 @@ struct LoadOptions {
   // processor or program. Failing to write it is no error, see Program::packed_file. Empty: no
   // file.
   std::string packed_weights;
+  // The most bytes of packed weights that the file keeps, of several programs and versions of them:
+  // when it is written, what was not used for longest goes. What the method that is loaded needs
+  // always stays. 0 is 256 MiB, or twice that method's if this is more.
+  uint64_t packed_weights_limit = 0;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.
   KernelProvider fallback;
 };
@@ -118,7 +122,9 @@ class State {
 class Program {
  public:
   static Result<std::shared_ptr<const Program>> Load(const Source& source, LoadOptions options);
-  // Maps the file. It must not be changed while the program or one of its methods lives.
+  // Maps the file. It must not be changed while the program or one of its methods lives. One that
+  // has become shorter fails later loads and executions; the end of the process, if it does so
+  // during one.
   static Result<std::shared_ptr<const Program>> Open(const std::string& path, LoadOptions options);
   // Copies the bytes.
   static Result<std::shared_ptr<const Program>> FromBytes(Bytes bytes, LoadOptions options);

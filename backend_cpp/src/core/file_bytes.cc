@@ -231,6 +231,7 @@ Result<FileBytes> FileBytes::MapPart(int file, uint64_t offset, uint64_t size, u
   }
   result.bytes_ = Bytes(static_cast<const uint8_t*>(reserved) + before, size);
   result.stamp_ = StampOf(info, offset, size);
+  result.descriptor_ = fcntl(file, F_DUPFD_CLOEXEC, 0);
   return result;
 }
 
@@ -243,6 +244,15 @@ Result<FileBytes> FileBytes::Copy(Bytes bytes) {
   if (!bytes.empty()) std::memcpy(result.copy_.get(), bytes.data(), bytes.size());
   result.bytes_ = Bytes(result.copy_.get(), bytes.size());
   return result;
+}
+
+Status FileBytes::CheckWhole() const {
+  struct stat info;
+  if (descriptor_ < 0 || fstat(descriptor_, &info) != 0) return {};
+  const uint64_t end = stamp_->offset + stamp_->size;
+  if (static_cast<uint64_t>(info.st_size) >= end) return {};
+  return Fail(Code::kInvalidProgram, "a file that is mapped has become shorter, ", info.st_size,
+              " bytes of ", end, "; load the program again");
 }
 
 void FileBytes::GiveBack(Bytes part) const {
@@ -260,10 +270,12 @@ FileBytes::FileBytes(FileBytes&& other) noexcept
       stamp_(other.stamp_),
       copy_(std::move(other.copy_)),
       mapping_(std::exchange(other.mapping_, nullptr)),
-      mapping_size_(other.mapping_size_) {}
+      mapping_size_(other.mapping_size_),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileBytes::~FileBytes() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace xir

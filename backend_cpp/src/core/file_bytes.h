@@ -52,6 +52,8 @@ class FileBytes {
   Bytes bytes() const { return bytes_; }
   // As the file was when it was opened; of no bytes that come from memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }
+  // Fails if the file that is mapped has become shorter: who reads what is gone is ended by SIGBUS.
+  Status CheckWhole() const;
   // Releases the memory of the whole pages in `part` of a mapped file, which are read again if they
   // are needed. Does nothing for bytes that are not mapped, or not this file's.
   void GiveBack(Bytes part) const;
@@ -67,6 +69,7 @@ class FileBytes {
   AlignedBuffer copy_;
   void* mapping_ = nullptr;
   size_t mapping_size_ = 0;
+  int descriptor_ = -1;  // of a mapped file
 };
 
 }  // namespace xir

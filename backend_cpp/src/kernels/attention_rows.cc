@@ -22,16 +22,12 @@ struct Lanes {
   static constexpr int64_t kCount = kBytes / sizeof(float);
 };
 
-// By reference: by value, vectors that not all processors have are passed in ways of their own.
-template <size_t kBytes>
-[[gnu::always_inline]] inline const typename Lanes<kBytes>::Type& Load(const float* from) {
-  return *reinterpret_cast<const typename Lanes<kBytes>::Type*>(from);
-}
-
-// As many elements as a vector has floats, as such.
+// As many elements as a vector has floats, as such. Not returned: by value, vectors that not all
+// processors have are passed in ways of their own, and behind a reference Clang takes them to be
+// aligned.
 template <size_t kBytes>
 [[gnu::always_inline]] inline void Read(const float* from, typename Lanes<kBytes>::Type* to) {
-  *to = Load<kBytes>(from);
+  std::memcpy(to, from, sizeof(*to));
 }
 
 template <size_t kBytes>
@@ -67,7 +63,11 @@ template <size_t kBytes, int R, typename T>
   for (; f + kLanes <= features; f += kLanes) {
     typename Lanes<kBytes>::Type from_key;
     Read<kBytes>(key + f, &from_key);
-    for (int r = 0; r < R; ++r) sums[r] += Load<kBytes>(queries + r * features + f) * from_key;
+    for (int r = 0; r < R; ++r) {
+      typename Lanes<kBytes>::Type from_query;
+      Read<kBytes>(queries + r * features + f, &from_query);
+      sums[r] += from_query * from_key;
+    }
   }
   for (int r = 0; r < R; ++r) {
     float sum = Sum<kBytes>(sums[r]);
@@ -213,7 +213,9 @@ template <size_t kBytes>
   V sums = {};
   int64_t j = 0;
   for (; j + kLanes <= seen; j += kLanes) {
-    V weights = Load<kBytes>(scores + j) - largest;
+    V weights;
+    Read<kBytes>(scores + j, &weights);
+    weights -= largest;
     Exponentiate<kBytes>(weights);
     *reinterpret_cast<V*>(scores + j) = weights;
     sums += weights;

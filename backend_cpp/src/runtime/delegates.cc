@@ -31,6 +31,7 @@ BackendOptions OptionsOf(const LoadedProgram& program) {
   options.max_memory = program.options.max_memory;
   options.xnnpack_paths = program.options.xnnpack_paths;
   options.packed_weights = program.options.packed_weights;
+  options.packed_weights_limit = program.options.packed_weights_limit;
   std::vector<const FileBytes*> files = {&program.file};
   for (const FileBytes& each : program.data) files.push_back(&each);
   options.source = DigestStamps(files);

@@ -283,6 +283,7 @@ Status MethodInstance::CreateProfiler() {
 Result<Profile> MethodInstance::ExecuteProfiled() {
   const std::lock_guard<std::recursive_mutex> lock(running_);
   XIR_RETURN_IF_ERROR(CheckIdle());
+  XIR_RETURN_IF_ERROR(program_->CheckFiles());
   XIR_RETURN_IF_ERROR(CreateProfiler());
   profiling_ = true;
   profiler_->Begin();
@@ -311,6 +312,7 @@ Status MethodInstance::CheckIdle() const {
 Status MethodInstance::Execute() {
   const std::lock_guard<std::recursive_mutex> lock(running_);
   XIR_RETURN_IF_ERROR(CheckIdle());
+  XIR_RETURN_IF_ERROR(program_->CheckFiles());
   XIR_RETURN_IF_ERROR(CheckInputs());
   executing_ = true;
   Status status = RunInstructions();

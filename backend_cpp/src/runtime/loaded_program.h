@@ -37,6 +37,8 @@ struct LoadedProgram {
   // The index of a method in view.plans; the error names the methods that there are.
   Result<size_t> FindMethod(std::string_view name) const;
   Result<const MethodPlan*> PlanOf(size_t method) const;
+  // Fails if one of the files that are mapped has become shorter.
+  Status CheckFiles() const;
 };
 
 }  // namespace xir

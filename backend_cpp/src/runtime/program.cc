@@ -131,6 +131,7 @@ size_t Program::packed_bytes() const { return loaded_->backends.packed_bytes(); 
 PackedFileState Program::packed_file() const { return loaded_->backends.packed_file(); }
 
 Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
+  XIR_RETURN_IF_ERROR(CheckFiles());
   for (size_t i = 0; i < view.plans.size(); ++i) {
     if (View(view.plans[i].plan->name()) == name) return i;
   }
@@ -139,6 +140,12 @@ Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
     known += (known.empty() ? "" : ", ") + plan.plan->name()->str();
   }
   return Fail(Code::kNotFound, "the program has no method '", name, "'; it has: ", known);
+}
+
+Status LoadedProgram::CheckFiles() const {
+  XIR_RETURN_IF_ERROR(file.CheckWhole());
+  for (const FileBytes& each : data) XIR_RETURN_IF_ERROR(each.CheckWhole());
+  return {};
 }
 
 Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {

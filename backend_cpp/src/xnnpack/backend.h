@@ -10,7 +10,8 @@ namespace xir {
 class XnnBackend final : public Backend {
  public:
   explicit XnnBackend(const BackendOptions& options)
-      : options_(options), packed_(options.packed_weights, options.source) {}
+      : options_(options),
+        packed_(options.packed_weights, options.packed_weights_limit, options.source) {}
 
   // Finds and binds XNNPACK behind the first graph that is verified.
   Result<std::unique_ptr<const DelegatePlan>> Prepare(const DelegateData& data) override;

@@ -179,6 +179,7 @@ Status XnnDelegate::BindTensors(KernelArgs args) {
 }
 
 Status XnnDelegate::Execute(KernelContext&, KernelArgs args) {
+  XIR_RETURN_IF_ERROR(weights_.CheckFiles());
   XIR_RETURN_IF_ERROR(ReshapeInputs(args));
   XIR_RETURN_IF_ERROR(BindTensors(args));
   if (setup_needed_) {

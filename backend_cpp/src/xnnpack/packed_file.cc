@@ -23,7 +23,7 @@
 namespace xir {
 namespace {
 
-constexpr char kMagic[8] = {'X', 'I', 'R', 'P', 'A', 'C', 'K', '1'};
+constexpr char kMagic[8] = {'X', 'I', 'R', 'P', 'A', 'C', 'K', '2'};
 constexpr uint64_t kAlignment = 128;
 constexpr uint64_t kPage = 4096;
 // Of either table; a graph has at most as many weights as its flatbuffer has nodes.
@@ -109,10 +109,21 @@ uint64_t LargestPackedBound(const GraphView& view) {
   return largest;
 }
 
-// What lies behind the packed bytes.
-Bytes SealOf(const FileHeader& header, Bytes file) {
-  const uint64_t end = header.packed_offset + header.packed_size;
-  return file.subspan(end, file.size() - end);
+uint64_t TurnsOffset(const FileHeader& header) { return header.packed_offset + header.packed_size; }
+
+uint64_t SealOffset(const FileHeader& header) {
+  return TurnsOffset(header) + header.num_graphs * sizeof(uint64_t);
+}
+
+// From an offset to the end; empty if that is before.
+Bytes Behind(Bytes file, uint64_t offset) {
+  return offset < file.size() ? file.subspan(offset, file.size() - offset) : Bytes();
+}
+
+std::vector<uint64_t> TurnsOf(const std::vector<PackedEntry>& entries) {
+  std::vector<uint64_t> turns;
+  for (const PackedEntry& entry : entries) turns.push_back(entry.turn);
+  return turns;
 }
 
 Status Damaged() { return Fail(Code::kInvalidProgram, "it is damaged"); }
@@ -261,7 +272,15 @@ Result<PackedFile> ReadPackedFile(const std::string& path,
   const Bytes packed = bytes.subspan(header.packed_offset, header.packed_size);
   if (Digest(rows, DigestHeader(header)) != header.tables_digest) return Damaged();
   PackedFile result;
-  result.seal = ReadSeal(SealOf(header, bytes), header.tables_digest, file->stamp()->modified);
+  result.file = file;
+  result.seal =
+      ReadSeal(Behind(bytes, SealOffset(header)), header.tables_digest, file->stamp()->modified);
+  // Nothing vouches for turns: wrong ones lead to other weights being kept.
+  std::vector<uint64_t> turns(header.num_graphs);
+  const Bytes turn_bytes = Behind(bytes, TurnsOffset(header));
+  if (turn_bytes.size() >= turns.size() * sizeof(uint64_t) && !turns.empty()) {
+    std::memcpy(turns.data(), turn_bytes.data(), turns.size() * sizeof(uint64_t));
+  }
   Rows next(rows);
   uint64_t weights_left = header.num_weights;
   uint64_t bytes_left = packed.size();
@@ -289,22 +308,52 @@ Result<PackedFile> ReadPackedFile(const std::string& path,
       weights->weights.push_back(
           {weight.kernel, weight.bias, weight.seed, data.data(), data.size()});
     }
-    result.entries.push_back({graph.digest, std::move(weights)});
+    const uint64_t turn = turns[result.entries.size()];
+    result.entries.push_back({graph.digest, turn, std::move(weights)});
   }
   if (!result.seal.has_value() && digest != header.packed_digest) return Damaged();
   return result;
 }
 
-void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal) {
+uint64_t PackedSize(Span<const PackedEntry> entries) {
+  std::set<std::pair<const uint8_t*, size_t>> places;
+  uint64_t total = 0;
+  for (const PackedEntry& entry : entries) {
+    for (const PackedWeight& weight : entry.weights->weights) {
+      if (places.emplace(weight.data, weight.size).second) {
+        total += RoundUp(weight.size, kAlignment);
+      }
+    }
+  }
+  return total;
+}
+
+void UpdatePackedFile(const std::string& path, const FileBytes& file,
+                      const std::vector<PackedEntry>& entries, const PackedSeal* seal,
+                      FileStamp* stamp) {
   const FileSizeSignalBlocked blocked;
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
   FileHeader header;
   struct stat info;
   // The bytes that were checked are this file's, and nobody has changed them since.
-  if (fstat(descriptor, &info) == 0 && StampOf(info, 0, file.bytes().size()) == *file.stamp()) {
+  const uint64_t size = file.bytes().size();
+  if (fstat(descriptor, &info) == 0 && StampOf(info, 0, size) == *stamp) {
     std::memcpy(&header, file.bytes().data(), sizeof(header));
-    WriteSeal(descriptor, header.packed_offset + header.packed_size, header.tables_digest, seal);
+    const std::vector<uint64_t> turns = TurnsOf(entries);
+    const Bytes bytes = BytesOf(turns.data(), turns.size());
+    const auto at = static_cast<off_t>(TurnsOffset(header));
+    const bool written =
+        turns.size() == header.num_graphs &&
+        pwrite(descriptor, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size());
+    if (written && seal != nullptr) {
+      WriteSeal(descriptor, SealOffset(header), header.tables_digest, *seal);
+    } else {
+      // A seal that is there holds on.
+      const timespec times[] = {{0, UTIME_OMIT}, info.st_mtim};
+      futimens(descriptor, times);
+    }
+    if (fstat(descriptor, &info) == 0) *stamp = StampOf(info, 0, size);
   }
   close(descriptor);
 }
@@ -353,7 +402,9 @@ Status WritePackedFile(const std::string& path, const std::vector<PackedEntry>& 
     XIR_RETURN_IF_ERROR(file.Write(bytes));
     XIR_RETURN_IF_ERROR(file.PadTo(end += RoundUp(bytes.size(), kAlignment)));
   }
-  WriteSeal(file.descriptor(), end, header.tables_digest, seal);
+  const std::vector<uint64_t> turns = TurnsOf(entries);
+  XIR_RETURN_IF_ERROR(file.Write(BytesOf(turns.data(), turns.size())));
+  WriteSeal(file.descriptor(), SealOffset(header), header.tables_digest, seal);
   return file.RenameTo(path);
 }
 

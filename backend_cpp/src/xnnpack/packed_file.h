@@ -5,6 +5,7 @@
 //   graphs         FileGraph[num_graphs]
 //   weights        FileWeight[num_weights], each graph's one after the other
 //   packed bytes   from the next page on
+//   turns          uint64_t[num_graphs]: the larger, the later a graph was used
 //   seal           see packed_seal.h
 //
 // In the byte order of the machine: only the kind of machine that wrote a file can use it. A file
@@ -30,11 +31,13 @@ uint64_t DigestGraph(const GraphView& view);
 
 struct PackedEntry {
   uint64_t graph = 0;  // its digest
+  uint64_t turn = 0;
   std::shared_ptr<const PackedWeights> weights;
 };
 
 struct PackedFile {
-  std::vector<PackedEntry> entries;
+  std::shared_ptr<const FileBytes> file;
+  std::vector<PackedEntry> entries;  // in the file's order
   // None unless it holds; what packed weights were read is checked by digests then.
   std::optional<PackedSeal> seal;
 };
@@ -45,9 +48,15 @@ struct PackedFile {
 Result<PackedFile> ReadPackedFile(const std::string& path,
                                   const std::vector<const GraphView*>& views);
 
-// Seals a file whose weights were read from `file`, if it has not changed since. Does nothing if
-// it cannot be sealed.
-void SealPackedFile(const std::string& path, const FileBytes& file, const PackedSeal& seal);
+// Notes, in the file that the entries were read from, the turns that they have now, and a seal if
+// there is one. `stamp` is of the file as it was read, and becomes the one that it has then. Does
+// nothing to a file that has changed since, or cannot be written.
+void UpdatePackedFile(const std::string& path, const FileBytes& file,
+                      const std::vector<PackedEntry>& entries, const PackedSeal* seal,
+                      FileStamp* stamp);
+
+// Bytes that entries take in a file: what they share once.
+uint64_t PackedSize(Span<const PackedEntry> entries);
 
 // Writes a temporary file and renames it, so that the file at `path` is complete at all times.
 // Does not replace a file that is no file of packed weights.

@@ -109,6 +109,17 @@ Status WeightsProvider::Create(const std::function<Status(xnn_weights_cache_t)>&
   return Create(create);
 }
 
+Status WeightsProvider::CheckFiles() const {
+  const auto check = [](const PackedWeights& weights) {
+    return weights.file == nullptr ? Status() : weights.file->CheckWhole();
+  };
+  XIR_RETURN_IF_ERROR(check(*weights_).In("packed weights"));
+  for (const auto& lender : weights_->lenders) {
+    XIR_RETURN_IF_ERROR(check(*lender).In("packed weights"));
+  }
+  return {};
+}
+
 Status WeightsProvider::Pack(const std::function<Status(xnn_weights_cache_t)>& create) {
   packing_ = std::make_shared<PackedWeights>();
   packed_of_.clear();

@@ -89,6 +89,8 @@ class WeightsProvider {
   // second time if the weights of a file are not those that XNNPACK asks for, without these
   // weights.
   Status Create(const std::function<Status(xnn_weights_cache_t)>& create);
+  // Fails if a file that the weights are mapped from has become shorter.
+  Status CheckFiles() const;
 
  private:
   static WeightsProvider& Self(void* context) { return *static_cast<WeightsProvider*>(context); }

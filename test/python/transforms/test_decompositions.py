@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,21 +11,16 @@ from typing import Any
 import pytest
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
-from reference.aten_calls import CASES, UNSPECIFIED, AtenCall, Case, aten_call
+from reference.aten_calls import CASES, UNSPECIFIED, Case, aten_call
+from reference.kernel_programs import program_of
 from xdsl.dialects import test
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region
+from xdsl.dialects.builtin import TensorType, f32
 
 from xir.dialects import edge
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
-from xir.emitter import emit
-from xir.ir.context import XirContext
-from xir.ir.passes import PassManager
 from xir.runtime import Runtime
 from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
 from xir.transforms.edge.decompositions.pooling import upsample
-from xir.transforms.registry import passes_of
 
 TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 """Of the largest magnitude of a result; 1e-5 for other element types."""
@@ -46,23 +40,6 @@ WITHOUT_KERNEL = {
 }
 """Ops that stock ExecuTorch has no kernel for, and that no others make up for: where somebody wants the indices of
 windows that overlap or have three dimensions, random orders, reductions by index, and xir's own."""
-
-
-def program_of(call: AtenCall) -> tuple[bytes, list[str]]:
-    """A program that makes a call and returns all results, and the kernels in it."""
-    block = call.op.parent
-    assert block is not None
-    block.add_op(ReturnOp(*call.op.results))
-    types = ([argument.type for argument in block.args], [result.type for result in call.op.results])
-    module, ctx = ModuleOp([FuncOp("forward", types, Region(block))]), XirContext()
-    emit_pipeline = passes_of("emit")
-    lowering = next(i for i, each in enumerate(emit_pipeline) if each.name == "lower-to-pte")
-    PassManager(ctx, emit_pipeline[:lowering]).run(module)
-    kernels = [op.out_kernel or op.schema.qualified_name for op in module.walk() if isinstance(op, edge.EdgeOp)]
-    PassManager(ctx, emit_pipeline[lowering:]).run(module)
-    file = io.BytesIO()
-    emit(module, ctx, file)
-    return file.getvalue(), kernels
 
 
 def check(outputs: list[Any], expected: list[Any]) -> None:
