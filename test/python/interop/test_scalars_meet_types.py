@@ -173,7 +173,7 @@ def numbers_together(dtype: torch.dtype, number: float, *, delegated: bool) -> N
     ("dtype", "number"),
     [
         *product([torch.float16, torch.bfloat16], [3, 70000, True, 0.1, 1e-9, math.inf, math.nan]),
-        *product([torch.float32], [3, 0.1, 1e39, -math.inf, math.nan]),
+        *product([torch.float32], [0, 3, 0.1, 1e39, -math.inf, math.nan]),
         *product([torch.int32, torch.int8], [3, 300, 2.5, True]),
         *product([torch.bool, torch.float64], [2, 0.1]),
     ],

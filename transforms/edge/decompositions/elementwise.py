@@ -84,7 +84,7 @@ def _softplus(value: SSAValue, b: EdgeBuilder, beta: float, threshold: float) ->
     scaled = value if beta == 1 else b.call(edge.MulScalarOp, self=value, other=beta)
     curve = b.call(edge.Log1pOp, self=b.call(edge.ExpOp, self=scaled))
     if beta != 1:
-        curve = b.call(edge.MulScalarOp, self=curve, other=1 / beta)
+        curve = b.call(edge.DivScalarOp, self=curve, other=beta)
     straight = b.call(edge.GtScalarOp, self=scaled, other=threshold)
     return b.call(edge.WhereSelfOp, condition=straight, self=value, other=curve)
 

@@ -181,6 +181,8 @@ def prelu(op: edge.PreluOp, b: NodeBuilder) -> SSAValue:
 def softplus(op: edge.SoftplusOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
     beta, threshold = finite_parameter("factor", op.beta), in_fp32(op.threshold)
+    if beta == 0:
+        raise NOT_FINITE(what="divisor's inverse", value=math.inf)
     if not threshold >= 0:
         raise NEGATIVE_THRESHOLD(threshold=threshold)
     value = scaled(b, argument(b, op.self), beta)

@@ -59,7 +59,7 @@ func.func @silu(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:     %[[V0:.*]] = edge.mul.Scalar(%x) {other = 2 : i64}
 // CHECK-NEXT:     %[[V1:.*]] = edge.exp(%[[V0]])
 // CHECK-NEXT:     %[[V2:.*]] = edge.log1p(%[[V1]])
-// CHECK-NEXT:     %[[V3:.*]] = edge.mul.Scalar(%[[V2]]) {other = 5.000000e-01 : f64}
+// CHECK-NEXT:     %[[V3:.*]] = edge.div.Scalar(%[[V2]]) {other = 2 : i64}
 // CHECK-NEXT:     %[[V4:.*]] = edge.gt.Scalar(%[[V0]]) {other = 20 : i64}
 // CHECK-NEXT:     %[[V5:.*]] = edge.where.self(%[[V4]], %x, %[[V3]])
 // CHECK-NEXT:     func.return %[[V5]]
