@@ -116,6 +116,10 @@ test-explore: build ## The pages of xir-explore in Chromium, with screenshots in
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
 
+.PHONY: random-programs
+random-programs: build ## COUNT (1000) random programs from SEED (0) on, in all types and forms, against eager and fp64; goes on where it ended
+	PYTHONPATH=test/python $(BIN)/python -m random_programs --jobs $(JOBS) --count $(COUNT) --seed $(or $(SEED),0)
+
 .PHONY: op-database
 op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; ten minutes on two cores
 	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md --anew $(OPS)

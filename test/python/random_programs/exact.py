@@ -1,0 +1,101 @@
+"""What a program computes without roundings, and how far roundings move that.
+
+Eager runs a program line by line in the types that it has. The same lines run on numbers in fp64: conversions that the
+program asks for round as they do, all else does not. Then they run a few times more, each operand and each result of a
+line moved up or down by one rounding of the type that it has in eager. What moves in these runs is what an order of
+summation or a fused step may move as well; more than some times as much is another computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from reference.roundings import Bounds, Noise, noises, wide
+from torch import Tensor
+from torch.nn import functional
+
+from random_programs.program import Kind, Line, Program
+
+RUNS = 5
+"""How many times roundings are drawn."""
+
+NAMES: dict[str, Any] = {"torch": torch, "F": functional, "inf": float("inf"), "nan": float("nan")}
+
+
+def evaluated(line: Line, values: Mapping[str, Tensor]) -> Tensor:
+    """The value of a line."""
+    code = CODE.get(line.text)
+    if code is None:
+        code = CODE[line.text] = compile(line.text, "<line>", "eval")
+    return eval(code, NAMES, values)  # pyright: ignore[reportArgumentType]
+
+
+CODE: dict[str, Any] = {}
+
+
+def eager(program: Program, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """All values of a program as PyTorch computes them."""
+    values = {**program.weights, **inputs}
+    for line in program.lines:
+        values[line.name] = evaluated(line, values)
+    return values
+
+
+TIES = 8.0
+"""Roundings by which what a program's own conversions round may be on the other side of a tie."""
+
+
+def exact(
+    program: Program, inputs: Mapping[str, Tensor], types: Mapping[str, Tensor], noise: Noise | None
+) -> dict[str, Tensor]:
+    """All values in fp64; `types` are eager's values, whose types they have there. With `noise` they are rounded."""
+    given = {**program.weights, **inputs}
+    values = {name: wide(value) for name, value in given.items()}
+    computed = set[str]()
+    for line in program.lines:
+        if line.kind is Kind.CONSTANT:
+            values[line.name] = wide(evaluated(line, values))
+            continue
+        operands = values
+        if noise is not None and line.kind is Kind.COMPUTES:
+            operands = {**values, **{name: noise.moved(values[name], types[name].dtype) for name in line.reads}}
+        elif noise is not None and line.kind is Kind.ROUNDS:
+            near = {name: noise.moved(values[name], types[name].dtype, TIES) for name in line.reads if name in computed}
+            operands = {**values, **near}
+        if line.kind is Kind.COMPUTES or not computed.isdisjoint(line.reads):
+            computed.add(line.name)
+        torch.set_default_dtype(torch.float64)
+        try:
+            result = wide(evaluated(line, operands))
+        finally:
+            torch.set_default_dtype(torch.float32)
+        dtype = types[line.name].dtype
+        if result.is_floating_point() and dtype.is_floating_point:
+            rounded = result.to(dtype)
+            result = torch.where(rounded.isinf(), rounded.double(), result)
+            if noise is not None and line.kind is Kind.COMPUTES:
+                result = noise.moved(result, dtype)
+        values[line.name] = result
+    return values
+
+
+def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dict[str, Bounds]:
+    """The outputs of a program for these inputs."""
+    with torch.no_grad():
+        types = eager(program, inputs)
+        best = exact(program, inputs, types, None)
+        nearby = [exact(program, inputs, types, noise) for noise in noises(seed, RUNS)]
+    found = {name: Bounds.of(types[name], best[name], [each[name] for each in nearby]) for name in program.outputs}
+    lost = behind_nan(program, types)
+    return {name: each.unknown() if name in lost else each for name, each in found.items()}
+
+
+def behind_nan(program: Program, types: Mapping[str, Tensor]) -> set[str]:
+    """The values that come of one with NaN: XNNPACK passes over these in places, as the rationale says."""
+    found = {name for name, value in types.items() if value.is_floating_point() and bool(value.isnan().any())}
+    for line in program.lines:
+        if not found.isdisjoint(line.reads):
+            found.add(line.name)
+    return found

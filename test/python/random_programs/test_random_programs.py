@@ -1,0 +1,169 @@
+"""Random programs in all types have eager's numbers in all forms; what finds another number makes it small.
+
+`make random-programs COUNT=1000 SEED=1` runs as many others as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.export import ExportedProgram
+
+from random_programs import campaign, compiled
+from random_programs.campaign import COUNTED, TOGETHER, Result, read
+from random_programs.compiled import Finding, again, alone, findings
+from random_programs.drawing import drawn
+from random_programs.exact import references
+from random_programs.program import Input, Kind, Line, Program, merged
+from random_programs.reduce import reduced, reproducer, signature
+
+SEEDS = 7_100
+
+
+def program_of(*lines: tuple[str, Kind], dtype: torch.dtype = torch.float32) -> Program:
+    """Lines over `x0`, a tensor of [4, 4]; the last one is the output."""
+    made = [Line(f"v{number}", text, kind) for number, (text, kind) in enumerate(lines)]
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(0)).to(dtype)
+    given = {"x0": Input(dtype, (4, 4), -9, 9, 1.0)}
+    return Program(given, {}, made, [made[-1].name], values={"x0": x})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("form", "other", "drawing"),
+    [
+        ("default", "zen4", {}),
+        ("default", "xir", {"open_sizes": True}),
+        ("static default", "static x86", {"quantised": True}),
+        ("dynamic default", "dynamic zen3", {"quantised": True}),
+    ],
+)
+def test_few_programs(form: str, other: str, drawing: dict[str, bool]) -> None:
+    count = 8 if "quantised" in drawing else TOGETHER
+    programs = [each for seed in range(SEEDS, SEEDS + count) if (each := drawn(seed, **drawing)).outputs]
+    found = [each for each in findings(programs, [form, other], 0, stock=True) if each.kind not in COUNTED]
+    assert not found, "\n\n".join(reproducer(each) for each in found)
+
+
+def test_a_seed_draws_one_program() -> None:
+    assert drawn(5).text == drawn(5).text
+    assert all(torch.equal(a, b) for a, b in zip(drawn(5).values.values(), drawn(5).values.values(), strict=True))
+    assert drawn(5).text != drawn(6).text
+
+
+def test_programs_have_what_people_write() -> None:
+    lines = [line.text for seed in range(400) for line in drawn(seed).lines]
+    for text in ("torch.ones(", "torch.eye(", "F.one_hot(", ".permute(", "torch.bfloat16", "1e39", "// ", "@ ", "True"):
+        assert any(text in line for line in lines), text
+    assert any(len(line.reads) > len(set(line.reads)) for seed in range(50) for line in drawn(seed).lines)
+
+
+@pytest.mark.parametrize(
+    ("program", "wrong"),
+    [
+        # The conversion that the program asks for is left out.
+        (program_of(("x0.to(torch.bfloat16)", Kind.ROUNDS), ("v0.to(torch.float32)", Kind.ROUNDS)), lambda x: x),
+        # The scalar is rounded to the type first.
+        (program_of(("x0 * 70000", Kind.COMPUTES), dtype=torch.float16), lambda x: x * torch.inf),
+        # Bits are taken for a number.
+        (program_of(("x0 * 1", Kind.COMPUTES), dtype=torch.bfloat16), lambda x: x * 9.2e-41),
+        (program_of(("x0 @ x0.T", Kind.COMPUTES)), lambda x: x.T @ x),
+        # Near 0 the sum 1 + x has lost x.
+        (program_of(("torch.log1p(x0 * 1e-4)", Kind.COMPUTES)), lambda x: (1 + x * 1e-4).log()),
+        (program_of(("x0 // 0.1", Kind.JUMPS)), lambda x: (x / 0.1).floor() + 1),
+        (program_of(("x0 > 0", Kind.JUMPS)), lambda x: x < 0),
+    ],
+)
+def test_other_numbers_are_told(program: Program, wrong: object) -> None:
+    assert callable(wrong)
+    (name,) = program.outputs
+    bounds = references(program, program.values, 0)[name]
+    x = program.values["x0"]
+    assert bounds.wrong(bounds.eager) == ""
+    assert bounds.wrong(wrong(x)) != ""
+
+
+def test_other_orders_of_summation_are_right() -> None:
+    program = program_of(("x0 @ x0", Kind.COMPUTES), ("v0.sum()", Kind.COMPUTES))
+    x = program.values["x0"]
+    bounds = references(program, program.values, 0)["v1"]
+    assert bounds.wrong((x.double() @ x.double()).sum().float()) == ""
+    assert bounds.wrong(torch.stack([*(x @ x).flatten()]).flip(0).cumsum(0)[-1]) == ""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_miscompile_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a compiler that takes tanh for sin."""
+    export = compiled.exported
+
+    def miscompiled(programs: Sequence[Program]) -> ExportedProgram:
+        def other(line: Line) -> Line:
+            return replace(line, text=line.text.replace("tanh", "sin"))
+
+        return export([replace(each, lines=[other(line) for line in each.lines]) for each in programs])
+
+    monkeypatch.setattr(compiled, "exported", miscompiled)
+    right = program_of(("x0 + 1", Kind.COMPUTES))
+    program = program_of(
+        ("x0 * 2", Kind.COMPUTES), ("v0.T", Kind.MOVES), ("v1.tanh()", Kind.COMPUTES), ("v2 + v0", Kind.COMPUTES)
+    )
+    found = findings([right, program], ["default"], 0)
+    assert {each.program.lines[0].text for each in found} == {"x0 * 2"}
+    repeated = alone(found[0])
+    assert repeated is not None
+    small = reduced(repeated)
+    assert [line.text for line in small.program.lines] == ["v1.tanh()"]
+    assert signature(small) == "wrong: v.tanh() [float32]"
+    text = reproducer(small)
+    assert "v2 = v1.tanh()" in text
+    compile(text, "reproducer", "exec")
+
+
+def test_programs_are_merged_under_new_names() -> None:
+    first, second = (
+        program_of(("x0 + 1", Kind.COMPUTES)),
+        program_of(("x0 * 2", Kind.COMPUTES), ("v0 - x0", Kind.COMPUTES)),
+    )
+    both = merged([first, second])
+    assert [line.text for line in both.lines] == ["x0 + 1", "x1 * 2", "v1 - x1"]
+    assert both.outputs == ["v0", "v2"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_is_the_finding_of_its_program_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered = compiled.lowered
+
+    def refusing(edge: object, form: str) -> object:
+        if "edge.sin" in str(edge):
+            raise RuntimeError("no sine today")
+        return lowered(edge, form)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(compiled, "lowered", refusing)
+    sine, cosine = program_of(("x0.sin()", Kind.COMPUTES)), program_of(("x0.cos()", Kind.COMPUTES))
+    (found,) = findings([cosine, sine, cosine], ["default"], 0)
+    assert (found.kind, found.program.lines[0].text) == ("internal error", "x0.sin()")
+    assert again(cosine, found, 0) is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(
+        '{"first": 0, "programs": 3, "seconds": 1.0, "counts": {}, "findings": []}\n{"first": 48, "prog',
+        encoding="utf-8",
+    )
+    assert read(path) == {0: Result(0, 3, 1.0)}
+    monkeypatch.setattr(campaign, "findings", lambda *_, **__: [])
+    assert campaign.chunk(48, 12).programs > 6
+
+
+def test_findings_of_a_kind_have_one_signature() -> None:
+    def told(number: float) -> str:
+        program = program_of((f"x0 * {number}", Kind.COMPUTES))
+        return signature(Finding("wrong", program, "default", program.values, "", "v0"))
+
+    assert told(3.5) == told(-0.25) == "wrong: v * # [float32]"

@@ -1,0 +1,137 @@
+"""How far roundings move a result: what it is in fp64, what eager makes of it, and what inputs a rounding off do.
+
+What an order of summation or a fused step changes is of that size; another computation is off by more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+ROUNDINGS = 32.0
+"""How many times as far from the exact result as eager's, or as one rounding moves it, ours may be."""
+
+
+def wide(value: Tensor) -> Tensor:
+    """A value in fp64, if it has fractions."""
+    if value.is_complex():
+        return value.to(torch.complex128)
+    return value.double() if value.is_floating_point() else value
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Which way roundings go: all up (1), all down (-1), or as drawn (0). Down takes denormal numbers for 0."""
+
+    generator: torch.Generator
+    sign: int = 0
+
+    def moved(self, value: Tensor, dtype: torch.dtype, steps: float = 1.0) -> Tensor:
+        """Numbers in fp64, each up or down by some roundings of `dtype`; 0 stays, and so do integers."""
+        if value.is_complex():
+            parts = torch.view_as_real(value.resolve_conj())
+            return torch.view_as_complex(self.moved(parts, dtype.to_real(), steps))
+        if not value.is_floating_point() or not dtype.is_floating_point:
+            return value
+        limits = torch.finfo(dtype)
+        if self.sign < 0:
+            value = torch.where(value.abs() < limits.smallest_normal, 0.0, value)
+        step = torch.clamp(value.abs() * (limits.eps / 2), min=limits.smallest_normal * limits.eps / 2) * steps
+        signs = self.sign or torch.randint(0, 2, value.shape, generator=self.generator) * 2 - 1
+        return torch.where((value == 0) | ~value.isfinite(), value, value + signs * step)
+
+
+def noises(seed: int, count: int) -> list[Noise]:
+    """`count` ways that roundings may go."""
+    generator = torch.Generator().manual_seed(seed)
+    return [Noise(generator, sign) for sign in (1, -1, *[0] * (count - 2))]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a result is, and how far others may be from it. Complex numbers are pairs here."""
+
+    eager: Tensor
+    exact: Tensor
+    unit: Tensor
+    """What is allowed `ROUNDINGS` times; infinite where nothing is known."""
+    certain: Tensor
+    """Where integers, infinities and NaN are what they are, however it is rounded."""
+
+    @classmethod
+    def of(cls, eager: Tensor, exact: Tensor, nearby: Sequence[Tensor]) -> Bounds:
+        """The bounds by results in eager's type, in fp64, and in fp64 for inputs that are a rounding off."""
+        if eager.is_complex():
+            eager, exact, *nearby = (torch.view_as_real(each.resolve_conj()) for each in (eager, exact, *nearby))
+        if not eager.is_floating_point():
+            certain = eager == exact
+            for each in nearby:
+                certain = certain & (each == exact)
+            return cls(eager, exact, torch.zeros(eager.shape, dtype=torch.float64), certain)
+        limits = torch.finfo(eager.dtype)
+        others = [eager.double(), *nearby]
+        # Processors may take numbers below the smallest normal one for 0, and XNNPACK's kernels do.
+        unit = exact.abs() * (limits.eps / 2) + limits.smallest_normal / ROUNDINGS
+        for each in others:
+            unit = torch.maximum(unit, (each - exact).abs())
+        unit = torch.where(exact.isfinite() & eager.isfinite() & ~unit.isnan(), unit, torch.inf)
+        certain = ~exact.isfinite()
+        for each in others:
+            certain = certain & ((each == exact) | (each.isnan() & exact.isnan()))
+        return cls(eager, exact, unit, certain)
+
+    def unknown(self) -> Bounds:
+        """Of the same result where nothing is known but type and shape."""
+        unit = torch.full(self.eager.shape, torch.inf, dtype=torch.float64)
+        return Bounds(self.eager, self.exact, unit, torch.zeros(self.eager.shape, dtype=torch.bool))
+
+    def wrong(self, got: Any, where: Literal["all", "eager is finite", "both are finite"] = "all") -> str:
+        """What tells a result from what it should be, by the elements that count; "" for nothing."""
+        got = torch.as_tensor(got)
+        if got.is_complex():
+            got = torch.view_as_real(got.resolve_conj())
+        if (got.dtype, got.shape) != (self.eager.dtype, self.eager.shape):
+            return f"is {got.dtype}{list(got.shape)} instead of {self.eager.dtype}{list(self.eager.shape)}"
+        same = (got == self.eager) | (got != got) & (self.eager != self.eager)
+        if same.all():
+            return ""
+        if not got.is_floating_point():
+            bad = ~same & self.certain
+            ratio = bad.double()
+        else:
+            distance = (got.double() - self.exact).abs()
+            near = ((distance <= ROUNDINGS * self.unit) | self.unit.isinf()) & ~self.certain
+            if got.dtype in (torch.float32, torch.float64):
+                # A step inside may overflow where the result just does not; halves compute in fp32, where none does.
+                near = near | got.isinf() & (self.exact.sign() == got.sign()) & (
+                    self.exact.abs() > torch.finfo(got.dtype).max / 64
+                )
+            bad = ~same & ~near
+            if where != "all":
+                bad = bad & self.eager.isfinite()
+            if where == "both are finite":
+                bad = bad & got.isfinite()
+            ratio = torch.where(bad, distance / self.unit, 0)
+            ratio = torch.where(ratio.isnan(), torch.inf, ratio)
+        if not bad.any():
+            return ""
+        at = int(torch.where(bad, ratio, -1).flatten().argmax())
+        numbers = " ".join(
+            [f"is {show(got, at)} instead of {show(self.eager, at)}"]
+            + (
+                [f"(exactly {show(self.exact, at)}), {float(ratio.max()):.3g} roundings off"]
+                if got.is_floating_point()
+                else []
+            )
+        )
+        return f"{numbers}, in {int(bad.sum())} of {got.numel()}"
+
+
+def show(values: Tensor, at: int) -> str:
+    """An element as text."""
+    value = values.flatten()[at].item()
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
