@@ -159,7 +159,13 @@ def ended(pipe: Connection, first: int, process: BaseProcess, *, late: bool) -> 
         process.join()
         kind = "no end" if late else "crash"
         detail = f"more than {TIMEOUT:.0f} s" if late else f"exit code {process.exitcode}"
-        result = Result(first, CHUNK, TIMEOUT, {kind: 1}, [Told(kind, kind, first, "", detail, f"--show {first}")])
+        result = Result(
+            first,
+            CHUNK,
+            TIMEOUT,
+            {kind: 1},
+            [Told(kind, kind, first, "", detail, f"make random-programs SEED={first} COUNT={CHUNK}")],
+        )
     process.join()
     pipe.close()
     return result
