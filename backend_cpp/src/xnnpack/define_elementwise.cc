@@ -1,4 +1,3 @@
-#include <numeric>
 #include <vector>
 
 #include "xnnpack/define_node.h"
@@ -10,9 +9,10 @@ xnn_status DefineKeptCopy(xnn_subgraph_t subgraph, size_t rank, uint32_t input, 
     return xnn_define_static_reshape(subgraph, rank, /*new_shape=*/nullptr, input, output,
                                      /*flags=*/0);
   }
-  std::vector<size_t> perm(rank);
-  std::iota(perm.begin(), perm.end(), size_t{0});
-  return xnn_define_static_transpose(subgraph, rank, perm.data(), input, output, /*flags=*/0);
+  // A size of 0 is all that there is.
+  const std::vector<size_t> zeros(rank, 0);
+  return xnn_define_static_slice(subgraph, rank, zeros.data(), zeros.data(), input, output,
+                                 /*flags=*/0);
 }
 
 xnn_status DefineUnary(const graph::XNNNode1x1& node, xnn_unary_operator op, const NodeContext& c) {

@@ -11,6 +11,7 @@
 #include "xnnpack/long_chains.h"
 #include "xnnpack/node_values.h"
 #include "xnnpack/output_bounds.h"
+#include "xnnpack/turned_transposes.h"
 #include "xnnpack/widened_outputs.h"
 
 namespace xir {
@@ -72,7 +73,7 @@ Kinds KindsOf(graph::XNodeUnion node) {
 }
 
 // A place for an operator: a node's own, that of the clamp to a node's bounds, or that of the copy
-// of a widened output or between the parts of a long chain.
+// of a widened output, between the parts of a long chain or behind a turned transpose.
 struct Slot {
   size_t node;
   uint32_t debug_handle;
@@ -86,7 +87,8 @@ struct Slot {
 std::vector<Slot> SlotsOf(const GraphView& view) {
   std::vector<Slot> slots;
   const std::unordered_set<uint32_t> widened = WidenedOutputs(view);
-  const std::unordered_set<uint32_t> cuts = CutsOfLongChains(view);
+  std::unordered_set<uint32_t> cuts = CutsOfLongChains(view);
+  cuts.merge(TurnedTransposes(view));
   size_t index = 0;
   for (const graph::XNode* node : *view.graph->xnodes()) {
     slots.push_back({index, node->debug_handle(), KindsOf(node->xnode_union_type())});
@@ -95,7 +97,7 @@ std::vector<Slot> SlotsOf(const GraphView& view) {
     }
     for (const uint32_t output : ValuesOf(*node).outputs) {
       if (widened.count(output) == 0 && cuts.count(output) == 0) continue;
-      slots.push_back({index, node->debug_handle(), {"Transpose", "Static Reshape"}});
+      slots.push_back({index, node->debug_handle(), {"Slice", "Static Reshape"}});
     }
     ++index;
   }

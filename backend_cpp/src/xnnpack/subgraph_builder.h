@@ -10,6 +10,7 @@
 #include "xir/status.h"
 #include "xnnpack/handles.h"
 #include "xnnpack/long_chains.h"
+#include "xnnpack/turned_transposes.h"
 #include "xnnpack/widened_outputs.h"
 
 namespace xir {
@@ -27,7 +28,9 @@ class SubgraphBuilder {
       : view_(view),
         inside_(inside),
         widened_outputs_(WidenedOutputs(view)),
-        cuts_(CutsOfLongChains(view)) {}
+        cuts_(CutsOfLongChains(view)) {
+    cuts_.merge(TurnedTransposes(view));
+  }
 
   Status Build();
   xnn_subgraph_t subgraph() const { return subgraph_.get(); }
@@ -65,7 +68,7 @@ class SubgraphBuilder {
   const GraphView& view_;
   const Inside inside_;
   const std::unordered_set<uint32_t> widened_outputs_;
-  const std::unordered_set<uint32_t> cuts_;
+  std::unordered_set<uint32_t> cuts_;
   uint32_t outputs_ = 0;  // that the graph has not, with Inside::kAsOutputs
   XnnSubgraph subgraph_;
   std::optional<size_t> refused_node_;

@@ -122,6 +122,13 @@ def test_the_installed_library_crashes(tmp_path: Path) -> None:
     assert set(ends.values()) <= {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
 
 
+@pytest.mark.parametrize("name", ["copy-read-twice", "turned-transpose", "widened-output", "long-chain"])
+def test_the_runtime_works_around_it(name: str) -> None:
+    """In files of other compilers."""
+    inputs, eager = EXPECTED[name]
+    assert is_right(run_here(file_of(BY_NAME[name]), *inputs), eager(*inputs))
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_files_are_kept_from_it(name: str) -> None:
     fault, (inputs, eager) = BY_NAME[name], EXPECTED[name]
