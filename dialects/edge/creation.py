@@ -52,9 +52,10 @@ def _steps(start: Any, end: Any, step: Any) -> int:
     if any(isinstance(number, SSAValue) for number in (start, end, step)):
         return DYNAMIC_INDEX
     if any(isinstance(number, SymbolicSize) for number in (start, end, step)):
-        if step != 1:
+        if not all(isinstance(number, int | SymbolicSize) for number in (start, end)) or not isinstance(step, int):
             raise UndecidedSizeError
-        return end - start
+        distance, width = (end - start, step) if step > 0 else (start - end, -step)
+        return floor_div(distance + width - 1, width)
     steps = (end - start) / step if step else math.nan
     if not math.isfinite(steps) or (length := math.ceil(steps)) < 0:
         raise VerifyException(f"does not come from {start} to {end} in steps of {step}")

@@ -7,6 +7,7 @@ shape inference computes with such expressions, and upper bounds follow from the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -232,7 +233,7 @@ class SymbolicSizes(ValueAnalysis):
                 shapes = op.result_shapes([self.bounds(value) for value in op.operands])
                 bounds = dict(zip(op.results, shapes, strict=True))
             elif isinstance(op, edge.EdgeOp) and op.row.infer is not None:
-                bounds = self.edge_shapes(op, self.bounds, self.largest_argument)
+                bounds = self.edge_shapes(op, self.bounds, partial(self.largest_argument, op))
             else:
                 return
         except (UnknownSizeError, UndecidedSizeError, VerifyException):
@@ -248,11 +249,13 @@ class SymbolicSizes(ValueAnalysis):
             raise UnknownSizeError
         return limit
 
-    def largest_argument(self, name: str, value: SSAValue) -> int:
+    def largest_argument(self, op: edge.EdgeOp, name: str, value: SSAValue) -> int:
         """A size among an op's arguments: that of the largest result."""
         number = self.argument(name, value)
+        counts_down = isinstance(op, edge.ArangeStartStepOp) and not isinstance(op.step, SSAValue) and op.step < 0
         # A negative start counts from the end, so it says little.
-        return max(lower_bound(number, self.limits), 0) if name == "start" else self.bound(number)
+        is_least = name == ("end" if counts_down else "start")
+        return max(lower_bound(number, self.limits), 0) if is_least else self.bound(number)
 
     # What is written on functions and ops.
 

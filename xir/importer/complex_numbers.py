@@ -49,18 +49,32 @@ def in_parts(target: Operator) -> Callable[..., Any]:
     rule = _OWN.get(target)
     if rule is not None:
         return rule
+    names = [argument.name for argument in target._schema.arguments]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not any(isinstance(leaf, ComplexTensor) for leaf in pytree.tree_leaves((args, kwargs))):
+        found = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        complex_ones = [leaf for leaf in found if isinstance(leaf, ComplexTensor)]
+        real = max((leaf.re.dtype for leaf in complex_ones), key=lambda dtype: dtype.itemsize, default=None)
+
+        def operand(name: str, value: Any) -> Any:
+            """A tensor of whole numbers as promotion has it; of real ones as complex where no operand else is."""
+            if name in _CHOOSING or not isinstance(value, torch.Tensor) or isinstance(value, ComplexTensor):
+                return value
+            numbers = value if value.is_floating_point() else value.to(real or torch.get_default_dtype())
             # A complex number makes complex tensors of real ones: x * 1j.
-            args, kwargs = pytree.tree_map_only(torch.Tensor, _of_real, (args, kwargs))
-        return target(*args, **kwargs)
+            return numbers if complex_ones else ComplexTensor(numbers, torch.zeros_like(numbers))
+
+        def operands(name: str, value: Any) -> Any:
+            return [operand(name, each) for each in value] if isinstance(value, list | tuple) else operand(name, value)
+
+        given = [operands(name, value) for name, value in zip(names, args, strict=False)]
+        return target(*given, **{name: operands(name, value) for name, value in kwargs.items()})
 
     return call
 
 
-def _of_real(value: torch.Tensor) -> Any:
-    return ComplexTensor(value, torch.zeros_like(value)) if value.is_floating_point() else value
+_CHOOSING = frozenset(("condition", "index", "indices", "mask", "repeats"))
+"""Operands that say where and not what."""
 
 
 _OWN: dict[Operator, Callable[..., Any]] = {}
@@ -92,6 +106,134 @@ def _itself(self: Any) -> Any:
 @_computes(aten.polar.default)
 def _polar(abs: torch.Tensor, angle: torch.Tensor) -> Any:
     return _complex(abs * angle.cos(), abs * angle.sin())
+
+
+# New tensors
+
+
+def _filled(size: Sequence[int], value: complex, dtype: torch.dtype | None) -> Any:
+    """A complex number everywhere."""
+    real = torch.get_default_dtype() if dtype is None else dtype.to_real()
+    number = complex(value)
+    return ComplexTensor(*(aten.full.default(size, part, dtype=real) for part in (number.real, number.imag)))
+
+
+@_computes(aten.full.default)
+def _full(size: Sequence[int], fill_value: complex, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _filled(size, fill_value, dtype)
+
+
+@_computes(aten.scalar_tensor.default)
+def _scalar_tensor(s: complex, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _filled((), s, dtype)
+
+
+@_computes(aten.ones.default)
+def _ones(size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _filled(size, 1, dtype)
+
+
+@_computes(aten.zeros.default, aten.empty.memory_format)
+def _zeros(size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _filled(size, 0, dtype)
+
+
+@_computes(aten.eye.default, aten.eye.m)
+def _eye(*size: int, dtype: torch.dtype, **_: Any) -> Any:
+    real = torch.eye(*size, dtype=dtype.to_real())
+    return ComplexTensor(real, torch.zeros_like(real))
+
+
+@_computes(aten.full_like.default)
+def _full_like(self: Any, fill_value: complex, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _new_full(self, self.shape, fill_value, dtype=dtype)
+
+
+@_computes(aten.ones_like.default)
+def _ones_like(self: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _full_like(self, 1, dtype=dtype)
+
+
+@_computes(aten.zeros_like.default, aten.empty_like.default, aten.zero.default)
+def _zeros_like(self: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _full_like(self, 0, dtype=dtype)
+
+
+@_computes(aten.fill.Scalar)
+def _fill(self: Any, value: complex) -> Any:
+    return _full_like(self, value)
+
+
+@_computes(aten.new_full.default)
+def _new_full(
+    self: Any, size: Sequence[int], fill_value: complex, *, dtype: torch.dtype | None = None, **_: Any
+) -> Any:
+    wanted: torch.dtype = self.dtype if dtype is None else dtype
+    return _filled(size, fill_value, wanted) if wanted.is_complex else torch.full(size, fill_value, dtype=wanted)
+
+
+@_computes(aten.new_ones.default)
+def _new_ones(self: Any, size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _new_full(self, size, 1, dtype=dtype)
+
+
+@_computes(aten.new_zeros.default, aten.new_empty.default)
+def _new_zeros(self: Any, size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _new_full(self, size, 0, dtype=dtype)
+
+
+@_computes(aten._to_copy.default)
+def _to_copy(self: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    re, im = (self.re, self.im) if isinstance(self, ComplexTensor) else (self, None)
+    if dtype is None or not dtype.is_complex:
+        return self if dtype is None else re.to(dtype)
+    re = re.to(dtype.to_real())
+    return ComplexTensor(re, torch.zeros_like(re) if im is None else im.to(re.dtype))
+
+
+# What is done to both parts
+
+
+def _by_parts(operator: Operator) -> Callable[..., Any]:
+    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return ComplexTensor(operator(self.re, *args, **kwargs), operator(self.im, *args, **kwargs))
+
+    return rule
+
+
+for _moving in (aten.roll, aten.tril, aten.triu, aten.diag_embed, aten.diag):
+    _OWN[_moving.default] = _by_parts(_moving.default)
+
+
+@_computes(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
+def _where(condition: torch.Tensor, self: Any, other: Any) -> Any:
+    choices = [_halves(each) for each in (self, other)]
+    return ComplexTensor(*(torch.where(condition, *parts) for parts in zip(*choices, strict=True)))
+
+
+def _halves(value: Any) -> tuple[Any, Any]:
+    """Real and imaginary part, of tensors and numbers."""
+    if isinstance(value, ComplexTensor):
+        return value.re, value.im
+    if isinstance(value, torch.Tensor):
+        return value, torch.zeros_like(value)
+    return complex(value).real, complex(value).imag
+
+
+@_computes(aten.addcmul.default)
+def _addcmul(self: Any, tensor1: Any, tensor2: Any, *, value: complex = 1) -> Any:
+    product = tensor1 * tensor2
+    return self + (product if value == 1 else product * value)
+
+
+@_computes(aten.lerp.Scalar, aten.lerp.Tensor)
+def _lerp(self: Any, end: Any, weight: Any) -> Any:
+    return self + (end - self) * weight
+
+
+@_computes(aten.vdot.default)
+def _vdot(self: Any, other: Any) -> Any:
+    return aten.dot(self.conj(), other)
 
 
 # Fourier transforms

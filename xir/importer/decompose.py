@@ -21,6 +21,7 @@ from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import _ShapeEnvGuardError
 from torch.utils import _pytree as pytree
 
 from xir.dialects import edge
@@ -92,6 +93,10 @@ def can_decompose(target: Operator) -> bool:
     return _rule_of(target) is not None or is_composite(target)
 
 
+class ClosedSizeError(Exception):
+    """What an operator is made of holds for some of the sizes that are open, as the example's; says which."""
+
+
 class Decomposer:
     """Traces decompositions, one for every operator and argument shapes."""
 
@@ -103,7 +108,8 @@ class Decomposer:
     ) -> tuple[GraphModule, list[Node]] | None:
         """A graph that computes a call, and the nodes to feed to its placeholders. None if it does not trace.
 
-        Only nodes are placeholders; other arguments are part of the graph.
+        Only nodes are placeholders; other arguments are part of the graph. ClosedSizeError if it traces for some of the
+        sizes that are open.
         """
         leaves, spec = pytree.tree_flatten((args, kwargs))
         inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
@@ -118,7 +124,10 @@ class Decomposer:
 
     def traced(self, call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
         """A graph of what a function computes of the values of nodes. None if it does not trace."""
-        graph = _traced(call, inputs)
+        try:
+            graph = _traced(call, inputs)
+        except ClosedSizeError:
+            return None
         if graph is None or _has_mutation(graph):
             return None
         for each in graph.modules():
@@ -143,12 +152,11 @@ class Decomposer:
             values = {node: _joined(node, feeds) for node in inputs}
             filled = [values[leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
             args, kwargs = pytree.tree_unflatten(filled, spec)
-            results = pytree.tree_leaves(rule(*args, **kwargs))
-            return [part for each in results for part in _parts_of(each)]
+            return [part for each in pytree.tree_leaves(rule(*args, **kwargs)) for part in _computed_parts(each)]
 
         try:
             with torch.no_grad(), _silently(), _fake_mode(inputs), _open_sizes(inputs):
-                parts = [part for node in inputs for part in _parts_of(node.meta["val"])]
+                parts = [part for node in inputs for part in _example_parts(node.meta["val"])]
                 graph = make_fx(call, decomposition_table=_table())(*parts)
         except Exception:  # whatever a decomposition raises: the operator then is refused
             return None
@@ -158,10 +166,20 @@ class Decomposer:
         return graph, inputs
 
 
-def _parts_of(value: Any) -> list[Any]:
-    """Real and imaginary part of a complex tensor; anything else itself."""
+def _computed_parts(value: Any) -> list[Any]:
+    """Real and imaginary part of a complex result; anything else itself.
+
+    TypeError for a complex tensor that has none: a rule has lost what is in it.
+    """
     if isinstance(value, ComplexTensor):
         return [value.re, value.im]
+    if is_complex(value):
+        raise TypeError("complex numbers that are not in parts")
+    return [value]
+
+
+def _example_parts(value: Any) -> list[Any]:
+    """Tensors of the types of an operand's real and imaginary part; of what is not complex, itself."""
     if not is_complex(value):
         return [value]
     with value.fake_mode if isinstance(value, FakeTensor) else nullcontext():
@@ -201,7 +219,11 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
     in_python = decomposition_table.get(target)
     graph = None
     if in_python is None or target in OWN or not _any_dynamic(inputs):
-        graph = _traced(calling(_rule_of(target) or target), inputs)
+        try:
+            graph = _traced(calling(_rule_of(target) or target), inputs)
+        except ClosedSizeError:
+            if in_python is None:
+                raise
     if in_python is not None and (graph is None or _has_mutation(graph)):
         # The C++ of recurrent layers writes in place, and takes dynamic sizes for those of the example; their Python
         # does neither.
@@ -220,6 +242,8 @@ def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
         with torch.no_grad(), _silently(), _without_mkldnn(), _fake_mode(inputs), _open_sizes(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
+    except _ShapeEnvGuardError as error:
+        raise ClosedSizeError(str(error).rpartition(": ")[2]) from error
     except Exception:  # whatever a decomposition raises: the operator then stays as it is
         return None
 
@@ -233,20 +257,39 @@ def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
     return next((value.fake_mode for value in around if isinstance(value, FakeTensor)), nullcontext())
 
 
-def _open_sizes(inputs: list[Node]) -> AbstractContextManager[Any]:
-    """Where sizes are open, dispatch in Python: torch's C++ asks for their numbers, which closes them for good."""
-    return enable_python_dispatcher() if _any_dynamic(inputs) else nullcontext()
+@contextmanager
+def _open_sizes(inputs: list[Node]) -> Generator[None]:
+    """Where sizes are open, hold to what is true of all that they may be.
+
+    Whatever makes a number or a choice of an open size, be it `int(size * factor)` or `if size > 8`, has torch note
+    that it holds for the example alone; `torch.export` refuses such a program, but nobody asks behind it. So this
+    raises.
+    Dispatch is in Python, since torch's C++ asks for the numbers of sizes where its Python does not.
+    """
+    values = [node.meta.get("val") for node in inputs]
+    numbers = [value for value in values if isinstance(value, torch.SymInt)]
+    sizes = [size for value in values if isinstance(value, torch.Tensor) for size in value.shape]
+    open_size = next(filter(is_open, (*sizes, *numbers)), None)
+    if not isinstance(open_size, torch.SymInt):
+        yield
+        return
+    with enable_python_dispatcher(), open_size.node.shape_env.error_on_new_guards():
+        yield
 
 
 @contextmanager
 def _silently() -> Generator[None]:
     """torch logs the stack of what a trace raises, which is no error here."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
-    was, logger.disabled = logger.disabled, True
+    names = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+    loggers = [logging.getLogger(name) for name in names]
+    were = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
     try:
         yield
     finally:
-        logger.disabled = was
+        for logger, was in zip(loggers, were, strict=True):
+            logger.disabled = was
 
 
 @contextmanager

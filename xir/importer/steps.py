@@ -42,14 +42,15 @@ from .arguments import by_name, call_of, import_value, out_kernel, overload_for
 from .bounds import Ranges, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
 from .control_flow import body_of, meaning_of, name_of
-from .decompose import Decomposer, can_decompose, row_of
-from .dtypes import ELEMENT_TYPES, import_type, is_open, number_type, numpy_view
+from .decompose import ClosedSizeError, Decomposer, can_decompose, row_of
+from .dtypes import ELEMENT_TYPES, import_type, number_type, numpy_view
 from .packed_weights import DEQUANTIZE_INT4, import_dequantize_int4
 from .source import name_hint, node_location
 
 _SYMBOLIC = {
     operator.add: "add",
     operator.sub: "sub",
+    operator.neg: "sub",  # of 0
     operator.mul: "mul",
     operator.floordiv: "floordiv",
     operator.mod: "mod",
@@ -138,14 +139,17 @@ class StepImporter:
             fields = node.args if hasattr(node.target, "_fields") else node.args[0]
             values[node] = import_value(fields, values)
             return
+        if _is_only_asserted(node):
+            return
         name = _SYMBOLIC.get(node.target) or _COMPARING.get(node.target)  # pyright: ignore[reportCallIssue, reportArgumentType]
         if name is None:
             raise DiagnosticError(location, f"'{getattr(node.target, '__name__', node.target)}' has no form here")
-        a, b = (import_value(arg, values) for arg in node.args)
-        if isinstance(a, int | float) and isinstance(b, int | float):
+        operands = [import_value(arg, values) for arg in node.args]
+        if all(isinstance(each, int | float) for each in operands):
             assert callable(node.target)
-            values[node] = node.target(a, b)
+            values[node] = node.target(*operands)
             return
+        a, b = operands if len(operands) == 2 else (0, *operands)
         op_class = edge.op(f"executorch_prim.{name}.Scalar")
         op = self.add(op_class.build_from({"a": a, "b": b}, [number_type(node.meta["val"])], location))
         values[node] = op.results[0]
@@ -235,17 +239,20 @@ class StepImporter:
         values[node] = found if several else found[0]
 
     def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
-        operands = [each.meta.get("val") for each in node.all_input_nodes]
-        sizes = [size for each in operands if isinstance(each, torch.Tensor) for size in each.shape if is_open(size)]
-        found = self._decomposer.graph(target, *call_of(node, target))
-        if not all(map(is_open, sizes)):
-            closed = next(int(size) for size in sizes if not is_open(size))
+        """Import what an operator consists of; False if that is not to be had, and it stays whole."""
+        try:
+            found = self._decomposer.graph(target, *call_of(node, target))
+        except ClosedSizeError as error:
+            if not is_composite(target):
+                return False
             raise DiagnosticError(
-                location, f"{target} takes an open size to be {closed}, as in the example: it has no form for all sizes"
-            )
+                location, f"{target} has no form for all of its open sizes: torch's own takes them to have {error}"
+            ) from None
         if found is None:
             return False
         graph, inputs = found
+        if not (is_composite(target) or all(map(_has_form, graph.graph.nodes))):
+            return False
         was = self._is_inside_operator
         self._is_inside_operator = was or target._schema.name not in _CONVERSIONS
         values[node] = self._import_graph(node, graph, [values[each] for each in inputs], location)
@@ -451,6 +458,29 @@ class StepImporter:
         """A name for a function of this method."""
         name = f"{self._entry}_{name}"
         return next(each for i in count() if (each := f"{name}_{i}" if i else name) not in self.functions)
+
+
+def _has_form(step: Node) -> bool:
+    """Whether a step of what an operator consists of is no arithmetic that has no form, as that on floats."""
+    target = step.target
+    known = isinstance(target, Operator | torch._ops.HigherOrderOperator | type) or target is operator.getitem
+    return step.op != "call_function" or known or target in _SYMBOLIC or target in _COMPARING
+
+
+def _is_only_asserted(node: Node) -> bool:
+    """Whether arithmetic on sizes ends in assertions alone, so that nobody asks for its result."""
+    pending, seen = [node], {node}
+    while pending:
+        for user in pending.pop().users:
+            if isinstance(user.target, Operator):
+                if user.target._schema.name not in _ASSERTIONS:
+                    return False
+            elif user.op != "call_function" or isinstance(user.target, torch._ops.HigherOrderOperator):
+                return False
+            elif user not in seen:
+                seen.add(user)
+                pending.append(user)
+    return True
 
 
 def _is_argument(operand: Any) -> bool:

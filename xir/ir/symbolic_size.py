@@ -243,6 +243,9 @@ def floor_div(a: int, b: int) -> int:
     # ⌊(b·x + y) / b⌋ = x + ⌊y / b⌋, of numbers too: what is left of one is not below 0.
     whole = [(monomial, factor // b) for monomial, factor in terms_of(a) if not monomial or factor % b == 0]
     rest = from_terms((monomial, factor if monomial else factor % b) for monomial, factor in terms_of(a) if factor % b)
+    if isinstance(rest, SymbolicSize) and rest.terms[0][1] < 0:
+        # ⌊−x / b⌋ = −⌊(x + b − 1) / b⌋: quotients of sizes are not below 0.
+        return from_terms(whole) - floor_div(b - 1 - rest, b)
     return from_terms(whole) + (quotient_of_rest(rest, b) if isinstance(rest, SymbolicSize) else rest // b)
 
 

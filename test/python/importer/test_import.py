@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, String
 from xdsl.dialects.func import FuncOp
 
 from xir.dialects import edge
-from xir.importer import decompose, import_exported_program, import_pt2
+from xir.importer import decompose, import_exported_program, import_pt2, steps
 from xir.importer.interpreter import run_module
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -181,16 +181,45 @@ def test_constant_output_is_refused() -> None:
     assert "output #1 is the constant 1180591620717411303424, which has more" in str(rejected(lambda x: (x, 2**70), X))
 
 
-def test_a_size_that_is_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python that counts an open size makes a program of the example's size alone, and torch says nothing."""
+def windows(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """`unfold` in Python that counts an open size, and so makes windows of the example's alone."""
+    starts = range(0, self.shape[dimension] - size + 1, step)
+    return torch.stack([self.narrow(dimension, start, size) for start in starts])
 
-    def windows(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-        starts = range(0, self.shape[dimension] - size + 1, step)
-        return torch.stack([self.narrow(dimension, start, size) for start in starts])
 
-    monkeypatch.setitem(decompose._table(), torch.ops.aten.unfold.default, windows)  # pyright: ignore[reportPrivateUsage]
-    said = rejected(lambda x: x.unfold(0, 2, 1), torch.rand(7), dynamic_shapes=(({0: Dim("n", min=3, max=9)},),))
-    assert "unfold.default takes an open size to be 7, as in the example" in str(said)
+def windows_of_short(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """`unfold` that chooses by an open size, and so does what the example needs for all."""
+    return self.new_zeros(1, size) if self.shape[dimension] < 8 else self.new_ones(1, size)
+
+
+def windows_of_double(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """`unfold` that makes a number of what follows from an open size."""
+    return self.new_zeros(int(self.shape[dimension] * 0.5), size)
+
+
+@pytest.mark.parametrize("in_python", [windows, windows_of_short, windows_of_double])
+def test_what_is_true_of_the_example_alone(monkeypatch: pytest.MonkeyPatch, in_python: Callable[..., Tensor]) -> None:
+    """torch says nothing of it behind an export: another form is taken, the operator stays whole, or is refused."""
+    monkeypatch.setitem(decompose._table(), torch.ops.aten.unfold.default, in_python)  # pyright: ignore[reportPrivateUsage]
+    shapes: Any = {"dynamic_shapes": (({0: Dim("n", min=3, max=9)},),)}
+    assert "as_strided" in names(imported(lambda x: x.unfold(0, 2, 1), (torch.rand(7),), **shapes))
+    monkeypatch.delitem(decompose.decomposition_table, torch.ops.aten.unfold.default)
+    assert "opaque" in names(imported(lambda x: x.unfold(0, 2, 1), (torch.rand(7),), **shapes))
+    monkeypatch.setattr(steps, "is_composite", lambda target: True)  # pyright: ignore[reportUnknownLambdaType]
+    said = str(rejected(lambda x: x.unfold(0, 2, 1), torch.rand(7), **shapes))
+    assert "unfold.default has no form for all of its open sizes: torch's own takes them to have" in said
+
+
+def test_arithmetic_that_only_an_assertion_uses() -> None:
+    """It need not have a form, as the choice between two sizes has none."""
+
+    def checked(x: Tensor) -> Tensor:
+        size = torch.sym_ite(x.shape[0] > 3, x.shape[0], 2 * x.shape[0])
+        torch.ops.aten._assert_scalar(size + 1 > 1, "so large")
+        return x + 1
+
+    shapes: Any = {"dynamic_shapes": (({0: Dim("n", min=2, max=9)},),)}
+    assert names(imported(checked, (torch.rand(7),), **shapes)) == ["sym_size.int", "add.Scalar"]
 
 
 # Operators
@@ -310,6 +339,16 @@ def test_offsets_of_bags(padding_idx: int | None) -> None:
     module = check(lambda i, w, o: bags(i, w, o), indices, weight, offsets)
     (op,) = [op for op in module.walk() if isinstance(op, edge.OpaqueOp)]
     assert op.results[2].type == TensorType(i64, [2])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("offsets", [[0, 2], [0, 2, 2, 4], [0, 3, 5]])
+def test_bags_that_end_early(mode: str, offsets: list[int]) -> None:
+    """The last offset is where the last bag ends, if eager's mode has it so."""
+    weight, indices = torch.randn(5, 3), torch.tensor([1, 4, 4, 0, 2])
+    for padding_idx in (None, 4):
+        bags = partial(embedding_bag, mode=mode, include_last_offset=True, padding_idx=padding_idx)
+        check(lambda i, w, o, bags=bags: bags(i, w, o), indices, weight, torch.tensor(offsets))
 
 
 def test_decompositions_with_named_results() -> None:

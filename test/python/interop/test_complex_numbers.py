@@ -10,8 +10,9 @@ from reference.both_runtimes import Program, check, delegates, lower
 from torch import Tensor
 from torch.export import Dim
 
-from xir.api import to_edge
+from xir.api import XnnpackPartitioner, to_edge
 from xir.ir.diagnostics import DiagnosticError
+from xir.runtime import Runtime
 
 
 def rotary(x: Tensor, angles: Tensor) -> Tensor:
@@ -84,6 +85,59 @@ def test_one_delegate(name: str) -> None:
     lowered = lower(model, x)
     check(model, lowered, [x, torch.randn(shape)])
     assert delegates(lowered) == 1
+
+
+def z_of(x: Tensor) -> Tensor:
+    return torch.complex(x, -2 * x)
+
+
+MADE: dict[str, Callable[[Tensor], Tensor]] = {
+    "ones": lambda x: torch.ones(6, dtype=torch.complex64) * x,
+    "zeros": lambda x: torch.zeros(6, dtype=torch.complex64) + x,
+    "full": lambda x: torch.full((6,), 1 + 2j) * x,
+    "eye": lambda x: torch.eye(6, dtype=torch.complex64) @ z_of(x).mT,
+    "oblong_eye": lambda x: torch.eye(6, 3, dtype=torch.complex64) + x[:, :3].sum(),
+    "ones_like": lambda x: torch.ones_like(z_of(x)) * x,
+    "zeros_like": lambda x: torch.zeros_like(z_of(x)) + x,
+    "full_like": lambda x: torch.full_like(z_of(x), 3 - 1j) * x,
+    "complex_like_real": lambda x: torch.ones_like(x, dtype=torch.complex64) * x,
+    "new_ones": lambda x: z_of(x).new_ones(6) * x,
+    "new_full": lambda x: z_of(x).new_full((6,), 2j) + x,
+    "fill": lambda x: torch.fill(z_of(x), 1j) * x,
+    "whole_times_complex": lambda x: torch.arange(6) * z_of(x),
+    "whole_less_complex": lambda x: torch.arange(6) - z_of(x),
+    "whole_over_complex": lambda x: torch.arange(6) / (z_of(x) + 5j),
+    "whole_times_number": lambda x: torch.arange(6) * 1j + x,
+    "truth_times_complex": lambda x: (x > 0) * z_of(x),
+    "whole_as_complex": lambda x: (4 * x).int().to(torch.complex64),
+    "cat_of_both": lambda x: torch.cat([x, z_of(x), torch.ones(1, 6, dtype=torch.complex64), torch.ones(1, 6).long()]),
+    "stack_of_both": lambda x: torch.stack([z_of(x), torch.ones(4, 6, dtype=torch.complex64)]),
+    "where": lambda x: torch.where(x > 0, z_of(x), torch.where(x < -1, x, 2.0)),
+    "where_number": lambda x: torch.where(x > 0, z_of(x), 2.0),
+    "product": lambda x: z_of(x) @ torch.ones(6, 3, dtype=torch.complex64),
+    "kron": lambda x: torch.kron(z_of(x), torch.eye(2, dtype=torch.complex64)),
+    "roll": lambda x: torch.fft.fftshift(z_of(x)),
+    "triangle": lambda x: z_of(x).tril() + z_of(x).triu(1),
+    "diagonal": lambda x: torch.diag_embed(z_of(x)) + torch.diag(z_of(x)[0]),
+    "addcmul": lambda x: torch.lerp(z_of(x), torch.addcmul(z_of(x), z_of(x), z_of(x + 1), value=2), 0.25),
+    "vdot": lambda x: torch.vdot(z_of(x)[0], z_of(x)[1]).reshape(1),
+    "griffin_lim": lambda x: torch.stft(
+        torch.istft(torch.polar(x.abs().mT[:5], torch.ones(5, 4)), 8, 2, window=HANN[:8], length=8), 8, 2,
+        window=HANN[:8], return_complex=True
+    ) * torch.ones(5, 5, dtype=torch.complex64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_in_the_program(name: str) -> None:
+    """Complex tensors that come from no operand, and operands of other types beside complex ones."""
+    torch.manual_seed(1)
+    model = Program(lambda x: torch.view_as_real(MADE[name](x))).eval()
+    x = torch.randn(4, 6)
+    program = to_edge(torch.export.export(model, (x,)))
+    for form in (program, program.to_backend(XnnpackPartitioner())):
+        method = Runtime.get().load_program(form.to_executorch().buffer).load_method()
+        torch.testing.assert_close(method.execute([x])[0], model(x), rtol=1e-5, atol=1e-5)
 
 
 def test_any_batch() -> None:

@@ -8,6 +8,9 @@ from .registry import decomposes
 
 aten = torch.ops.aten
 
+_SUM, _MEAN, _MAX = range(3)
+"""ATen's numbers of the modes."""
+
 
 @decomposes(aten.embedding_bag.padding_idx)
 def embedding_bag(
@@ -21,16 +24,29 @@ def embedding_bag(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
-    """The offset at the end is the number of indices: with it torch infers wrong shapes of unused results.
+    """The last of the offsets may be where the last bag ends, by the documentation the number of indices.
 
-    Where a program gives another one, against the documentation, eager's modes end the last bag differently: the
-    greatest are those of all indices, and a mean is the sum up to that offset divided by the number of all.
+    Where it is another one, as in a test of ExecuTorch, eager's modes differ: a sum ends there, a mean is that sum
+    divided by the number of all that is left, and what is largest is so among all that is left. A bag more, which begins
+    there and is dropped, is the first of these.
     """
-    offsets = offsets[:-1] if include_last_offset else offsets
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
-    return aten._embedding_bag_forward_only(
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
-    )
+
+    def bags(offsets: torch.Tensor, mode: int) -> Any:
+        return aten._embedding_bag_forward_only(
+            weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
+        )
+
+    if not include_last_offset:
+        return bags(offsets, mode)
+    if mode == _MAX or padding_idx is not None:
+        return bags(offsets[:-1], mode)
+    sums, bag_of, counts, largest = bags(offsets, _SUM)
+    sums = sums[:-1]
+    if mode == _MEAN:
+        ends = torch.cat((offsets[1:-1], torch.full_like(offsets[:1], indices.shape[0])))
+        sums = sums / (ends - offsets[:-1]).clamp(min=1).to(sums.dtype)[:, None]
+    return sums, bag_of, counts[:-1], largest
 
 
 @decomposes(aten.index_add.default)

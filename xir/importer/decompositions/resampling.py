@@ -77,8 +77,18 @@ def _decompose_picking(operator: Any, resize: Any) -> None:
 
 
 def _scaled(image: torch.Tensor, factors: Sequence[float]) -> list[int]:
-    """The sizes that factors make of an image's."""
-    return [int(size * factor) for size, factor in zip(image.shape[2:], factors, strict=True)]
+    """The sizes that factors make of an image's, as ATen rounds them: ⌊size · factor⌋ of the product in fp64.
+
+    The product with a fraction of few bits is exact, so that it can be divided in integers, which open sizes can be.
+    """
+
+    def scaled(size: int, factor: float) -> int:
+        numerator, denominator = float(factor).as_integer_ratio()
+        if is_open(size) and max(numerator, denominator) < 2**20:
+            return size * numerator // denominator
+        return int(size * factor)
+
+    return [scaled(size, factor) for size, factor in zip(image.shape[2:], factors, strict=True)]
 
 
 _decompose_picking(aten.upsample_nearest3d, aten.upsample_nearest1d.default)
@@ -116,11 +126,16 @@ def upsample_trilinear3d(
     return lines.reshape(batch, channels, wanted, rows, columns)
 
 
-def _resized_axis(resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None) -> torch.Tensor:
-    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear."""
+def _resized_axis(
+    resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None, dtype: torch.dtype
+) -> torch.Tensor:
+    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear. Weights are computed in fp64 for
+    fp64, else in fp32, and then rounded."""
+    computed = torch.float64 if dtype == torch.float64 else torch.float32
     with _disable_current_modes():
-        matrix = resize(torch.eye(size)[None, None], [wanted, size], align_corners, scale, None)[0, 0].numpy()
-    return torch.from_numpy(matrix)
+        units = torch.eye(size, dtype=computed)[None, None]
+        matrix = resize(units, [wanted, size], align_corners, scale, None)[0, 0].numpy()
+    return torch.from_numpy(matrix).to(dtype)
 
 
 def _by_matrices(
@@ -135,7 +150,7 @@ def _by_matrices(
     if any(map(is_open, (height, width, *output_size))):
         return resize(self, output_size, align_corners, *scales)
     down, across = (
-        _resized_axis(resize, int(size), int(wanted), align_corners, scale).to(self.dtype)
+        _resized_axis(resize, int(size), int(wanted), align_corners, scale, self.dtype)
         for size, wanted, scale in zip((height, width), output_size, scales, strict=True)
     )
     result = aten.linear(self, across)
