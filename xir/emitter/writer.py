@@ -108,8 +108,8 @@ class _Emitter:
         self.debug_info = DebugInfoWriter() if debug_info and not has_own else None
         self.constants = _Pool(TENSOR_ALIGNMENT)
         self.constant_indices: dict[bytes, int] = {}
-        # Initial contents are copied into an arena, so they need no alignment.
-        self.initial = _Pool(1)
+        # Initial contents are copied into an arena: it is enough that elements of any type lie where they may.
+        self.initial = _Pool(8)
         self.initial_indices: dict[bytes, int] = {}
         self.segments: list[Segment] = []
         self.delegate_segments: dict[bytes, int] = {}

@@ -29,6 +29,8 @@ class _Seen:
 
     def add(self, value: Tensor) -> None:
         """Take in an operand: a batch of images [..., C, spatial], or of vectors [..., inputs]."""
+        if not value.numel():
+            return  # no samples have no mean
         batch = value.dim() - (self.weight.dim() - 1)
         samples = value.reshape(-1, *value.shape[batch:])
         mean, shape = samples.mean(0, keepdim=True), samples.shape[1:]

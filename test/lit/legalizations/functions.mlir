@@ -38,11 +38,14 @@ func.func @sinh(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The logarithm of the rounded sum, and what rounding took from it.
+// A polynomial near 0, and the logarithm of what is beyond.
 // CHECK-LABEL: func.func @log1p(
-// CHECK:         xnnpack.unary log
-// CHECK:         xnnpack.binary divide
-// CHECK-NEXT:    xnnpack.binary add
+// CHECK:         %[[NEAR:.*]] = xnnpack.clamp %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -5.000000e-01 : f32}
+// CHECK:         %[[REST:.*]] = xnnpack.binary divide
+// CHECK-NEXT:    %[[BEYOND:.*]] = xnnpack.unary log %[[REST]]
+// CHECK:         xnnpack.binary divide %[[NEAR]]
+// CHECK-NEXT:    xnnpack.unary square
+// CHECK:         xnnpack.binary add %{{.*}}, %[[BEYOND]]
 func.func @log1p(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.log1p(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>

@@ -217,3 +217,19 @@ func.func @short_floats(%x: tensor<2x4xf16>) -> tensor<2x1xf16> {
   %5 = edge.linear(%3, %4, none) : (tensor<2x4xf16>, tensor<1x4xf16>) -> tensor<2x1xf16>
   func.return %5 : tensor<2x1xf16>
 }
+
+// -----
+
+// What no node reads stays outside, as the weight of a product of no rows.
+// CHECK-LABEL: func.func @no_rows(
+// CHECK-NOT:       xnnpack
+// CHECK:           edge.linear
+func.func @no_rows(%x: tensor<0x4xf32>) -> tensor<0x1xf32> {
+  %w = edge.constant dense<[[1, -2, 3, 4]]> : tensor<1x4xi8>
+  %s = edge.constant dense<[0.5]> : tensor<1xf32>
+  %z = edge.constant dense<0> : tensor<1xi64>
+  // expected-remark @+1 {{dequantize_per_channel not delegated: it is a constant that ops outside read, and no graph returns one}}
+  %0 = edge.quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0 : i64, quant_min = -127 : i64, quant_max = 127 : i64, dtype = i8} : (tensor<1x4xi8>, tensor<1xf32>, tensor<1xi64>) -> tensor<1x4xf32>
+  %1 = edge.linear(%x, %0, none) : (tensor<0x4xf32>, tensor<1x4xf32>) -> tensor<0x1xf32>
+  func.return %1 : tensor<0x1xf32>
+}

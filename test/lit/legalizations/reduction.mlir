@@ -294,12 +294,37 @@ func.func @innermost(%x: tensor<3x2x4xf32>) -> (tensor<3x2x1xf32>, tensor<3xf32>
 
 // -----
 
-// Too many elements to add one by one.
+// What is no power of 2 is divided by: a product with 1/6 would round each element.
+// CHECK-LABEL: func.func @of_six(
+// CHECK:         xnnpack.constant dense<2.500000e-01> : tensor<1x6xf32>
+// CHECK-NEXT:    xnnpack.fully_connected
+// CHECK-NEXT:    %[[LEFT:.*]] = xnnpack.constant dense<1.500000e+00> : tensor<f32>
+// CHECK:         xnnpack.binary divide %{{.*}}, %[[LEFT]]
+func.func @of_six(%x: tensor<2x6xf32>) -> tensor<2x1xf32> {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>, keepdim = true} : (tensor<2x6xf32>) -> tensor<2x1xf32>
+  func.return %0 : tensor<2x1xf32>
+}
+
+// -----
+
+// Many elements are added up in blocks.
+// CHECK-LABEL: func.func @blocks(
+// CHECK:         xnnpack.static_reshape %{{.*}} : tensor<2x4096xf32> -> tensor<2x64x64xf32>
+// CHECK-NEXT:    xnnpack.fully_connected %{{.*}} : (tensor<2x64x64xf32>, tensor<1x64xf32>) -> tensor<2x64x1xf32>
+// CHECK:         xnnpack.fully_connected %{{.*}} : (tensor<2x64xf32>, tensor<1x64xf32>) -> tensor<2x1xf32>
+func.func @blocks(%x: tensor<2x4096xf32>) -> tensor<2xf32> {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x4096xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Too many elements to add one by one, and no divisor of their number: it is a prime.
 // CHECK-LABEL: func.func @long(
 // CHECK:         xnnpack.global_average_pooling2d
 // CHECK-NOT:     xnnpack.fully_connected
-func.func @long(%x: tensor<2x4097xf32>) -> tensor<2xf32> {
-  %0 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x4097xf32>) -> tensor<2xf32>
+func.func @long(%x: tensor<2x4099xf32>) -> tensor<2xf32> {
+  %0 = edge.mean.dim(%x) {dim = array<i64: 1>} : (tensor<2x4099xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
 
@@ -308,7 +333,8 @@ func.func @long(%x: tensor<2x4097xf32>) -> tensor<2xf32> {
 // CHECK-LABEL: func.func @mean(
 // CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 6>}
 // CHECK:         xnnpack.fully_connected
-// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK:         %[[SUM:.*]] = xnnpack.static_reshape %{{.*}} {new_shape = array<i32>}
+// CHECK:         xnnpack.binary divide %[[SUM]]
 // CHECK-NEXT:    xnnpack.yield
 func.func @mean(%x: tensor<2x3xf32>) -> tensor<f32> {
   %0 = edge.mean(%x) : (tensor<2x3xf32>) -> tensor<f32>

@@ -19,9 +19,11 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import Refusal, RefusalError
+from xir.transforms.analysis.static_tensor import is_static
 from xir.transforms.delegate.forming.op_filter import Selection
 
 COUNTED_OUT = Refusal("a debug counter keeps it outside")
+READ_OUTSIDE = Refusal("it is a constant that ops outside read, and no graph returns one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,8 @@ def try_ops(
     for op in reversed(looked_through):
         if goes_along(op, backend, marks.backends, marks.along):
             marks.along[op] = backend
+        elif is_static(op.results[0]) and is_read_outside(op, marks):
+            refuse(op, READ_OUTSIDE())
         else:
             try_op(op, backend, take, marks, refuse)
     along = marks.along | sizes
@@ -169,6 +173,14 @@ def goes_along(op: Operation, backend: str, taken: Mapping[Operation, str], alon
             if reader is None or (backend != ANY and reader != backend):
                 return False
     return True
+
+
+def is_read_outside(op: Operation, marks: Marks) -> bool:
+    """Whether an op of the block that is not taken reads another one; what was built of ops is in no block."""
+    readers = (use.operation for result in op.results for use in result.uses)
+    return any(
+        reader.parent is not None and reader not in marks.backends and reader not in marks.along for reader in readers
+    )
 
 
 def computes_sizes(op: Operation) -> bool:

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import element_of, shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
@@ -21,6 +21,7 @@ def float_and_integers(op: edge.AddScalarOp | edge.SubScalarOp | edge.RsubScalar
 
 
 @decomposition
+@in_opmath
 def scaled_addend(op: edge.AddTensorOp, b: EdgeBuilder) -> SSAValue | None:
     """`self + other * alpha`, if there is an alpha and `self` is broadcast"""
     value, other, alpha = op.self, op.other, op.alpha
@@ -31,6 +32,7 @@ def scaled_addend(op: edge.AddTensorOp, b: EdgeBuilder) -> SSAValue | None:
 
 
 @decomposition
+@in_opmath
 def exp2(op: edge.Exp2Op, b: EdgeBuilder) -> SSAValue:
     """`pow(2, self)`"""
     return b.call(edge.PowScalarOp, self=2.0, exponent=b.convert(op.self, op.results[0]))
@@ -44,12 +46,14 @@ def square(op: edge.SquareOp, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+@in_opmath
 def hardsigmoid(op: edge.HardsigmoidOp, b: EdgeBuilder) -> SSAValue:
     """`hardtanh(self + 3, 0, 6) / 6`"""
     return b.call(edge.MulScalarOp, self=_shifted_relu6(op.self, b), other=1 / 6)
 
 
 @decomposition
+@in_opmath
 def hardswish(op: edge.HardswishOp, b: EdgeBuilder) -> SSAValue:
     """`self * hardtanh(self + 3, 0, 6) / 6`"""
     value = op.self
@@ -62,18 +66,21 @@ def _shifted_relu6(value: SSAValue, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+@in_opmath
 def silu(op: edge.SiluOp, b: EdgeBuilder) -> SSAValue:
     """`self * sigmoid(self)`"""
     return b.call(edge.MulTensorOp, self=op.self, other=b.call(edge.SigmoidOp, self=op.self))
 
 
 @decomposition
+@in_opmath
 def softplus(op: edge.SoftplusOp, b: EdgeBuilder) -> SSAValue:
     """`log1p(exp(self * beta)) / beta`, and `self` itself where `self * beta > threshold`"""
     return _softplus(op.self, b, op.beta, op.threshold)
 
 
 @decomposition
+@in_opmath
 def mish(op: edge.MishOp, b: EdgeBuilder) -> SSAValue:
     """`self * tanh(softplus(self))`"""
     value = op.self

@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.analysis.absent_arguments import attention_scale
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
@@ -31,6 +32,7 @@ def int_mm(op: edge.IntMmOp, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+@in_opmath
 def baddbmm(op: edge.BaddbmmOp, b: EdgeBuilder) -> SSAValue:
     """`self * beta + bmm(batch1, batch2) * alpha`"""
     alpha, beta = op.alpha, op.beta
@@ -95,6 +97,7 @@ def _batched(b: EdgeBuilder, value: SSAValue, batch: Sequence[edge.Size], count:
 
 
 @decomposition
+@in_opmath
 def attention(op: edge.ScaledDotProductAttentionOp, b: EdgeBuilder) -> SSAValue | None:
     """`matmul(softmax(matmul(query * scale, keyᵀ) + mask), value)`, and 0 for a query that may look at no key"""
     if op.dropout_p:
@@ -110,7 +113,7 @@ def attention(op: edge.ScaledDotProductAttentionOp, b: EdgeBuilder) -> SSAValue 
         features = shape_of(query)[-1]
         if features < 0:
             return None
-        scale = 1 / math.sqrt(features)
+        scale = attention_scale(features)
     # Scaling the query costs less than scaling the scores.
     scaled = b.call(edge.MulScalarOp, self=query, other=scale)
     scores = b.call(edge.MatmulOp, self=scaled, other=b.call(edge.TransposeIntOp, self=key, dim0=-2, dim1=-1))

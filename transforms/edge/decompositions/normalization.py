@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import element_of, shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.analysis.absent_arguments import rms_norm_epsilon
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
@@ -77,21 +77,13 @@ def _by_groups(op: edge.GroupNormOp | edge.InstanceNormOp, b: EdgeBuilder, group
 
 
 @decomposition
+@in_opmath
 def rms_norm(op: edge.RmsNormOp, b: EdgeBuilder) -> SSAValue:
     """`self * rsqrt(mean(self * self) + eps) * weight`"""
     value, weight, eps = op.input, op.weight, op.eps
     dims = list(range(-len(op.normalized_shape), 0))
     square = b.call(edge.MulTensorOp, self=value, other=value)
     mean = b.call(edge.MeanDimOp, self=square, dim=dims, keepdim=True)
-    shifted = b.call(edge.AddScalarOp, self=mean, other=_epsilon(value) if eps is None else eps)
+    shifted = b.call(edge.AddScalarOp, self=mean, other=rms_norm_epsilon(element_of(value)) if eps is None else eps)
     result = b.call(edge.MulTensorOp, self=value, other=b.call(edge.RsqrtOp, self=shifted))
     return result if weight is None else b.call(edge.MulTensorOp, self=result, other=weight)
-
-
-def _epsilon(value: SSAValue) -> float:
-    """The distance of 1 to the next number, which stands in for an absent eps. ATen takes fp32's for shorter types."""
-    match element_of(value):
-        case Float64Type():
-            return 2.0**-52
-        case Float16Type() | BFloat16Type() | _:
-            return 2.0**-23

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, static_shape
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath, static_shape
 
 
 @decomposition
@@ -35,6 +35,7 @@ def avg_pool1d(op: edge.AvgPool1dOp, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+@in_opmath
 def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
     """`avg_pool2d` over height and width, then over depth, with views around them"""
     windows, divisor = _mean_windows(op), op.divisor_override
@@ -67,6 +68,7 @@ def max_pool3d(op: edge.MaxPool3dWithIndicesOp, b: EdgeBuilder) -> Sequence[SSAV
 
 
 @decomposition
+@in_opmath
 def adaptive_avg_pool3d(op: edge.AdaptiveAvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
     """`adaptive_avg_pool2d` over height and width, then over depth, with views around them"""
     depth, height, width = op.output_size

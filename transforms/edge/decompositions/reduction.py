@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
@@ -30,6 +30,7 @@ def all_of(op: edge.AllOp | edge.AllDimOp, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+@in_opmath
 def vector_norm(op: edge.LinalgVectorNormOp, b: EdgeBuilder) -> SSAValue:
     """`sqrt(sum(self * self))`; by the order also `sum(abs)`, `amax(abs)`, `amin(abs)`, `sum(self != 0)`, or
     `pow(sum(pow(abs, ord)), 1 / ord)`"""

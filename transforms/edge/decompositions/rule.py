@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
@@ -74,7 +76,10 @@ class EdgeBuilder:
 
     def convert(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """The value in the element type of another; nothing is built when it has that already."""
-        element = element_of(like)
+        return self.cast(value, element_of(like))
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """The value in an element type; nothing is built when it has that already."""
         return value if element_of(value) == element else self.call(edge.ToCopyOp, self=value, dtype=element)
 
 
@@ -116,6 +121,32 @@ def replacing_decomposition(
         REPLACED.add(op_class.name)
         DECOMPOSITIONS[op_class.name] = function
     return function
+
+
+def in_opmath(
+    function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
+) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
+    """A decomposition that computes fp16 and bf16 in fp32, as ATen does (`at::opmath_type`): the same op between
+    conversions, whose steps then round to fp32 and its result once. It stays below `@decomposition`."""
+
+    @wraps(function)
+    def computed(op: EdgeOpT, b: EdgeBuilder) -> Replacement:
+        if not any(is_half(value) for value in op.tensor_operands):
+            return function(op, b)
+
+        def wide(value: Any) -> Any:
+            return b.cast(value, f32) if isinstance(value, SSAValue) and is_half(value) else value
+
+        arguments = {name: wide(op.argument(name)) for name in (*op.row.schema.tensors, *op.row.schema.values)}
+        results = b.calls(type(op), **arguments)
+        return [b.convert(new, old) for new, old in zip(results, op.results, strict=True)]
+
+    return computed
+
+
+def is_half(value: SSAValue) -> bool:
+    """Whether a value is a tensor of a type that is not computed in."""
+    return isinstance(value.type, TensorType) and element_of(value) in (f16, bf16)
 
 
 def static_shape(value: SSAValue) -> Shape | None:

@@ -185,14 +185,16 @@ def softplus(op: edge.SoftplusOp, b: NodeBuilder) -> SSAValue:
         raise NOT_FINITE(what="divisor's inverse", value=math.inf)
     if not threshold >= 0:
         raise NEGATIVE_THRESHOLD(threshold=threshold)
-    value = scaled(b, argument(b, op.self), beta)
+    number = argument(b, op.self)
+    value = scaled(b, number, beta)
     if threshold >= INVISIBLE_THRESHOLD and is_within(op, b, LARGEST_EXPONENT / abs(beta or 1.0)):
         # One reader of each value: XNNPACK makes a table of it.
         return returned(op, b, scaled(b, b.unary("log", plus(b, b.unary("exp", value), 1.0)), 1.0 / beta))
     rest = soft_rest(b, value)
     if threshold < INVISIBLE_THRESHOLD:
         rest = b.binary("subtract", rest, b.binary("multiply", rest, is_positive(b, plus(b, value, -threshold))))
-    return returned(op, b, scaled(b, b.binary("add", b.clamp(value, 0.0, None), rest), 1.0 / beta))
+    straight = b.clamp(number, 0.0, None) if beta > 0 else b.clamp(number, None, 0.0)
+    return returned(op, b, b.binary("add", straight, scaled(b, rest, 1.0 / beta)))
 
 
 def is_within(op: edge.SoftplusOp | edge.MishOp, b: NodeBuilder, limit: float) -> bool:

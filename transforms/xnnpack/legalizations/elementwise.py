@@ -26,6 +26,7 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
     is_power_of_2,
     lifted,
     power_of,
+    returned,
     scaled,
     truncated,
     widened,
@@ -170,9 +171,9 @@ def tan(op: edge.TanOp, b: NodeBuilder) -> SSAValue:
 @rule()
 def cosh(op: edge.CoshOp, b: NodeBuilder) -> SSAValue:
     """(e^|self| + e^−|self|) / 2, halved before the sum, which then overflows no earlier than the result."""
-    magnitude = b.unary("abs", b.promoted(op.self))
+    magnitude = b.unary("abs", argument(b, op.self))
     rising, falling = (scaled(b, b.unary("exp", each), 0.5) for each in (magnitude, b.unary("negate", magnitude)))
-    return b.binary("add", rising, falling)
+    return returned(op, b, b.binary("add", rising, falling))
 
 
 @rule()

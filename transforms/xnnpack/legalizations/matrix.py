@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +13,14 @@ from xir.dialects.edge.families import Dequantize
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, rank_of
 from xir.ir.symbolic_size import SymbolicSize
+from xir.transforms.analysis.absent_arguments import attention_scale
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.masking import COMPUTED_MASK, static_mask
 from xir.transforms.xnnpack.legalizations.quantization import quantised_at_run_time, rounded_at_run_time
+from xir.transforms.xnnpack.legalizations.reduction import sum_over
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NodeBuilder,
@@ -29,7 +30,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     static_name,
 )
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, pad_with
-from xir.transforms.xnnpack.legalizations.special_functions import scaled
+from xir.transforms.xnnpack.legalizations.special_functions import scaled, widened
 
 RANDOM = Refusal(
     "it drops elements at random",
@@ -189,7 +190,7 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     query, key, value = op.query, op.key, op.value
     *batch, length, features = b.shape(query)
     keys, scale, result_shape = b.shape(key)[-2], op.scale, b.shape(op.results[0])
-    query = scaled(b, query, 1 / math.sqrt(fixed(features, "scale")) if scale is None else scale)
+    query = scaled(b, query, attention_scale(fixed(features, "scale")) if scale is None else scale)
     is_grouped = op.enable_gqa and not isinstance(length, SymbolicSize)
     if is_grouped:
         heads = fixed(b.shape(key)[-3], "groups")
@@ -227,7 +228,7 @@ def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tupl
     """What to add to the scores, and a factor for the rows of the result, which a static mask may leave nothing to see.
 
     Booleans become 0 where True and −∞ elsewhere. ATen gives zeros for a row of −∞, whose softmax is NaN: such a row
-    is not masked, and its result is multiplied by 0.
+    is not masked, and its result is multiplied by 0. A mask that is computed at run time may have such rows.
     """
     query, mask = op.query, op.attn_mask
     if op.is_causal:
@@ -238,13 +239,26 @@ def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tupl
         return b.constant(above, query, "causal_mask"), None
     if mask is None:
         return None, None
-    if element_type(mask) == element_type(query) and not isinstance(mask.owner, edge.ConstantOp):
-        return mask, None
+    if element_type(mask) == element_type(query) and not is_static(mask):
+        return shown_mask(b, mask)
     numbers = static_mask(b, mask, "mask")
     added = np.where(numbers, 0.0, -np.inf) if numbers.dtype == np.bool_ else numbers
     hidden = np.isneginf(added).all(axis=-1, keepdims=True)
     rows = b.constant(np.where(hidden, 0.0, 1.0), query, "rows") if hidden.any() else None
     return b.constant(np.where(hidden, 0.0, added), query, "mask"), rows
+
+
+def shown_mask(b: NodeBuilder, mask: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """A mask of numbers with a large one for −∞, and 0 for its rows of −∞ alone, 1 for others.
+
+    Half of any number that is not −∞ is above −2^127, or −2^15 in fp16.
+    """
+    largest = 2.0**15 if element_type(mask) == f16 else 2.0**127
+    halves = b.binary("multiply", mask, b.scalar(0.5, mask), -largest, 0.0)
+    seen = b.binary("add", halves, b.scalar(largest, halves), 0.0, 1.0)
+    rows = b.clamp(sum_over(b, widened(b, seen), [rank_of(mask) - 1], keepdim=True), 0.0, 1.0)
+    low = b.scalar(-largest if element_type(mask) == f16 else -largest / 2, mask)
+    return b.binary("maximum", mask, low), b.convert(rows, element_type(mask))
 
 
 @rule()

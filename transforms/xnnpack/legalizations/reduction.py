@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
+from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
 from xir.dialects.xnnpack.kinds import ReduceKind
 from xir.ir.symbolic_size import SymbolicSize
+from xir.transforms.analysis.absent_arguments import rms_norm_epsilon, variance_correction
 from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
 from xir.transforms.analysis.calls import call, constant, tensor
 from xir.transforms.analysis.refusal import Refusal
@@ -48,12 +49,11 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
 MAX_DOT = 4096
 """The most elements that a fully connected layer adds up."""
 
+MAX_IN_ROW = 64
+"""The most elements that are added one after the other where they can be divided into blocks."""
+
 OPEN_WINDOW = 8
 """The largest side of a window over an open dimension: a few rounds, and little is read beyond the end."""
-
-EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f16: 2.0**-10, bf16: 2.0**-7}
-"""What ATen takes for `eps` of an rms_norm when none is given: how far the next number after 1 is."""
-
 
 INDICES_USED = Refusal("its indices are used", example=call("edge.max.dim", self=tensor(2, 3), dim=1))
 NOTHING_TO_DIVIDE_BY = Refusal(
@@ -133,7 +133,7 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
     if rank == 4 and list(dims) == [2, 3]:
         return image_mean(b, value, keepdim=keepdim)
     if is_dot(b, value, dims):
-        return dot(b, value, dims, 1 / prod(shape[d] for d in dims), keepdim=keepdim)
+        return mean_by_dot(b, value, dims, keepdim=keepdim)
     if b.target == "xir":
         return reduce(b, "mean", value, dims, keepdim=keepdim)
     if (mean := mean_of_matrices(b, value, dims)) is not None:
@@ -201,7 +201,7 @@ def mean_of_matrices(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> SS
 
 
 def is_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
-    """Whether `dot` reduces over `dims`: the innermost ones, in fp32, and few enough elements to add one by one.
+    """Whether `dot` reduces over `dims`: the innermost ones, in fp32, and few enough elements one after the other.
 
     The error of such a sum grows with their number, and in half precision faster than that of XNNPACK's reductions,
     which add in fp32.
@@ -212,18 +212,51 @@ def is_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
         element_type(value) == f32
         and list(dims) == innermost
         and not any(isinstance(size, SymbolicSize) for size in shape[innermost[0] :])
-        and prod(shape[d] for d in dims) <= MAX_DOT
+        and longest_row(prod(shape[d] for d in dims)) <= MAX_DOT
     )
 
 
+def mean_by_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
+    """The mean over the innermost `dims`: a sum of elements over a power of 2, divided by what is left of their number.
+
+    Neither rounds an element, as their product with 1 / count would, each to the same side: of 1000 ones the mean was
+    0.9999907.
+    """
+    count = prod(b.shape(value)[d] for d in dims)
+    power = 2.0 ** (count.bit_length() - 1)
+    total = dot(b, value, dims, 1 / power, keepdim=keepdim)
+    return total if power == count else b.binary("divide", total, b.scalar(count / power, total))
+
+
 def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, keepdim: bool) -> SSAValue:
-    """The sum over the innermost `dims`, each element times `factor`: a fully connected layer with one output."""
+    """The sum over the innermost `dims`, each element times `factor`: a fully connected layer with one output.
+
+    Two, blocks and then their sums, where there are many elements: a layer adds one after the other, so that the error
+    of a sum of n equal numbers may be n / 2 units in the last place; that of √n sums of √n is √n.
+    """
     shape = b.shape(value)
     outer, count = shape[: dims[0]], prod(shape[d] for d in dims)
-    factors = b.constant(np.full((1, count), factor), value, "factors")
-    rows = b.reshape(value, (*outer, count))
+    blocks = 1 if sum(isinstance(size, SymbolicSize) for size in outer) > 1 else blocks_of(count)
+    size = count // blocks
+    factors = b.constant(np.full((1, size), factor), value, "factors")
+    rows = b.reshape(value, (*outer, size) if blocks == 1 else (*outer, blocks, size))
     sums = b.node(xnnpack.FullyConnectedOp, [rows, factors])
+    if blocks > 1:
+        ones = b.constant(np.ones((1, blocks)), value, "ones")
+        sums = b.node(xnnpack.FullyConnectedOp, [b.reshape(sums, (*outer, blocks)), ones])
     return b.reshape(sums, kept_shape(shape, dims, keepdim))
+
+
+def blocks_of(count: int) -> int:
+    """Into how many equal blocks so many elements are added up: the divisor next to the root, 1 for few elements."""
+    if count <= MAX_IN_ROW:
+        return 1
+    return max(divisor for divisor in range(1, math.isqrt(count) + 1) if count % divisor == 0)
+
+
+def longest_row(count: int) -> int:
+    """How many elements are added one after the other to add up so many."""
+    return count // blocks_of(count)
 
 
 def product_with_ones(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue | None:
@@ -453,7 +486,7 @@ def var(op: edge.VarCorrectionOp | edge.VarDimOp, b: NodeBuilder) -> SSAValue:
     value = op.self
     dims = normalized_dims(op.dim, rank_of(value))
     correction = op.correction if isinstance(op, edge.VarCorrectionOp) else int(op.unbiased)
-    correction = 1 if correction is None else correction
+    correction = variance_correction(correction)
     count = prod(b.shape(value)[d] for d in dims)
     if count <= correction:
         raise NOTHING_TO_DIVIDE_BY(count=count, correction=correction)
@@ -479,9 +512,7 @@ def rms_norm(op: edge.RmsNormOp, b: NodeBuilder) -> SSAValue:
     """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
     value, shape = op.input, b.integers(op.normalized_shape)
     dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    epsilon = op.eps
-    if epsilon is None:
-        epsilon = EPSILON[element_type(value)]
+    epsilon = rms_norm_epsilon(element_type(value)) if op.eps is None else op.eps
     wide = b.convert(value, f32)
     mean_square = mean_over(b, b.unary("square", wide), dims, keepdim=True)
     shifted = b.binary("add", mean_square, b.scalar(epsilon, mean_square))

@@ -4,17 +4,15 @@ from typing import Any
 
 import torch
 
-from .registry import decomposes
+from .registry import decomposes, in_opmath
 
 aten = torch.ops.aten
 
 
-LARGEST = torch.finfo(torch.float32).max
-
-
 def finite(value: torch.Tensor) -> torch.Tensor:
     """`value` with the largest numbers for infinities, so that the difference of two infinities is a number."""
-    return value.clamp(-LARGEST, LARGEST)
+    largest = torch.finfo(value.dtype).max
+    return value.clamp(-largest, largest)
 
 
 @decomposes(aten.celu.default)
@@ -43,6 +41,7 @@ def rrelu_with_noise(
 
 
 @decomposes(aten.round.decimals)
+@in_opmath
 def round_decimals(self: torch.Tensor, *, decimals: int) -> torch.Tensor:
     """Round a multiple, or a fraction."""
     unit = 10.0 ** abs(decimals)
@@ -50,6 +49,7 @@ def round_decimals(self: torch.Tensor, *, decimals: int) -> torch.Tensor:
 
 
 @decomposes(aten.logit.default)
+@in_opmath
 def logit(self: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """log(x / (1 − x)), x within [eps, 1 − eps]."""
     value = self if eps is None else self.clamp(eps, 1 - eps)
@@ -57,15 +57,17 @@ def logit(self: torch.Tensor, eps: float | None = None) -> torch.Tensor:
 
 
 @decomposes(aten.hypot.default)
+@in_opmath
 def hypot(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """√(x² + y²) as max·√(1 + (min/max)²), which overflows no earlier than the result."""
     a, b = self.abs(), other.abs()
     large, small = torch.maximum(a, b), finite(torch.minimum(a, b))
-    ratio = small / large.clamp(torch.finfo(torch.float32).tiny, LARGEST)
+    ratio = small / large.clamp(torch.finfo(large.dtype).tiny, torch.finfo(large.dtype).max)
     return large * (ratio * ratio + 1).sqrt()
 
 
 @decomposes(aten.logaddexp.default)
+@in_opmath
 def logaddexp(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """log(eˣ + eʸ) as max + log(1 + e^−|x − y|)."""
     distance = (finite(self) - finite(other)).abs()

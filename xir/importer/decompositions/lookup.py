@@ -27,8 +27,8 @@ def embedding_bag(
     """The last of the offsets may be where the last bag ends, by the documentation the number of indices.
 
     Where it is another one, as in a test of ExecuTorch, eager's modes differ: a sum ends there, a mean is that sum
-    divided by the number of all that is left, and what is largest is so among all that is left. A bag more, which begins
-    there and is dropped, is the first of these.
+    divided by the number of all that is left, and what is largest is so among all that is left. A sum that ends there
+    is one beside a bag more, which begins there and is dropped.
     """
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
 

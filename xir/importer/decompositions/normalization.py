@@ -1,11 +1,11 @@
-"""Batch norms by the statistics of the batch itself."""
+"""Batch norms by the statistics of the batch itself, and weights by their own norm."""
 
 from typing import Any
 
 import torch
 
 from .reduction import mean
-from .registry import decomposes
+from .registry import HALVES, decomposes
 
 aten = torch.ops.aten
 
@@ -21,7 +21,14 @@ def batch_norm_with_statistics(
     momentum: float,
     eps: float,
 ) -> Any:
-    """In training the batch's own mean and variance, and what the running ones become: those of samples, with n - 1."""
+    """In training the batch's own mean and variance, and what the running ones become: those of samples, with n - 1.
+
+    Computed in fp32 for fp16 and bf16; running statistics keep their type.
+    """
+    dtypes = input.dtype, running_mean.dtype, running_var.dtype
+    input, running_mean, running_var = (
+        each.float() if each.dtype in HALVES else each for each in (input, running_mean, running_var)
+    )
     shape = [1, -1] + [1] * (input.dim() - 2)
     if not training:
         scale = (running_var + eps).rsqrt()
@@ -43,7 +50,8 @@ def batch_norm_with_statistics(
     if bias is not None:
         result = result + bias.view(shape)
     saved = (average, scale) if training else (average.new_empty(0), average.new_empty(0))
-    return result, *saved, *updated
+    new_mean, new_var = updated
+    return result.to(dtypes[0]), *saved, new_mean.to(dtypes[1]), new_var.to(dtypes[2])
 
 
 @decomposes(aten.native_batch_norm.default)
@@ -58,7 +66,17 @@ def batch_norm(
     eps: float,
 ) -> Any:
     """The same where nobody asks for the running ones, as norms of weights and such that do not track any."""
-    channels = input.shape[1]
-    mean = input.new_zeros(channels) if running_mean is None else running_mean
-    variance = input.new_ones(channels) if running_var is None else running_var
+    channels, like = input.shape[1], input if weight is None else weight
+    mean = like.new_zeros(channels) if running_mean is None else running_mean
+    variance = like.new_ones(channels) if running_var is None else running_var
     return batch_norm_with_statistics(input, weight, bias, mean, variance, training, momentum, eps)[:3]
+
+
+@decomposes(aten._weight_norm_interface.default)
+def weight_norm(v: torch.Tensor, g: torch.Tensor, dim: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """v · g / ‖v‖ over all dimensions but one, and the norms, which ATen has in fp32 for bf16; computed in fp32."""
+    dims = [each for each in range(v.dim()) if each != dim]
+    wide, scale = (each.float() if each.dtype in HALVES else each for each in (v, g))
+    norm = aten.linalg_vector_norm(wide, 2, dims, True)
+    kept = torch.float32 if g.dtype == torch.bfloat16 else g.dtype
+    return (wide * (scale / norm)).to(v.dtype), norm.to(kept)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import torch
 
 from .elementwise import finite
-from .registry import decomposes
+from .registry import decomposes, in_opmath
 
 aten = torch.ops.aten
 
 
 @decomposes(aten.logsumexp.default)
+@in_opmath
 def logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> torch.Tensor:
     """log(Σ eˣ) as max + log(Σ e^(x − max))."""
     largest = finite(self.amax(list(dim), True))
@@ -19,6 +20,7 @@ def logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> 
 
 
 @decomposes(aten.cosine_similarity.default)
+@in_opmath
 def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, dim: int = 1, eps: float = 1e-08) -> torch.Tensor:
     """The product of both, each divided by its length, at least `eps`."""
     x1, x2 = torch.broadcast_tensors(x1, x2)
@@ -44,6 +46,7 @@ def var_mean_of_dims(
 
 
 @decomposes(aten.std_mean.correction)
+@in_opmath
 def std_mean(
     self: torch.Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -53,6 +56,7 @@ def std_mean(
 
 
 @decomposes(aten.std_mean.dim)
+@in_opmath
 def std_mean_of_dims(
     self: torch.Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:

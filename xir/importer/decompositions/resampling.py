@@ -129,8 +129,8 @@ def upsample_trilinear3d(
 def _resized_axis(
     resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear. Weights are computed in fp64 for
-    fp64, else in fp32, and then rounded."""
+    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear. Computed in fp64 for fp64, else
+    in fp32, and rounded."""
     computed = torch.float64 if dtype == torch.float64 else torch.float32
     with _disable_current_modes():
         units = torch.eye(size, dtype=computed)[None, None]
