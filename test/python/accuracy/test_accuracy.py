@@ -32,10 +32,6 @@ BEYOND: dict[str, tuple[tuple[str, ...], str, str]] = {
     **dict.fromkeys(("sin", "cos", "sinc"), (("f32", "bf16"), "limit", "XNNPACK's sine of such numbers is NaN")),
     "tan": (("f32",), "30", "near a zero of the cosine, which XNNPACK has within 2^-23 of 1"),
     **dict.fromkeys(
-        ("attention", "attention_causal", "attention_masked", "attention_booleans"),
-        (("f16",), "limit", "scores of a delegate are fp16, and infinite beyond 65,504"),
-    ),
-    **dict.fromkeys(
         ("batch_norm_of_batch", "batch_norm_of_batch_affine"),
         (("f32",), "1e-3", "equal numbers differ from their mean by its rounding, which a small variance magnifies"),
     ),

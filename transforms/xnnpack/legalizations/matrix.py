@@ -184,10 +184,12 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     Where groups of G query heads share a head of keys and values, a group is one long head: [..., G·H, L, E] has the
     order of [..., H, G·L, E]. An open length does not go into a product; a group is a dimension there, as in
     [..., H, G, L, E], and products broadcast keys and values.
+
+    Scores and weights of fp16 and bf16 are computed in fp32, as in ATen: those beyond 2048 have no fractions in fp16.
     """
     if op.dropout_p:
         raise RANDOM()
-    query, key, value = op.query, op.key, op.value
+    query, key, value = widened(b, op.query), widened(b, op.key), op.value
     *batch, length, features = b.shape(query)
     keys, scale, result_shape = b.shape(key)[-2], op.scale, b.shape(op.results[0])
     query = scaled(b, query, attention_scale(fixed(features, "scale")) if scale is None else scale)
@@ -202,15 +204,15 @@ def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBu
     elif op.enable_gqa:
         key, value = (repeated_heads(b, each, fixed(batch[-1], "groups")) for each in (key, value))
     scores = b.node(xnnpack.BatchMatrixMultiplyOp, [query, key], {"transpose_b": UnitAttr()})
-    mask, rows = attention_mask(op, b)
+    mask, rows = attention_mask(op, b, query)
     if mask is not None and is_grouped:
         grouped = b.shape(scores)
         scores = b.reshape(b.binary("add", b.reshape(scores, (*batch, length, keys)), mask), grouped)
     elif mask is not None:
         scores = b.binary("add", scores, mask)
-    weights = b.node(xnnpack.SoftmaxOp, [scores])
+    weights = b.convert(b.node(xnnpack.SoftmaxOp, [scores]), element_type(value))
     result = b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [weights, value]), result_shape)
-    return result if rows is None else b.binary("multiply", result, rows)
+    return result if rows is None else b.binary("multiply", result, b.convert(rows, element_type(result)))
 
 
 def repeated_heads(b: NodeBuilder, value: SSAValue, heads: int) -> SSAValue:
@@ -224,13 +226,15 @@ def repeated_heads(b: NodeBuilder, value: SSAValue, heads: int) -> SSAValue:
     return b.reshape(repeated, (*batch, heads, length, features))
 
 
-def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tuple[SSAValue | None, SSAValue | None]:
+def attention_mask(
+    op: edge.ScaledDotProductAttentionOp, b: NodeBuilder, query: SSAValue
+) -> tuple[SSAValue | None, SSAValue | None]:
     """What to add to the scores, and a factor for the rows of the result, which a static mask may leave nothing to see.
 
     Booleans become 0 where True and −∞ elsewhere. ATen gives zeros for a row of −∞, whose softmax is NaN: such a row
     is not masked, and its result is multiplied by 0. A mask that is computed at run time may have such rows.
     """
-    query, mask = op.query, op.attn_mask
+    mask = op.attn_mask
     if op.is_causal:
         length, keys = (b.shape(value)[-2] for value in (op.query, op.key))
         if isinstance(length, SymbolicSize) or isinstance(keys, SymbolicSize):
@@ -239,8 +243,8 @@ def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tupl
         return b.constant(above, query, "causal_mask"), None
     if mask is None:
         return None, None
-    if element_type(mask) == element_type(query) and not is_static(mask):
-        return shown_mask(b, mask)
+    if element_type(mask) == element_type(op.query) and not is_static(mask):
+        return shown_mask(b, widened(b, mask))
     numbers = static_mask(b, mask, "mask")
     added = np.where(numbers, 0.0, -np.inf) if numbers.dtype == np.bool_ else numbers
     hidden = np.isneginf(added).all(axis=-1, keepdims=True)
@@ -249,16 +253,15 @@ def attention_mask(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> tupl
 
 
 def shown_mask(b: NodeBuilder, mask: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """A mask of numbers with a large one for −∞, and 0 for its rows of −∞ alone, 1 for others.
+    """A mask in fp32 with a large number for −∞, and 0 for its rows of −∞ alone, 1 for others.
 
-    Half of any number that is not −∞ is above −2^127, or −2^15 in fp16.
+    Half of any number that is not −∞ is above −2^127.
     """
-    largest = 2.0**15 if element_type(mask) == f16 else 2.0**127
+    largest = 2.0**127
     halves = b.binary("multiply", mask, b.scalar(0.5, mask), -largest, 0.0)
     seen = b.binary("add", halves, b.scalar(largest, halves), 0.0, 1.0)
-    rows = b.clamp(sum_over(b, widened(b, seen), [rank_of(mask) - 1], keepdim=True), 0.0, 1.0)
-    low = b.scalar(-largest if element_type(mask) == f16 else -largest / 2, mask)
-    return b.binary("maximum", mask, low), b.convert(rows, element_type(mask))
+    rows = b.clamp(sum_over(b, seen, [rank_of(mask) - 1], keepdim=True), 0.0, 1.0)
+    return b.binary("maximum", mask, b.scalar(-largest / 2, mask)), rows
 
 
 @rule()
