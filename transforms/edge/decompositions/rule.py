@@ -127,7 +127,8 @@ def in_opmath(
     function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
     """A decomposition that computes fp16 and bf16 in fp32, as ATen does (`at::opmath_type`): the same op between
-    conversions, whose steps then round to fp32 and its result once. It stays below `@decomposition`."""
+    conversions, whose steps then round to fp32 and its result once. It stays below `@decomposition`, and says so in the
+    docstring."""
 
     @wraps(function)
     def computed(op: EdgeOpT, b: EdgeBuilder) -> Replacement:
@@ -141,6 +142,7 @@ def in_opmath(
         results = b.calls(type(op), **arguments)
         return [b.convert(new, old) for new, old in zip(results, op.results, strict=True)]
 
+    computed.__doc__ = f"{function.__doc__}; fp16 and bf16 in fp32"
     return computed
 
 
