@@ -148,6 +148,13 @@ CALLS = (
         is_causal=True,
         enable_gqa=True,
     ),
+    call(
+        "edge.scaled_dot_product_attention",
+        query=tensor(2, 3, 8),
+        key=tensor(2, 5, 8),
+        value=tensor(2, 5, 4),
+        attn_mask=tensor(3, 5),
+    ),
     call("edge._softmax", self=tensor(2, 4, 7, 9), dim=0, half_to_float=False),
     # Pooling.
     call("edge.max_pool1d", self=tensor(2, 4, 11), kernel_size=(3,), stride=(2,), padding=(1,)),
@@ -228,7 +235,7 @@ CALLS = (
         eps=1e-05,
         used=(0,),
     ),
-    call("edge.group_norm", input=tensor(2, 6), num_groups=3),
+    call("edge.group_norm", input=tensor(2, 9), num_groups=3),
     call(
         "edge.native_group_norm",
         input=tensor(2, 4, 7, 9),
