@@ -18,6 +18,8 @@ NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find backend_cpp -type f
 CPP_FILES = $(shell find backend_cpp -name '*.cc' -o -name '*.h')
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+# Where programs of the build find XNNPACK, which does not lie beside them.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
 

@@ -324,7 +324,22 @@ class ExecutorchProgram:
         """Write the file's bytes, weights straight from where they are; with `weights` these go there, as a `.ptd`."""
         from xir.emitter import emit
 
-        emit(self.module, self.ctx, file, debug_info=self.debug_info, weights=weights)
+        own = self._operators_of_the_model()
+        if not own:
+            emit(self.module, self.ctx, file, debug_info=self.debug_info, weights=weights)
+            return
+        from xir.runtime.compiled_here import HashingWriter
+
+        hashing = HashingWriter(file)
+        emit(self.module, self.ctx, hashing, debug_info=self.debug_info, weights=weights)
+        hashing.vouch(own)
+
+    def _operators_of_the_model(self) -> list[str]:
+        """Those of `kernel_names` that xir does not know: it calls them because the model does."""
+        from xir.dialects import edge
+
+        known = {name for op in edge.OPS.values() for name in (op.row.out, op.row.schema.qualified_name)}
+        return [name for name in self.kernel_names if name not in known]
 
     def save(self, path: str | os.PathLike[str], *, weights_apart: bool = False) -> None:
         """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name beside it.

@@ -6,13 +6,18 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -47,7 +52,13 @@ struct MissingDataError : StatusError {
   using StatusError::StatusError;
 };
 
+// What a kernel in Python raised and is no failure of the program, such as KeyboardInterrupt: the
+// call of `execute` that runs the kernel raises it in its turn. By thread, as kernels run on the
+// caller's.
+thread_local std::optional<py::error_already_set> g_interruption;
+
 [[noreturn]] void Raise(const Status& status) {
+  if (auto interruption = std::exchange(g_interruption, std::nullopt)) throw *interruption;
   if (status.code() == Code::kCancelled) throw CancelledError(status.message());
   if (status.code() == Code::kMissingData) throw MissingDataError(status.message());
   throw StatusError(status.message());
@@ -61,6 +72,12 @@ template <typename T>
 T Take(xir::Result<T> result) {
   if (!result.ok()) Raise(std::move(result).status());
   return std::move(result).value();
+}
+
+// Text of a file or of an operating system, which need not be UTF-8.
+py::str ToText(std::string_view text) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
 // NumPy's type of the same size; types that NumPy lacks travel as bits.
@@ -119,6 +136,7 @@ py::dict Describe(const xir::ValueInfo& value) {
     info["dtype"] = static_cast<int>(value.dtype);
     info["dtype_name"] = std::string(Name(value.dtype));
     info["shape"] = ToTuple(value.shape);
+    info["least"] = ToTuple(value.least);
     info["dynamic"] = value.dynamic;
     info["dim_order"] =
         py::tuple(py::cast(std::vector<int>(value.dim_order.begin(), value.dim_order.end())));
@@ -148,13 +166,13 @@ py::object ToPython(const Value& value) {
   if (const auto* integer = value.get<int64_t>()) return py::int_(*integer);
   if (const auto* flag = value.get<bool>()) return py::bool_(*flag);
   if (const auto* real = value.get<double>()) return py::float_(*real);
-  if (const auto* text = value.get<std::string>()) return py::str(*text);
+  if (const auto* text = value.get<std::string>()) return ToText(*text);
   if (value.is_none()) return py::none();
   Raise(Fail(Code::kUnsupported, "an output is a ", KindName(value)));
 }
 
 // A kernel argument as Python sees it. Tensors are (array over the same memory, dtype, dim order,
-// writable).
+// writable, bytes that the memory has).
 py::object Borrow(const Value& value);
 
 py::object BorrowTensor(const Tensor& tensor) {
@@ -163,7 +181,8 @@ py::object BorrowTensor(const Tensor& tensor) {
       py::dtype(NumpyFormat(tensor.dtype)), PhysicalSizes(tensor), tensor.data,
       py::capsule(tensor.data == nullptr ? static_cast<const void*>(&tensor) : tensor.data,
                   [](void*) {}));
-  return py::make_tuple(array, static_cast<int>(tensor.dtype), DimOrder(tensor), tensor.writable);
+  return py::make_tuple(array, static_cast<int>(tensor.dtype), DimOrder(tensor), tensor.writable,
+                        tensor.capacity);
 }
 
 py::object Borrow(const Value& value) {
@@ -199,11 +218,16 @@ void StoreTensor(Tensor* tensor, const py::tuple& result) {
   if (!tensor->writable) Raise(Fail(Code::kInvalidArgument, "it writes to read-only memory"));
   const auto array = result[1].cast<py::array>();
   Check(tensor->Resize(ToShape(result[0])));
-  if (static_cast<size_t>(array.nbytes()) != tensor->nbytes()) {
+  if ((array.flags() & py::array::c_style) == 0 ||
+      static_cast<size_t>(array.nbytes()) != tensor->nbytes()) {
     Raise(Fail(Code::kInternal, "the fallback's result has ", array.nbytes(), " bytes, not ",
-               tensor->nbytes()));
+               tensor->nbytes(), " in one piece"));
   }
-  if (tensor->nbytes() > 0) std::memcpy(tensor->data, array.data(), tensor->nbytes());
+  if (tensor->nbytes() > 0 && tensor->data == nullptr) {
+    Raise(Fail(Code::kInvalidProgram, "a tensor has no memory"));
+  }
+  // The result may be a view of an operand, whose memory may be the result's.
+  if (tensor->nbytes() > 0) std::memmove(tensor->data, array.data(), tensor->nbytes());
 }
 
 // Takes over what Python computed for one argument: a tensor, a list of them, or a number.
@@ -238,23 +262,65 @@ std::shared_ptr<py::object> Share(py::object object) {
   });
 }
 
-// `find(name)` returns None or a function of the arguments that returns the results. Nothing may be
-// thrown into the runtime, so what Python raises becomes a status.
+// What an exception says, in one line; its class where it cannot say anything.
+std::string TextOf(const py::error_already_set& error) {
+  std::string text;
+  PyObject* said = PyObject_Str(error.value().ptr());
+  if (said != nullptr) {
+    const auto owned = py::reinterpret_steal<py::str>(said);
+    Py_ssize_t size = 0;
+    const char* utf8 = PyUnicode_AsUTF8AndSize(said, &size);
+    if (utf8 != nullptr) text.assign(utf8, static_cast<size_t>(size));
+  }
+  PyErr_Clear();
+  for (char& each : text) {
+    if (each == '\n' || each == '\t') each = ' ';
+  }
+  const auto* type = reinterpret_cast<const PyTypeObject*>(error.type().ptr());
+  return text.empty() ? std::string("a ") + type->tp_name : text;
+}
+
+// What Python raised, as a status. Ctrl-C and its like are kept for the caller of `execute`.
+Status StatusOf(const py::error_already_set& error) {
+  if (!error.matches(PyExc_Exception)) {
+    g_interruption = error;
+    return Fail(Code::kCancelled, "interrupted");
+  }
+  if (error.matches(PyExc_MemoryError)) return Status::OutOfMemory();
+  return Fail(Code::kInvalidArgument, TextOf(error));
+}
+
+// call(), with the interpreter's lock. Nothing may be thrown into the runtime, so what Python
+// raises becomes a status.
+template <typename Call>
+auto GuardedPython(const Call& call) -> decltype(call()) {
+  const py::gil_scoped_acquire gil;
+  try {
+    return call();
+  } catch (const py::error_already_set& error) {
+    return StatusOf(error);
+  } catch (const std::exception& error) {
+    return Fail(Code::kInvalidArgument, error.what());
+  }
+}
+
+// `find(name)` returns None or a function of the arguments that returns the results.
 xir::KernelProvider MakeProvider(const py::object& find) {
   const auto shared_find = Share(find);
   return [shared_find](std::string_view op) -> xir::Kernel {
-    const py::gil_scoped_acquire gil;
     std::shared_ptr<py::object> kernel;
-    try {
-      py::object found = (*shared_find)(std::string(op));
-      if (found.is_none()) return {};
-      kernel = Share(std::move(found));
-    } catch (const std::exception&) {
+    const Status found = GuardedPython([&]() -> Status {
+      py::object found = (*shared_find)(ToText(op));
+      if (!found.is_none()) kernel = Share(std::move(found));
       return {};
-    }
+    });
+    if (!found.ok())
+      return [message = found.message()](xir::KernelContext&, xir::KernelArgs) {
+        return Status(Code::kUnsupported, message);
+      };
+    if (kernel == nullptr) return {};
     return [kernel](xir::KernelContext&, xir::KernelArgs args) -> Status {
-      const py::gil_scoped_acquire gil_in_call;
-      try {
+      return GuardedPython([&]() -> Status {
         py::list list;
         for (const Value* value : args) list.append(Borrow(*value));
         for (const py::handle result : py::list((*kernel)(list))) {
@@ -265,19 +331,19 @@ xir::KernelProvider MakeProvider(const py::object& find) {
           StoreResult(args[index], what);
         }
         return {};
-      } catch (const py::error_already_set& error) {
-        return Fail(Code::kInvalidArgument, std::string(py::str(error.value())));
-      } catch (const std::exception& error) {
-        return Fail(Code::kInvalidArgument, error.what());
-      }
+      });
     };
   };
 }
 
-// Text of a file, which need not be UTF-8.
-py::str ToText(const std::string& text) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+// Whether the user wants an execution to end, by Ctrl-C or another signal whose handler raises.
+// Python runs handlers on its main thread, which is the process's first; others need not ask.
+bool IsInterrupted() {
+  if (gettid() != getpid()) return false;
+  const py::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() == 0) return false;
+  g_interruption.emplace();
+  return true;
 }
 
 // The events as dictionaries by the names of their fields, None for what is not known.
@@ -317,8 +383,8 @@ std::string ProfileTable(const std::vector<xir::Profile>& executions, bool by_ti
 
 // What a buffer is declared as, by the names of an input's fields.
 py::dict Describe(const xir::BufferInfo& buffer) {
-  py::dict info =
-      Describe(xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, false, buffer.dim_order});
+  py::dict info = Describe(
+      xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, buffer.shape, false, buffer.dim_order});
   info["name"] = ToText(buffer.name);
   return info;
 }
@@ -374,20 +440,22 @@ class PyState {
 
 class PyMethod {
  public:
-  explicit PyMethod(std::unique_ptr<xir::Method> method) : method_(std::move(method)) {}
+  PyMethod(std::unique_ptr<xir::Method> method, double max_seconds)
+      : default_seconds_(max_seconds), method_(std::move(method)) {}
 
-  std::string name() const { return method_->name(); }
+  py::str name() const { return ToText(method_->name()); }
 
   // Each input is a number, a string, None, (C-contiguous array in memory order, logical shape), or
   // (address of such elements, logical shape, bytes, the object that keeps them alive).
   // The outputs, and the execution's profile or None.
-  py::tuple Execute(const py::list& inputs, bool profile) {
+  py::tuple Execute(const py::list& inputs, bool profile, std::optional<double> max_seconds) {
     if (inputs.size() != method_->num_inputs()) {
       Raise(Fail(Code::kInvalidArgument, "method '", method_->name(), "' takes ",
                  method_->num_inputs(), " inputs, and ", inputs.size(), " were given"));
     }
-    const std::unique_lock<std::mutex> busy = WaitForOthers();
+    const Busy busy(this);
     for (size_t i = 0; i < inputs.size(); ++i) SetInput(i, inputs[i]);
+    const Limit limit(method_.get(), max_seconds, default_seconds_);
     Status status;
     py::object profiled = py::none();
     {
@@ -412,7 +480,7 @@ class PyMethod {
   // Has output `index` left in `array`, contiguous and in memory order, or no longer for None.
   // Whether it is written there in place.
   bool BindOutput(size_t index, const py::object& array) {
-    const std::unique_lock<std::mutex> busy = WaitForOthers();
+    const Busy busy(this);
     if (array.is_none()) {
       Take(method_->BindOutput(index, nullptr, 0));
       bound_.erase(index);
@@ -433,14 +501,47 @@ class PyMethod {
   PyState state() const { return PyState(method_->state()); }
 
  private:
-  // A second thread waits for the first one's execution, which holds `busy_` but not the
-  // interpreter's lock.
-  std::unique_lock<std::mutex> WaitForOthers() {
-    std::unique_lock<std::mutex> busy(busy_, std::defer_lock);
-    const py::gil_scoped_release released;
-    busy.lock();
-    return busy;
-  }
+  // A second thread waits for the first one's execution, which holds the method but not the
+  // interpreter's lock. A kernel that its own execution calls would wait for ever.
+  class Busy {
+   public:
+    explicit Busy(PyMethod* method) : method_(*method) {
+      if (method_.running_.load() == std::this_thread::get_id()) {
+        Raise(Fail(Code::kInvalidArgument, "a kernel runs the method that it is called by"));
+      }
+      const py::gil_scoped_release released;
+      while (!method_.busy_.try_lock_for(std::chrono::milliseconds(40))) {
+        if (IsInterrupted()) Raise(Fail(Code::kCancelled, "interrupted"));
+      }
+      method_.running_ = std::this_thread::get_id();
+    }
+    Busy(const Busy&) = delete;
+    ~Busy() {
+      method_.running_ = std::thread::id();
+      method_.busy_.unlock();
+    }
+
+   private:
+    PyMethod& method_;
+  };
+
+  // The limit of one execution, where it has one of its own.
+  class Limit {
+   public:
+    Limit(xir::Method* method, std::optional<double> seconds, double otherwise)
+        : method_(*method), own_(seconds.has_value()), otherwise_(otherwise) {
+      if (own_) Check(method_.LimitSeconds(*seconds));
+    }
+    Limit(const Limit&) = delete;
+    ~Limit() {
+      if (own_) static_cast<void>(method_.LimitSeconds(otherwise_).ok());
+    }
+
+   private:
+    xir::Method& method_;
+    bool own_;
+    double otherwise_;
+  };
 
   // One that is bound is a view of the caller's memory, which it keeps alive.
   py::object Output(size_t index) const {
@@ -481,39 +582,43 @@ class PyMethod {
     if (given.is_none() && value.is_none()) return;
     const auto* text = value.get<std::string>();
     if (text != nullptr && !given.is_none()) {
-      if (given.cast<std::string>() == *text) return;
+      if (given.equal(ToText(*text))) return;
+      const auto shown = py::repr(given).cast<std::string>();  // without lone surrogates
       Raise(Fail(Code::kInvalidArgument, "input ", index, " was fixed at '", *text,
-                 "' when the model was exported, and '", given.cast<std::string>(), "' was given"));
+                 "' when the model was exported, and ", shown, " was given"));
     }
-    Raise(Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ",
-               given.is_none() ? "none" : "string"));
+    Raise(Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", and a ",
+               given.is_none() ? "none" : "string", " was given"));
   }
 
-  std::mutex busy_;
+  std::timed_mutex busy_;
+  std::atomic<std::thread::id> running_{};  // the thread that has it
+  double default_seconds_;
   std::unordered_map<size_t, py::array> bound_;
   std::unique_ptr<xir::Method> method_;
 };
 
 class PyProgram {
  public:
-  explicit PyProgram(std::shared_ptr<const xir::Program> program) : program_(std::move(program)) {}
+  PyProgram(std::shared_ptr<const xir::Program> program, double max_seconds)
+      : program_(std::move(program)), max_seconds_(max_seconds) {}
 
-  std::vector<std::string> method_names() const { return program_->method_names(); }
+  std::vector<py::str> method_names() const { return ToTexts(program_->method_names()); }
   size_t threads() const { return program_->threads(); }
   size_t packed_bytes() const { return program_->packed_bytes(); }
   // (read, written, remark)
   py::tuple PackedFile() const {
     const xir::PackedFileState state = program_->packed_file();
-    return py::make_tuple(state.read, state.written, state.remark);
+    return py::make_tuple(state.read, state.written, ToText(state.remark));
   }
   py::dict Metadata(const std::string& name) const {
     const xir::MethodMetadata metadata = Take(program_->method_metadata(name));
     py::dict info;
-    info["name"] = metadata.name;
+    info["name"] = ToText(metadata.name);
     info["inputs"] = Describe(metadata.inputs);
     info["outputs"] = Describe(metadata.outputs);
     info["num_delegates"] = metadata.num_delegates;
-    info["kernel_names"] = metadata.kernel_names;
+    info["kernel_names"] = ToTexts(metadata.kernel_names);
     py::list buffers;
     for (const xir::BufferInfo& each : metadata.buffers) buffers.append(Describe(each));
     info["buffers"] = buffers;
@@ -523,16 +628,23 @@ class PyProgram {
   std::unique_ptr<PyMethod> LoadMethod(const std::string& name,
                                        const std::optional<PyState>& state) const {
     const py::gil_scoped_release released;
-    return std::make_unique<PyMethod>(Take(state.has_value()
-                                               ? program_->LoadMethod(name, state->state())
-                                               : program_->LoadMethod(name)));
+    auto method = Take(state.has_value() ? program_->LoadMethod(name, state->state())
+                                         : program_->LoadMethod(name));
+    return std::make_unique<PyMethod>(std::move(method), max_seconds_);
   }
 
  private:
+  static std::vector<py::str> ToTexts(const std::vector<std::string>& from) {
+    std::vector<py::str> texts;
+    for (const std::string& each : from) texts.push_back(ToText(each));
+    return texts;
+  }
+
   std::shared_ptr<const xir::Program> program_;
+  double max_seconds_;
 };
 
-xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
+xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory, double max_seconds,
                              std::vector<std::string> xnnpack_paths,
                              const std::vector<std::string>& libraries,
                              const std::vector<std::string>& data, std::string packed_weights,
@@ -544,6 +656,8 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
   for (const std::string& path : data) options.data.push_back(xir::Source::Path(path));
   options.threads = threads;
   options.max_memory = max_memory;
+  options.max_seconds = max_seconds;
+  options.interrupted = IsInterrupted;
   options.xnnpack_paths = std::move(xnnpack_paths);
   options.packed_weights = std::move(packed_weights);
   options.packed_weights_limit = packed_weights_limit;
@@ -552,24 +666,25 @@ xir::LoadOptions MakeOptions(size_t threads, uint64_t max_memory,
 }
 
 std::unique_ptr<PyProgram> Open(const std::string& path, size_t threads, uint64_t max_memory,
-                                std::vector<std::string> xnnpack_paths,
+                                double max_seconds, std::vector<std::string> xnnpack_paths,
                                 const std::vector<std::string>& libraries,
                                 const std::vector<std::string>& data, std::string packed_weights,
                                 uint64_t packed_weights_limit, const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
-                             std::move(packed_weights), packed_weights_limit, fallback);
+  auto options = MakeOptions(threads, max_memory, max_seconds, std::move(xnnpack_paths), libraries,
+                             data, std::move(packed_weights), packed_weights_limit, fallback);
   const py::gil_scoped_release released;
-  return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))));
+  return std::make_unique<PyProgram>(Take(xir::Program::Open(path, std::move(options))),
+                                     max_seconds);
 }
 
 std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, uint64_t max_memory,
-                                     std::vector<std::string> xnnpack_paths,
+                                     double max_seconds, std::vector<std::string> xnnpack_paths,
                                      const std::vector<std::string>& libraries,
                                      const std::vector<std::string>& data,
                                      std::string packed_weights, uint64_t packed_weights_limit,
                                      const py::object& fallback) {
-  auto options = MakeOptions(threads, max_memory, std::move(xnnpack_paths), libraries, data,
-                             std::move(packed_weights), packed_weights_limit, fallback);
+  auto options = MakeOptions(threads, max_memory, max_seconds, std::move(xnnpack_paths), libraries,
+                             data, std::move(packed_weights), packed_weights_limit, fallback);
   const py::buffer_info info = buffer.request();
   if (info.ndim != 1 || info.strides[0] != info.itemsize) {
     Raise(Fail(Code::kInvalidArgument, "a program is loaded from contiguous bytes"));
@@ -577,7 +692,8 @@ std::unique_ptr<PyProgram> FromBytes(const py::buffer& buffer, size_t threads, u
   const Bytes bytes(static_cast<const uint8_t*>(info.ptr),
                     static_cast<size_t>(info.size * info.itemsize));
   const py::gil_scoped_release released;
-  return std::make_unique<PyProgram>(Take(xir::Program::FromBytes(bytes, std::move(options))));
+  return std::make_unique<PyProgram>(Take(xir::Program::FromBytes(bytes, std::move(options))),
+                                     max_seconds);
 }
 
 Bytes ToBytes(const py::bytes& bytes) {
@@ -617,7 +733,8 @@ PYBIND11_MODULE(_native, m) {
       .def("reset", &PyState::Reset);
   py::class_<PyMethod>(m, "Method")
       .def_property_readonly("name", &PyMethod::name)
-      .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"))
+      .def("execute", &PyMethod::Execute, py::arg("inputs"), py::kw_only(), py::arg("profile"),
+           py::arg("max_seconds"))
       .def("bind_output", &PyMethod::BindOutput, py::arg("index"), py::arg("array"))
       .def("cancel", &PyMethod::Cancel)
       .def_property_readonly("state", &PyMethod::state);
@@ -643,11 +760,12 @@ PYBIND11_MODULE(_native, m) {
   m.def("portable_kernels", &xir::PortableKernelNames);
   m.def("manual_seed", &xir::SeedRandom, py::arg("seed"));
   m.def("open", &Open, py::arg("path"), py::kw_only(), py::arg("threads"), py::arg("max_memory"),
-        py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
-        py::arg("packed_weights_limit"), py::arg("fallback"));
-  m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
-        py::arg("max_memory"), py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"),
+        py::arg("max_seconds"), py::arg("xnnpack_paths"), py::arg("libraries"), py::arg("data"),
         py::arg("packed_weights"), py::arg("packed_weights_limit"), py::arg("fallback"));
+  m.def("from_bytes", &FromBytes, py::arg("buffer"), py::kw_only(), py::arg("threads"),
+        py::arg("max_memory"), py::arg("max_seconds"), py::arg("xnnpack_paths"),
+        py::arg("libraries"), py::arg("data"), py::arg("packed_weights"),
+        py::arg("packed_weights_limit"), py::arg("fallback"));
   m.def("check_graph", &CheckGraph, py::arg("flatbuffer"), py::kw_only(), py::arg("constant_bytes"),
         py::arg("named_data"), py::arg("xnnpack_paths"));
 }

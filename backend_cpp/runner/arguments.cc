@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 namespace xir::runner {
@@ -27,6 +28,8 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --profile-order O    print its lines by 'time' (the default) or as they 'ran'
   --profile-trace FILE write a trace of them, for ui.perfetto.dev or chrome://tracing
   --etdump_path FILE   write an ETDump of them, for ExecuTorch's Inspector
+  --max_seconds S      stop an execution after so many seconds (no limit)
+  --xnnpack FILE       the library to take XNNPACK from, before any that is found
   --packed_weights F   keep packed weights in this file, and map it the next time
   --packed_weights_limit N
                        bytes that this file keeps, of several programs; what was not used for
@@ -58,6 +61,14 @@ Status ParseCount(std::string_view name, std::string_view text, size_t minimum, 
               "'");
 }
 
+Status ParseSeconds(std::string_view name, std::string_view text, double* seconds) {
+  const std::string owned(text);
+  char* end = nullptr;
+  *seconds = std::strtod(owned.c_str(), &end);
+  if (!owned.empty() && *end == '\0' && *seconds >= 0) return {};
+  return Fail(Code::kInvalidArgument, name, " takes a number of seconds, not '", text, "'");
+}
+
 Status SetOption(std::string_view name, std::string_view value, Arguments* arguments) {
   if (name == "--model_path") {
     arguments->model_path = value;
@@ -67,6 +78,10 @@ Status SetOption(std::string_view name, std::string_view value, Arguments* argum
     arguments->packed_weights = value;
   } else if (name == "--packed_weights_limit") {
     return ParseCount(name, value, 1, &arguments->packed_weights_limit);
+  } else if (name == "--xnnpack") {
+    arguments->xnnpack = value;
+  } else if (name == "--max_seconds" || name == "--max-seconds") {
+    return ParseSeconds(name, value, &arguments->max_seconds);
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
   } else if (name == "--libraries" || name == "--kernels") {

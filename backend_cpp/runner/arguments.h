@@ -26,6 +26,8 @@ struct Arguments {
   bool memory = false;
   std::string packed_weights;
   size_t packed_weights_limit = 0;
+  std::string xnnpack;
+  double max_seconds = 0;
   bool help = false;
 
   // Whether anything asks for where the time went.

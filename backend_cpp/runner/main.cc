@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -118,7 +119,8 @@ Result<Array> MakeInput(const Tensor* tensor, const std::string* path) {
                 Name(tensor->dtype));
   }
   Tensor layout = *tensor;
-  XIR_RETURN_IF_ERROR(layout.Resize(array.shape).In("'" + *path + "'"));
+  XIR_RETURN_IF_ERROR(layout.CheckShape(array.shape).In("'" + *path + "'"));
+  layout.shape = array.shape;
   if (!layout.is_contiguous()) {
     std::vector<uint8_t> reordered(array.data.size());
     Reorder(layout, array.data.data(), reordered.data(), /*to_c_order=*/false);
@@ -267,7 +269,9 @@ void PrintPackedFile(const PackedFileState& state) {
 Status Run(const Arguments& arguments) {
   LoadOptions options;
   options.threads = arguments.threads;
+  options.max_seconds = arguments.max_seconds;
   options.xnnpack_paths = PythonLibraryPaths();
+  if (!arguments.xnnpack.empty()) options.xnnpack_paths = {arguments.xnnpack};
   options.packed_weights = arguments.packed_weights;
   options.packed_weights_limit = arguments.packed_weights_limit;
   for (const std::string& path : arguments.data) options.data.push_back(Source::Path(path));
@@ -322,16 +326,24 @@ Status Run(const Arguments& arguments) {
 }  // namespace
 }  // namespace xir::runner
 
+namespace {
+
+xir::Status Main(int argc, char** argv) {
+  XIR_ASSIGN_OR_RETURN(const xir::runner::Arguments arguments,
+                       xir::runner::ParseArguments(argc, argv));
+  if (!arguments.help) return xir::runner::Run(arguments);
+  std::fputs(xir::runner::kUsage, stdout);
+  return {};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  auto arguments = xir::runner::ParseArguments(argc, argv);
   xir::Status status;
-  if (!arguments.ok()) {
-    status = std::move(arguments).status();
-  } else if (arguments.value().help) {
-    std::fputs(xir::runner::kUsage, stdout);
-    return 0;
-  } else {
-    status = xir::runner::Run(arguments.value());
+  try {
+    status = Main(argc, argv);
+  } catch (const std::exception& error) {  // there is no memory left for the runner's own
+    status = xir::Fail(xir::Code::kResource, error.what());
   }
   if (status.ok()) return 0;
   std::fflush(stdout);

@@ -124,7 +124,9 @@ class ExecutionPlanOp(IRDLOperation):
     """One method: its delegates, its values, its chains of instructions, and which values go in and out.
 
     `non_const_buffer_sizes` are the arenas' sizes in bytes; the first is always 0 and stands for the constants.
-    `encoded_inp_str` and `encoded_out_str` describe how inputs and outputs nest (pytree).
+    `encoded_inp_str` and `encoded_out_str` describe how inputs and outputs nest (pytree). `input_sizes` has a text for
+    each dimension of each input: "" where the size is fixed, else a name, which is the same where sizes have to be the
+    same ("?" is no other's), and perhaps the least size, "s0>=4". Without it every size of a dynamic tensor is open.
     """
 
     name = "pte.execution_plan"
@@ -134,6 +136,7 @@ class ExecutionPlanOp(IRDLOperation):
     non_const_buffer_device = opt_prop_def(ArrayAttr.constr(base(BufferDeviceAttr)))
     encoded_inp_str = opt_prop_def(StringAttr)
     encoded_out_str = opt_prop_def(StringAttr)
+    input_sizes = opt_prop_def(ArrayAttr.constr(ArrayAttr.constr(base(StringAttr))))
     body = region_def("single_block")
 
     traits = lazy_traits_def(lambda: (HasParent(ProgramOp), SymbolOpInterface(), SymbolTable()))
@@ -179,6 +182,8 @@ class ExecutionPlanOp(IRDLOperation):
         for op in self.body.block.ops:
             if not isinstance(op, DelegateOp | ValueOp | ChainOp | SignatureOp):
                 raise VerifyException(f"'{op.name}' does not belong into an execution plan")
+        if self.input_sizes is not None:
+            self._verify_input_sizes([[text.data for text in each] for each in self.input_sizes])
         names = {delegate.sym_name.data for delegate in self.delegates}
         for chain in self.chains:
             for op in chain.instructions:
@@ -186,6 +191,20 @@ class ExecutionPlanOp(IRDLOperation):
                     raise VerifyException(f"there is no delegate @{op.delegate.root_reference.data}")
         if self.non_const_buffer_sizes is not None:
             self._verify_arenas([int(size) for size in self.non_const_buffer_sizes.get_values()])
+
+    def _verify_input_sizes(self, inputs: Sequence[Sequence[str]]) -> None:
+        values = self.signature.inputs
+        if len(inputs) != len(values):
+            raise VerifyException(f"input_sizes are of {len(inputs)} inputs, the plan has {len(values)}")
+        for index, (texts, value) in enumerate(zip(inputs, values, strict=True)):
+            op = value.owner
+            rank = op.tensor_type.get_num_dims() if isinstance(op, TensorOp) else 0
+            if len(texts) not in (0, rank):
+                raise VerifyException(f"input_sizes are of {len(texts)} dimensions of input {index}, which has {rank}")
+            for text in texts:
+                least = text.partition(">=")[2]
+                if ">=" in text and not (least.isdecimal() and int(least) < 2**31):
+                    raise VerifyException(f"'{text}' of input {index} has no least size behind '>='")
 
     def _verify_arenas(self, sizes: Sequence[int]) -> None:
         if not sizes or sizes[0] != 0:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -32,7 +35,8 @@ from xir.dialects import edge, pte
 from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
-from xir.ir.annotations import IN_SPEC, OUT_SPEC
+from xir.ir.annotations import DIM_NAMES, IN_SPEC, MIN_SHAPE, OUT_SPEC
+from xir.ir.array_attributes import ints
 from xir.ir.constants import constant_array, storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -42,7 +46,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.tensor_types import dynamic_among, size_problem
 from xir.ir.walking import only_block
-from xir.transforms.analysis.dim_annotations import dim_orders
+from xir.transforms.analysis.dim_annotations import argument_attributes, dim_orders, dynamic_names
 from xir.transforms.analysis.missing_kernels import MissingKernel
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.pte._arena import LARGEST_ARENA
@@ -164,6 +168,7 @@ class _PlanBuilder:
         chain = pte.ChainOp(self.calls)
         return pte.ExecutionPlanOp.build(
             properties={
+                "input_sizes": input_sizes(func, self.dim_orders),
                 "sym_name": func.sym_name,
                 "encoded_inp_str": self.tree_text(IN_SPEC, f"T2#{len(inputs)}#0({_tuple(len(inputs))},D0())"),
                 "encoded_out_str": self.tree_text(OUT_SPEC, _tuple(len(outputs))),
@@ -601,6 +606,31 @@ class _PlanBuilder:
         """A list of numbers, some of which may be computed."""
         items = tuple(self.values[v] if isinstance(v, SSAValue) else self.integer(v) for v in values)
         return self.scalar(("int", *items), lambda: pte.IntListOp.make(items))
+
+
+def input_sizes(
+    function: FuncOp, dim_orders: Mapping[SSAValue, Sequence[int]]
+) -> ArrayAttr[ArrayAttr[StringAttr]] | None:
+    """Which sizes of a function's inputs are open, as `pte.execution_plan` says it; None where all are fixed."""
+    names = dict(dynamic_names(argument_attributes(function, DIM_NAMES)))
+    least = dict(argument_attributes(function, MIN_SHAPE))
+    if not names:
+        return None
+    inputs: list[ArrayAttr[StringAttr]] = []
+    for argument in function.args:
+        texts: list[str] = []
+        if argument in names:
+            assert isinstance(argument.type, TensorType)
+            shape, given = argument.type.get_shape(), least[argument]
+            smallest = ints(given) if isinstance(given, DenseArrayBase) else (0,) * len(shape)
+            for size, name, limit in zip_longest(shape, names[argument], smallest[: len(shape)], fillvalue=None):
+                text = "" if size != DYNAMIC_INDEX else name or "?"
+                texts.append(f"{text}>={limit}" if text and limit else text)
+            # The type is that of the memory, and the caller's order another.
+            order = dim_orders.get(argument, range(len(texts)))
+            texts = [texts[order.index(dim)] for dim in range(len(texts))]
+        inputs.append(ArrayAttr(map(StringAttr, texts)))
+    return ArrayAttr(inputs)
 
 
 def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:

@@ -34,6 +34,7 @@ from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree
+from xir.emitter.sizes import SIZES_KEY, encode_sizes
 from xir.ir.collection import paused_collection
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -188,6 +189,8 @@ class _Emitter:
         data = {op.key.data: self.opaque_data(op.data, op) for op in listed}
         if self.debug_info is not None and (content := self.debug_info.encode()):
             data[DEBUG_INFO_KEY] = Data.of(content)
+        if SIZES_KEY not in data and (content := encode_sizes(self.program.plans)):
+            data[SIZES_KEY] = Data.of(content)
         if self.apart is None:
             data |= self.named_data
         else:

@@ -63,11 +63,17 @@ def plan_of(module: ModuleOp, name: str) -> pte.ExecutionPlanOp:
 
 
 def values_of_file(
-    module: ModuleOp, ctx: XirContext, name: str, inputs: Sequence[Any], libraries: Sequence[str] = ()
+    module: ModuleOp,
+    ctx: XirContext,
+    name: str,
+    inputs: Sequence[Any],
+    libraries: Sequence[str] = (),
+    allow_ops: Sequence[str] = (),
 ) -> FileValues:
     """Run a method of a file, which was read, on inputs as a caller gives them, and keep all its values.
 
-    `libraries` are shared libraries of kernels, which are asked before the runtime's own.
+    `libraries` are shared libraries of kernels, which are asked before the runtime's own. `allow_ops` are operators
+    that the file may call beside those that xir knows, as `load_program` takes them.
 
     The module is changed. DiagnosticError as `plan_of`'s; XirRuntimeError if the file does not run.
     """
@@ -76,7 +82,8 @@ def values_of_file(
     plan = plan_of(module, name)
     watched = _Watch(plan)
     _plan_anew(module)
-    method = Runtime.get().load_program(file_of(module, ctx), libraries=libraries).load_method(name)
+    program = Runtime.get().load_program(file_of(module, ctx), libraries=libraries, allow_ops=allow_ops)
+    method = program.load_method(name)
     results = method.execute(inputs)
     given = dict(zip(plan.signature.inputs, inputs, strict=True))
     computed = dict(zip(plan.signature.outputs, results, strict=True))

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, Strin
 from xdsl.ir import Attribute
 
 from xir.dialects.edge.attributes import int_array
-from xir.ir.annotations import DIM_NAMES, MAX_SHAPE, MAX_SHAPES
+from xir.ir.annotations import DIM_NAMES, MAX_SHAPE, MAX_SHAPES, MIN_SHAPE
 from xir.ir.diagnostics import DiagnosticError
 
 from .dtypes import is_dynamic, is_open
@@ -49,7 +49,10 @@ def input_bounds(name: str, value: Any, ranges: Ranges, location: LocationAttr) 
                 "xir.to_edge(..., max_size=...) or xir-aot --max-size",
             )
         shape.append(bound)
-    return DictionaryAttr({MAX_SHAPE: int_array(tuple(shape)), DIM_NAMES: dim_names(value)})
+    bounds: dict[str, Attribute] = {MAX_SHAPE: int_array(tuple(shape)), DIM_NAMES: dim_names(value)}
+    if any(least := [smallest(size, ranges) for size in value.shape]):
+        bounds[MIN_SHAPE] = int_array(tuple(least))
+    return DictionaryAttr(bounds)
 
 
 def result_bounds(values: Sequence[Any], ranges: Ranges) -> dict[str, Attribute]:
@@ -75,6 +78,18 @@ def largest(size: int | torch.SymInt, ranges: Ranges) -> int | None:
         return size
     upper = bound_sympy(size.node.expr, dict(ranges)).upper
     return int(upper) if _is_size(upper) else None
+
+
+def smallest(size: int | torch.SymInt, ranges: Ranges) -> int:
+    """The least that an exported program takes for an open size, 0 for others.
+
+    Every one is taken to be more than 1 when it is exported, and a program accepts 0 and 1 all the same
+    (`torch._export.utils._check_input_constraints_for_graph`).
+    """
+    if not isinstance(size, torch.SymInt) or not is_open(size):
+        return 0
+    lower = bound_sympy(size.node.expr, dict(ranges)).lower
+    return int(lower) if lower.is_Integer and 2 < int(lower) < 2**31 else 0
 
 
 def dim_names(value: Any) -> ArrayAttr[StringAttr]:

@@ -30,6 +30,7 @@ PREFIX = "xir."
 
 MAX_SHAPE = "xir.max_shape"
 MAX_SHAPES = "xir.max_shapes"
+MIN_SHAPE = "xir.min_shape"
 DIM_NAMES = "xir.dim_names"
 DIM_ORDER = "xir.dim_order"
 VALUE = "xir.value"
@@ -136,6 +137,9 @@ ON_OPS: dict[str, Annotation] = {
 
 ON_ARGUMENTS: dict[str, Annotation] = {
     MAX_SHAPE: Annotation(INTS, is_int_array, "the largest shape that a caller may give"),
+    MIN_SHAPE: Annotation(
+        INTS, is_int_array, "the smallest shape that a caller may give, 0 where torch.export gives no bound of its own"
+    ),
     DIM_NAMES: Annotation(
         STRINGS, array_of(is_string), "the names of its dimensions, empty for a static one, as on an op"
     ),

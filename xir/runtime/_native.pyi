@@ -44,6 +44,7 @@ class Method:
         inputs: list[int | bool | float | tuple[Array, tuple[int, ...]] | tuple[int, tuple[int, ...], int, object]],
         *,
         profile: bool,
+        max_seconds: float | None,
     ) -> tuple[list[Output], Profile | None]: ...
     def bind_output(self, index: int, array: Array | None) -> bool: ...
     def cancel(self) -> None: ...
@@ -69,14 +70,15 @@ def profile_etdump(executions: list[Profile]) -> bytes: ...
 def portable_kernels() -> list[str]: ...
 def manual_seed(seed: int) -> None: ...
 def open(
-    path: str,
+    path: bytes,
     *,
     threads: int,
     max_memory: int,
+    max_seconds: float,
     xnnpack_paths: list[str],
-    libraries: list[str],
-    data: list[str],
-    packed_weights: str,
+    libraries: list[bytes],
+    data: list[bytes],
+    packed_weights: bytes,
     packed_weights_limit: int,
     fallback: KernelFinder | None,
 ) -> Program: ...
@@ -85,10 +87,11 @@ def from_bytes(
     *,
     threads: int,
     max_memory: int,
+    max_seconds: float,
     xnnpack_paths: list[str],
-    libraries: list[str],
-    data: list[str],
-    packed_weights: str,
+    libraries: list[bytes],
+    data: list[bytes],
+    packed_weights: bytes,
     packed_weights_limit: int,
     fallback: KernelFinder | None,
 ) -> Program: ...

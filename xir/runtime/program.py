@@ -17,7 +17,7 @@ from xir.runtime.convert import (
     inverse,
     torch_from_physical,
 )
-from xir.runtime.fallback import find_kernel
+from xir.runtime.fallback import Fallback
 from xir.runtime.library import xnnpack_paths
 from xir.runtime.plugin_libraries import with_registered
 from xir.runtime.profile import Profile
@@ -147,15 +147,17 @@ class Method:
         """What the method takes and returns, and what runs it."""
         return self._metadata
 
-    def execute(self, inputs: Sequence[Any], *, profile: bool = False) -> list[Any]:
+    def execute(self, inputs: Sequence[Any], *, profile: bool = False, max_seconds: float | None = None) -> list[Any]:
         """Run the method and return its outputs, each in memory of its own unless memory was bound to it. With
         `profile`, `profile()` has its times.
 
         Inputs are the leaves of what the model takes, in the order of `torch.utils._pytree`: torch tensors, NumPy
         arrays, and the numbers, strings and None that the model was exported with. Arrays and tensors are used in place
         where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
-        inputs and all of them are NumPy's, and torch tensors otherwise. Raises XirRuntimeError for inputs that do not
-        fit, and XirCancelledError where `cancel` stopped it.
+        inputs and all of them are NumPy's, and torch tensors otherwise. `max_seconds` limits this execution, 0 for no
+        limit; by default it is the program's. Raises XirRuntimeError for inputs that do not fit and where time is up,
+        and XirCancelledError where `cancel` stopped it. Limits, `cancel` and Ctrl-C take effect between two
+        instructions, of which a delegate is one.
         """
         if len(inputs) != len(self._inputs):
             raise _native.XirRuntimeError(
@@ -163,7 +165,7 @@ class Method:
             )
         given = [convert(value) for convert, value in zip(self._inputs, inputs, strict=True)]
         as_numpy = are_numpy(inputs)
-        outputs, profiled = self._native.execute(given, profile=profile)
+        outputs, profiled = self._native.execute(given, profile=profile, max_seconds=max_seconds)
         if profiled is not None:
             self._profile = Profile([profiled])
         return [_output(value, as_numpy) for value in outputs]
@@ -199,8 +201,8 @@ class Method:
 class Program:
     """A loaded and verified program."""
 
-    def __init__(self, native: _native.Program):
-        self._native = native
+    def __init__(self, native: _native.Program, fallback: Fallback):
+        self._native, self._fallback = native, fallback
 
     @property
     def method_names(self) -> list[str]:
@@ -240,7 +242,17 @@ class Program:
         """
         info = self._native.metadata(name)
         native = None if state is None else state._native  # pyright: ignore[reportPrivateUsage]
-        return Method(self._native.load_method(name, native), info)
+        try:
+            return Method(self._native.load_method(name, native), info)
+        except _native.XirRuntimeError as error:
+            if not self._fallback.refused or "there is no kernel" not in str(error):
+                raise
+            refused = list(self._fallback.refused)
+            namespaces = sorted({each.partition("::")[0] for each in refused})
+            raise _native.XirRuntimeError(
+                f"method '{name}' calls {', '.join(repr(each) for each in refused)}, which xir does not know; "
+                f"a file may call what load_program(..., allow_ops={namespaces}) names, if you trust it with that"
+            ) from None
 
 
 class Runtime:
@@ -263,6 +275,8 @@ class Runtime:
         data: Sequence[str | os.PathLike[str]] = (),
         packed_weights: str | os.PathLike[str] | None = None,
         packed_weights_limit: int | None = None,
+        max_seconds: float | None = None,
+        allow_ops: Sequence[str] = (),
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
@@ -275,6 +289,12 @@ class Runtime:
         instead of packing weights again, and what is not is written (`Program.packed_weights`). It keeps
         `packed_weights_limit` bytes, of several programs and versions of them, and lets go of what was not used for
         longest; by default 256 MiB, or twice what the method takes that is loaded if this is more.
+        `max_seconds` bounds each execution; without it there is no limit.
+
+        Operators that the runtime has no kernel for run in torch. Of a file those are the ones that xir knows
+        (`docs/reference/operators.md`), and in a program that this process compiled also what the model itself calls.
+        `allow_ops` names others that the file may call: namespaces of `torch.library` as "mylib", or single operators
+        as "mylib::op" and "mylib::op.overload". Such an operator has to bear what a file may hand it.
 
         Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have, XirMissingDataError
         where weights are apart from the program, and not in `data`.
@@ -285,20 +305,25 @@ class Runtime:
             raise _native.XirRuntimeError(f"max_memory must be at least 1 byte, not {max_memory}")
         if packed_weights_limit is not None and packed_weights_limit < 1:
             raise _native.XirRuntimeError(f"packed_weights_limit must be at least 1 byte, not {packed_weights_limit}")
+        if max_seconds is not None and not max_seconds >= 0:
+            raise _native.XirRuntimeError(f"max_seconds must be at least 0, not {max_seconds}")
+        if isinstance(allow_ops, str):
+            raise _native.XirRuntimeError(f"allow_ops is a list of names: [{allow_ops!r}]")
         options: dict[str, Any] = {
             "threads": threads or 0,
             "max_memory": max_memory or 0,
+            "max_seconds": max_seconds or 0.0,
             "xnnpack_paths": xnnpack_paths(),
-            "libraries": with_registered([*libraries, *kernels]),
-            "data": [os.fspath(path) for path in data],
-            "packed_weights": "" if packed_weights is None else os.fspath(packed_weights),
+            "libraries": [os.fsencode(path) for path in with_registered([*libraries, *kernels])],
+            "data": [os.fsencode(path) for path in data],
+            "packed_weights": b"" if packed_weights is None else os.fsencode(packed_weights),
             "packed_weights_limit": packed_weights_limit or 0,
-            "fallback": find_kernel,
+            "fallback": (fallback := Fallback(allow_ops, source)),
         }
         try:
             if isinstance(source, bytes | bytearray | memoryview):
-                return Program(_native.from_bytes(source, **options))
-            return Program(_native.open(os.fspath(source), **options))
+                return Program(_native.from_bytes(source, **options), fallback)
+            return Program(_native.open(os.fsencode(source), **options), fallback)
         except _native.XirMissingDataError as error:
             raise _native.XirMissingDataError(f"{error}; load_program takes .ptd files as data=[...]") from None
 

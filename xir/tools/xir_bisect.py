@@ -54,6 +54,11 @@ def argument_parser() -> argparse.ArgumentParser:
         help="with --pte: shared libraries of kernels and backends, separated by commas, which are asked before the "
         "runtime's own",
     )  # fmt: skip
+    parser.add_argument(
+        "--allow-ops", metavar="NAMES",
+        help="with --pte: operators that the file may call through torch beside those that xir knows, or whole "
+        "namespaces of torch.library, separated by commas",
+    )  # fmt: skip
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser
 
@@ -92,6 +97,8 @@ def _bisect(options: argparse.Namespace) -> int:
         return _bisect_file(options)
     if options.libraries is not None:
         raise UsageError("--libraries goes with --pte")
+    if options.allow_ops is not None:
+        raise UsageError("--allow-ops goes with --pte")
     from xir.evaluate.checker import NumericsChecker, functions_of
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
@@ -148,6 +155,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.runtime import XirRuntimeError
 
     libraries = [] if options.libraries is None else options.libraries.split(",")
+    allow_ops = [] if options.allow_ops is None else options.allow_ops.split(",")
     file_ctx = XirContext()
     try:
         file = read(map_file(options.pte), file_ctx)
@@ -159,7 +167,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
         inputs = load_inputs(options.inputs.split(","), function_of(module, options.method))
     try:
         with step("Following the file"):
-            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries)
+            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries, allow_ops)
     except XirRuntimeError as error:
         raise UsageError(f"{options.pte} does not run: {error}") from error
     if found is None:

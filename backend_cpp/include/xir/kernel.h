@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -40,16 +41,19 @@ struct KernelState {
 class KernelContext {
  public:
   KernelContext() = default;
-  KernelContext(ThreadPool* pool, const KernelState* state, const std::atomic<bool>* cancelled)
-      : pool_(pool), state_(state), cancelled_(cancelled) {}
+  using Clock = std::chrono::steady_clock;
+  KernelContext(ThreadPool* pool, const KernelState* state, const std::atomic<bool>* cancelled,
+                Clock::time_point deadline = Clock::time_point::max())
+      : pool_(pool), state_(state), cancelled_(cancelled), deadline_(deadline) {}
 
   // What the kernel's `prepare` returned for this call; null where it has none.
   const KernelState* state() const { return state_; }
 
-  // Whether the execution should stop. A long-running kernel may poll this and return early, with
-  // its results in any state.
+  // Whether the execution should stop, by request or because its time is up. A long-running kernel
+  // may poll this and return early, with its results in any state.
   bool cancelled() const {
-    return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
+    if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed)) return true;
+    return deadline_ != Clock::time_point::max() && Clock::now() >= deadline_;
   }
 
   // How many parts of a ParallelFor may run at once, the calling thread's among them.
@@ -71,6 +75,7 @@ class KernelContext {
   ThreadPool* pool_ = nullptr;
   const KernelState* state_ = nullptr;
   const std::atomic<bool>* cancelled_ = nullptr;
+  Clock::time_point deadline_ = Clock::time_point::max();
 };
 
 // Runs one operator. Writes into the tensors among its arguments and resizes them where the shape

@@ -36,7 +36,7 @@ struct KernelAbi {
 };
 
 inline constexpr KernelAbi kKernelAbi {
-  2,
+  3,
 #if defined(__GLIBCXX__)
       1, _GLIBCXX_USE_CXX11_ABI,
 #elif defined(_LIBCPP_ABI_VERSION)

@@ -61,6 +61,7 @@ class KernelRegistry {
     TypedBackend backend;
     std::string source;
   };
+  Status AddLibrary(const std::string& path);
   Status AddFrom(std::string name, RegisteredKernel kernel, std::string source);
   Status AddFrom(const TypedBackend& backend, std::string source);
 

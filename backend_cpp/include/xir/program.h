@@ -41,6 +41,12 @@ struct LoadOptions {
   uint64_t max_memory = 0;
   // Instructions after which one execution is stopped: a file can hold a loop that does not end.
   uint64_t max_instructions = 10'000'000;
+  // Seconds after which one execution is stopped, between two instructions; 0 is no limit. A method
+  // may have a limit of its own (Method::LimitSeconds).
+  double max_seconds = 0;
+  // Asked by the thread that executes, between two instructions and some 20 times a second: true
+  // stops the execution as Method::Cancel does.
+  std::function<bool()> interrupted;
   // Where to look for XNNPACK after XIR_XNNPACK_LIBRARY: files or directories. Nothing else is
   // looked at; tools that belong to a Python take what PythonLibraryPaths (xir/library.h) finds.
   std::vector<std::string> xnnpack_paths;
@@ -73,6 +79,7 @@ struct ValueInfo {
   // A tensor's:
   DType dtype = DType::kFloat;
   Shape shape;  // the largest one where it is dynamic
+  Shape least;  // of an input the smallest one: equal to `shape` where a size is fixed
   bool dynamic = false;
   std::vector<uint8_t> dim_order;  // dimensions from the outermost in memory to the innermost
 };
@@ -149,6 +156,10 @@ class Program {
 
  private:
   explicit Program(std::shared_ptr<const LoadedProgram> loaded) : loaded_(std::move(loaded)) {}
+  static Result<std::shared_ptr<const Program>> LoadSource(const Source& source,
+                                                           LoadOptions options);
+  Result<std::unique_ptr<Method>> LoadInstance(std::string_view name,
+                                               std::shared_ptr<State> state) const;
   std::shared_ptr<const LoadedProgram> loaded_;
 };
 
@@ -173,9 +184,15 @@ class Method {
 
   // Hands in a tensor of `shape` (logical order) stored in the input's dimension order. The memory
   // is used in place, so it must live until Execute returns; a model that writes to this input
-  // needs it `writable`.
+  // needs it `writable`. Fails for another rank, other static sizes, sizes beyond the largest, and
+  // sizes that the model has equal and other inputs have not; a call that fails leaves what was
+  // given before. Memory that overlaps that of a bound output, or the method's own, is copied
+  // first.
   virtual Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                           bool writable = true) = 0;
+  // The same of memory whose dtype and dimension order are known, which are checked as well.
+  // `capacity` are the bytes that it has.
+  virtual Status SetInput(size_t index, const Tensor& tensor) = 0;
   // A number that the program was specialised for must be given unchanged, or not at all, as
   // strings and None, which are not given.
   virtual Status SetInput(size_t index, int64_t value) = 0;
@@ -192,7 +209,12 @@ class Method {
   // with another value. No input's memory may overlap it.
   virtual Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) = 0;
 
+  // A kernel may not run the method that it is called by. What kernels throw is a failure as well.
   virtual Status Execute() = 0;
+
+  // Later executions of this instance are stopped, between two instructions, after so many seconds;
+  // 0 is no limit. They fail with kResource.
+  virtual Status LimitSeconds(double max_seconds) = 0;
 
   // Callable from any thread. Stops the current execution at the next instruction, or, if there is
   // none, the next execution. That execution fails with kCancelled; later ones are not affected.

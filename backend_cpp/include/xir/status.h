@@ -1,4 +1,5 @@
-// Errors as values: the runtime neither throws nor aborts.
+// Errors as values: what the runtime's functions can fail with is a Status. Nothing is thrown
+// through them.
 #pragma once
 
 #include <memory>
@@ -23,12 +24,18 @@ enum class Code {
 
 std::string_view CodeName(Code code);
 
+// Text as one line of UTF-8, whatever a file or a foreign function put into it: control characters
+// and bytes that are no UTF-8 become \xNN.
+std::string OneLine(std::string text);
+
 // Success costs one null pointer; a failure carries its code and one sentence for the user.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message)
-      : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
+      : error_(new Error{code, OneLine(std::move(message)), /*is_static=*/false}) {}
+  // "out of memory", which itself takes none.
+  static Status OutOfMemory() noexcept;
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return error_->code; }
@@ -36,7 +43,9 @@ class [[nodiscard]] Status {
 
   // The same failure, said from one level further out: "<context>: <message>".
   Status In(std::string_view context) && {
-    if (error_ != nullptr) error_->message = std::string(context) + ": " + error_->message;
+    if (error_ != nullptr && !error_->is_static) {
+      error_->message = OneLine(std::string(context)) + ": " + error_->message;
+    }
     return std::move(*this);
   }
 
@@ -44,8 +53,14 @@ class [[nodiscard]] Status {
   struct Error {
     Code code;
     std::string message;
+    bool is_static;
   };
-  std::unique_ptr<Error> error_;
+  struct Release {
+    void operator()(Error* error) const {
+      if (!error->is_static) delete error;
+    }
+  };
+  std::unique_ptr<Error, Release> error_;
 };
 
 // Builds a failure from the pieces of its message.

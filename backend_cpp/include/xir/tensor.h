@@ -46,7 +46,10 @@ struct Tensor {
   Shape physical_shape() const;
   std::array<int64_t, kMaxRank> strides() const;  // in elements, by logical dimension
 
-  // Sets the shape within the bound. Same-shape calls always succeed.
+  // Whether the tensor may have this shape: its own, or one within the bound where it is resizable.
+  Status CheckShape(const Shape& to) const;
+  // Sets the shape. Fails where CheckShape does, and for a shape that `capacity` does not hold:
+  // memory that a caller lent may be smaller than the bound.
   Status Resize(const Shape& to);
 
   template <typename T>

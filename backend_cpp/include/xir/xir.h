@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define XIR_API_VERSION 1
+#define XIR_API_VERSION 2
 #define XIR_MAX_RANK 16
 
 /* The XIR_API_VERSION that the library has. */
@@ -153,11 +153,13 @@ typedef struct xir_options {
   size_t num_xnnpack_paths;
   xir_allocator allocator; /* without functions: the library's */
   xir_logger logger;       /* without function: none */
+  double max_seconds;      /* after which an execution is stopped; 0: no limit. Since version 2 */
 } xir_options;
 
-#define XIR_OPTIONS_INIT                                                                           \
-  {                                                                                                \
-    sizeof(xir_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {NULL, NULL, NULL}, { NULL, NULL } \
+#define XIR_OPTIONS_INIT                                                                          \
+  {                                                                                               \
+    sizeof(xir_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {NULL, NULL, NULL}, {NULL, NULL}, \
+        0                                                                                         \
   }
 
 /* ---- Programs ------------------------------------------------------------------------------- */
@@ -213,31 +215,8 @@ typedef struct xir_method xir_method;
 XIR_API xir_code xir_method_load(const xir_program* program, const char* name, xir_method** method);
 XIR_API void xir_method_free(xir_method* method);
 
-/* Lends a tensor, in the input's dimension order, until the next xir_method_execute returns. A
- * method may write to an input that it changes; the second function lends memory that it must not
- * write to. */
-XIR_API xir_code xir_method_set_input(xir_method* method, size_t index, void* data, size_t nbytes,
-                                      const int64_t* sizes, size_t rank);
-XIR_API xir_code xir_method_set_const_input(xir_method* method, size_t index, const void* data,
-                                            size_t nbytes, const int64_t* sizes, size_t rank);
-/* A number that the program was exported with. It need not be given, as strings and None. */
-XIR_API xir_code xir_method_set_int(xir_method* method, size_t index, int64_t value);
-XIR_API xir_code xir_method_set_boolean(xir_method* method, size_t index, int value);
-XIR_API xir_code xir_method_set_double(xir_method* method, size_t index, double value);
-
-/* Has this and all later executions leave an output in the caller's memory, which must stay until
- * another is bound or the method freed; NULL undoes it. `in_place`, which may be NULL, becomes 1
- * where the operator that computes the output writes there, and 0 where each execution copies. */
-XIR_API xir_code xir_method_bind_output(xir_method* method, size_t index, void* data, size_t nbytes,
-                                        int* in_place);
-
-XIR_API xir_code xir_method_execute(xir_method* method);
-
-/* From any thread: stops the execution that is under way, or else the next one, between two
- * operators. That one returns XIR_CANCELLED. */
-XIR_API void xir_method_cancel(xir_method* method);
-
-/* A tensor of the last execution, or a kernel's argument. */
+/* A tensor: of the caller's, of the last execution, or a kernel's argument. `sizes` are in logical
+ * order; `dim_order` lists the dimensions from the outermost in memory to the innermost. */
 typedef struct xir_tensor {
   xir_dtype dtype;
   size_t rank;
@@ -246,6 +225,40 @@ typedef struct xir_tensor {
   void* data;
   size_t nbytes;
 } xir_tensor;
+
+/* Lends a tensor, in the input's dimension order, until the next xir_method_execute returns. A
+ * method may write to an input that it changes; the second function lends memory that it must not
+ * write to. Fails for another rank, for static sizes that differ, and for sizes beyond the largest.
+ * Memory that overlaps a bound output's is copied first. */
+XIR_API xir_code xir_method_set_input(xir_method* method, size_t index, void* data, size_t nbytes,
+                                      const int64_t* sizes, size_t rank);
+XIR_API xir_code xir_method_set_const_input(xir_method* method, size_t index, const void* data,
+                                            size_t nbytes, const int64_t* sizes, size_t rank);
+/* The same of a tensor that says what it is: fails for another dtype or dimension order as well.
+ * Since version 2. */
+XIR_API xir_code xir_method_set_tensor(xir_method* method, size_t index, const xir_tensor* tensor,
+                                       int writable);
+/* A number that the program was exported with. It need not be given, as strings and None. */
+XIR_API xir_code xir_method_set_int(xir_method* method, size_t index, int64_t value);
+XIR_API xir_code xir_method_set_boolean(xir_method* method, size_t index, int value);
+XIR_API xir_code xir_method_set_double(xir_method* method, size_t index, double value);
+
+/* Has this and all later executions leave an output in the caller's memory, which must stay until
+ * another is bound or the method freed; NULL undoes it. It may not overlap another bound output's.
+ * `in_place`, which may be NULL, becomes 1 where the operator that computes the output writes
+ * there, and 0 where each execution copies. */
+XIR_API xir_code xir_method_bind_output(xir_method* method, size_t index, void* data, size_t nbytes,
+                                        int* in_place);
+
+XIR_API xir_code xir_method_execute(xir_method* method);
+
+/* Later executions of this instance are stopped, between two operators, after so many seconds, and
+ * return XIR_RESOURCE; 0 is no limit. Since version 2. */
+XIR_API xir_code xir_method_limit_seconds(xir_method* method, double max_seconds);
+
+/* From any thread: stops the execution that is under way, or else the next one, between two
+ * operators. That one returns XIR_CANCELLED. */
+XIR_API void xir_method_cancel(xir_method* method);
 
 XIR_API size_t xir_method_num_outputs(const xir_method* method);
 /* Valid until the next execution. Fails where the output is no tensor. */

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/guard.h"
 #include "xir/kernel_registry.h"
 #include "xir/program.h"
 #include "xir/xir.h"
@@ -29,6 +30,7 @@ struct xir_call {
   xir::KernelContext* context = nullptr;
   xir::KernelArgs args;
   std::string message;
+  xir::Status thrown;  // what may not pass through the kernel, which is C
 };
 
 namespace xir::capi {
@@ -36,6 +38,18 @@ namespace xir::capi {
 // Keeps the message for xir_error_message, and returns the code.
 xir_code Report(const Status& status);
 xir_code ReportNull(const char* what);
+
+// call(), which returns a code; what it throws is reported. Nothing is thrown into C.
+template <typename Call>
+xir_code Reported(const Call& call) {
+  try {
+    return call();
+  }
+  XIR_RETHROW_CANCELLATION
+  catch (...) {
+    return Report(StatusOfException());
+  }
+}
 
 // The failure that a code of the C interface stands for.
 Code CodeOf(xir_code code);

@@ -79,103 +79,124 @@ xir_code WrongKind(size_t index, std::string_view wanted) {
 }  // namespace
 
 xir_code xir_kernels_create(xir_kernels** kernels) {
-  XIR_REQUIRE(kernels);
-  *kernels = new xir_kernels{std::make_shared<xir::KernelRegistry>()};
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(kernels);
+    *kernels = new xir_kernels{std::make_shared<xir::KernelRegistry>()};
+    return XIR_OK;
+  });
 }
 
 void xir_kernels_free(xir_kernels* kernels) { delete kernels; }
 
 xir_code xir_kernels_add(xir_kernels* kernels, const char* name, const xir_parameter* parameters,
                          size_t num_parameters, xir_kernel kernel, void* context) {
-  XIR_REQUIRE(kernels);
-  XIR_REQUIRE(name);
-  XIR_REQUIRE(kernel);
-  if (num_parameters > 0) XIR_REQUIRE(parameters);
-  const std::vector<xir_parameter> list(parameters, parameters + num_parameters);
-  for (const xir_parameter each : list) {
-    if (FindParameter(each) == nullptr) {
-      return Report(
-          Fail(Code::kInvalidArgument, "parameter kind ", static_cast<int>(each), " is unknown"));
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(kernels);
+    XIR_REQUIRE(name);
+    XIR_REQUIRE(kernel);
+    if (num_parameters > 0) XIR_REQUIRE(parameters);
+    const std::vector<xir_parameter> list(parameters, parameters + num_parameters);
+    for (const xir_parameter each : list) {
+      if (FindParameter(each) == nullptr) {
+        return Report(
+            Fail(Code::kInvalidArgument, "parameter kind ", static_cast<int>(each), " is unknown"));
+      }
     }
-  }
-  xir::RegisteredKernel registered;
-  registered.bind = [list](KernelArgs args) { return Bind(list, args); };
-  registered.run = [kernel, context](xir::KernelContext& execution, KernelArgs args) -> Status {
-    xir_call call{&execution, args, {}};
-    const xir_code code = kernel(context, &call);
-    if (code == XIR_OK) return {};
-    if (call.message.empty()) call.message = "the kernel failed";
-    return Status(CodeOf(code), std::move(call.message));
-  };
-  return Report(kernels->registry->Add(name, std::move(registered)));
+    xir::RegisteredKernel registered;
+    registered.bind = [list](KernelArgs args) { return Bind(list, args); };
+    registered.run = [kernel, context](xir::KernelContext& execution, KernelArgs args) -> Status {
+      xir_call call{&execution, args, {}, {}};
+      const xir_code code = kernel(context, &call);
+      if (!call.thrown.ok()) return std::move(call.thrown);
+      if (code == XIR_OK) return {};
+      if (call.message.empty()) call.message = "the kernel failed";
+      return Status(CodeOf(code), std::move(call.message));
+    };
+    return Report(kernels->registry->Add(name, std::move(registered)));
+  });
 }
 
 xir_code xir_kernels_load_library(xir_kernels* kernels, const char* path) {
-  XIR_REQUIRE(kernels);
-  XIR_REQUIRE(path);
-  return Report(kernels->registry->LoadLibrary(path));
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(kernels);
+    XIR_REQUIRE(path);
+    return Report(kernels->registry->LoadLibrary(path));
+  });
 }
 
 xir_code xir_call_tensor(const xir_call* call, size_t index, xir_tensor* tensor) {
-  XIR_REQUIRE(tensor);
-  const Value* value = At(call, index);
-  if (value == nullptr || !k::Argument<const Tensor*>::Accepts(*value)) {
-    return WrongKind(index, "a tensor");
-  }
-  *tensor = value->is_none() ? xir_tensor{} : Describe(*value->get<Tensor>());
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(tensor);
+    const Value* value = At(call, index);
+    if (value == nullptr || !k::Argument<const Tensor*>::Accepts(*value)) {
+      return WrongKind(index, "a tensor");
+    }
+    *tensor = value->is_none() ? xir_tensor{} : Describe(*value->get<Tensor>());
+    return XIR_OK;
+  });
 }
 
 xir_code xir_call_int(const xir_call* call, size_t index, int64_t* number) {
-  XIR_REQUIRE(number);
-  const Value* value = At(call, index);
-  if (value == nullptr || !k::Argument<k::Scalar>::Accepts(*value) ||
-      value->get<double>() != nullptr) {
-    return WrongKind(index, "an int");
-  }
-  *number = k::Scalar(*value).to<int64_t>();
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(number);
+    const Value* value = At(call, index);
+    if (value == nullptr || !k::Argument<k::Scalar>::Accepts(*value) ||
+        value->get<double>() != nullptr) {
+      return WrongKind(index, "an int");
+    }
+    *number = k::Scalar(*value).to<int64_t>();
+    return XIR_OK;
+  });
 }
 
 xir_code xir_call_double(const xir_call* call, size_t index, double* number) {
-  XIR_REQUIRE(number);
-  const Value* value = At(call, index);
-  if (value == nullptr || !k::Argument<k::Scalar>::Accepts(*value)) {
-    return WrongKind(index, "a number");
-  }
-  *number = k::Scalar(*value).to<double>();
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(number);
+    const Value* value = At(call, index);
+    if (value == nullptr || !k::Argument<k::Scalar>::Accepts(*value)) {
+      return WrongKind(index, "a number");
+    }
+    *number = k::Scalar(*value).to<double>();
+    return XIR_OK;
+  });
 }
 
 xir_code xir_call_ints(const xir_call* call, size_t index, int64_t* values, size_t capacity,
                        size_t* count) {
-  XIR_REQUIRE(count);
-  Value* value = At(call, index);
-  if (value == nullptr || !k::Argument<k::Ints>::Accepts(*value)) {
-    return WrongKind(index, "a list of ints");
-  }
-  const k::Ints ints = k::Argument<k::Ints>::Get(*value);
-  *count = ints.size();
-  if (capacity > 0) XIR_REQUIRE(values);
-  std::copy_n(ints.begin(), std::min(capacity, ints.size()), values);
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(count);
+    Value* value = At(call, index);
+    if (value == nullptr || !k::Argument<k::Ints>::Accepts(*value)) {
+      return WrongKind(index, "a list of ints");
+    }
+    const k::Ints ints = k::Argument<k::Ints>::Get(*value);
+    *count = ints.size();
+    if (capacity > 0) XIR_REQUIRE(values);
+    std::copy_n(ints.begin(), std::min(capacity, ints.size()), values);
+    return XIR_OK;
+  });
 }
 
 xir_code xir_call_resize(xir_call* call, size_t index, const int64_t* sizes, size_t rank) {
-  Value* value = At(call, index);
-  if (value == nullptr || value->get<Tensor>() == nullptr) return WrongKind(index, "a tensor");
-  auto shape = MakeShape(sizes, rank);
-  if (!shape.ok()) return Report(std::move(shape).status());
-  Status resized = k::ResizeResult(*value->get<Tensor>(), shape.value());
-  if (!resized.ok()) call->message = resized.message();
-  return Report(resized);
+  return Reported([&]() -> xir_code {
+    Value* value = At(call, index);
+    if (value == nullptr || value->get<Tensor>() == nullptr) return WrongKind(index, "a tensor");
+    auto shape = MakeShape(sizes, rank);
+    if (!shape.ok()) return Report(std::move(shape).status());
+    Status resized = k::ResizeResult(*value->get<Tensor>(), shape.value());
+    if (!resized.ok()) call->message = resized.message();
+    return Report(resized);
+  });
 }
 
 void xir_call_parallel_for(xir_call* call, size_t count, void (*task)(void* argument, size_t i),
                            void* argument) {
   if (call == nullptr || task == nullptr) return;
-  call->context->ParallelFor(count, [task, argument](size_t i) { task(argument, i); });
+  Status status = xir::Guarded([&]() -> Status {
+    call->context->ParallelFor(count, [task, argument](size_t i) { task(argument, i); });
+    return {};
+  });
+  if (call->thrown.ok()) call->thrown = std::move(status);
 }
 
 int xir_call_cancelled(const xir_call* call) {
@@ -183,6 +204,8 @@ int xir_call_cancelled(const xir_call* call) {
 }
 
 xir_code xir_call_fail(xir_call* call, xir_code code, const char* message) {
-  if (call != nullptr && message != nullptr) call->message = message;
-  return code;
+  return Reported([&]() -> xir_code {
+    if (call != nullptr && message != nullptr) call->message = message;
+    return code;
+  });
 }

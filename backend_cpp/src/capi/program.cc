@@ -76,6 +76,7 @@ Result<LoadOptions> MakeOptions(const xir_options* given) {
   options.threads = from.threads;
   options.max_memory = from.max_memory;
   if (from.max_instructions != 0) options.max_instructions = from.max_instructions;
+  options.max_seconds = from.max_seconds;
   if (from.thread_pool != nullptr) options.thread_pool = from.thread_pool->pool;
   // A copy: kernels may be added to the handle while the program runs.
   if (from.kernels != nullptr) {
@@ -154,7 +155,11 @@ xir_code ReadInfo(const xir_program* program, const char* method,
 
 xir_code Report(const Status& status) {
   if (status.ok()) return XIR_OK;
-  g_message = status.message();
+  try {
+    g_message = status.message();
+  } catch (...) {
+    g_message = "out of memory";  // so short that it takes none
+  }
   return kCodes[static_cast<size_t>(status.code())];
 }
 
@@ -254,18 +259,20 @@ const char* xir_error_message(void) { return g_message.c_str(); }
 
 xir_code xir_program_load(const xir_source* source, const xir_options* options,
                           xir_program** program) {
-  XIR_REQUIRE(source);
-  XIR_REQUIRE(program);
-  *program = nullptr;
-  auto from = MakeSource(*source);
-  if (!from.ok()) return Report(std::move(from).status());
-  auto made = MakeOptions(options);
-  if (!made.ok()) return Report(std::move(made).status());
-  auto loaded = xir::Program::Load(from.value(), std::move(made).value());
-  if (!loaded.ok()) return Report(std::move(loaded).status());
-  auto names = loaded.value()->method_names();
-  *program = new xir_program{std::move(loaded).value(), std::move(names)};
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(source);
+    XIR_REQUIRE(program);
+    *program = nullptr;
+    auto from = MakeSource(*source);
+    if (!from.ok()) return Report(std::move(from).status());
+    auto made = MakeOptions(options);
+    if (!made.ok()) return Report(std::move(made).status());
+    auto loaded = xir::Program::Load(from.value(), std::move(made).value());
+    if (!loaded.ok()) return Report(std::move(loaded).status());
+    auto names = loaded.value()->method_names();
+    *program = new xir_program{std::move(loaded).value(), std::move(names)};
+    return XIR_OK;
+  });
 }
 
 void xir_program_free(xir_program* program) { delete program; }
@@ -279,68 +286,111 @@ const char* xir_program_method_name(const xir_program* program, size_t index) {
 }
 
 xir_code xir_program_num_inputs(const xir_program* program, const char* method, size_t* count) {
-  XIR_REQUIRE(count);
-  return ReadInfo(program, method, &xir::MethodMetadata::inputs, 0, count, nullptr);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(count);
+    return ReadInfo(program, method, &xir::MethodMetadata::inputs, 0, count, nullptr);
+  });
 }
 
 xir_code xir_program_num_outputs(const xir_program* program, const char* method, size_t* count) {
-  XIR_REQUIRE(count);
-  return ReadInfo(program, method, &xir::MethodMetadata::outputs, 0, count, nullptr);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(count);
+    return ReadInfo(program, method, &xir::MethodMetadata::outputs, 0, count, nullptr);
+  });
 }
 
 xir_code xir_program_input(const xir_program* program, const char* method, size_t index,
                            xir_value_info* info) {
-  XIR_REQUIRE(info);
-  return ReadInfo(program, method, &xir::MethodMetadata::inputs, index, nullptr, info);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(info);
+    return ReadInfo(program, method, &xir::MethodMetadata::inputs, index, nullptr, info);
+  });
 }
 
 xir_code xir_program_output(const xir_program* program, const char* method, size_t index,
                             xir_value_info* info) {
-  XIR_REQUIRE(info);
-  return ReadInfo(program, method, &xir::MethodMetadata::outputs, index, nullptr, info);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(info);
+    return ReadInfo(program, method, &xir::MethodMetadata::outputs, index, nullptr, info);
+  });
 }
 
 xir_code xir_method_load(const xir_program* program, const char* name, xir_method** method) {
-  XIR_REQUIRE(program);
-  XIR_REQUIRE(name);
-  XIR_REQUIRE(method);
-  return Store(program->program->LoadMethod(name), method);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(program);
+    XIR_REQUIRE(name);
+    XIR_REQUIRE(method);
+    return Store(program->program->LoadMethod(name), method);
+  });
 }
 
 void xir_method_free(xir_method* method) { delete method; }
 
 xir_code xir_method_set_input(xir_method* method, size_t index, void* data, size_t nbytes,
                               const int64_t* sizes, size_t rank) {
-  return SetTensor(method, index, data, nbytes, sizes, rank, /*writable=*/true);
+  return Reported([&]() -> xir_code {
+    return SetTensor(method, index, data, nbytes, sizes, rank, /*writable=*/true);
+  });
 }
 
 xir_code xir_method_set_const_input(xir_method* method, size_t index, const void* data,
                                     size_t nbytes, const int64_t* sizes, size_t rank) {
-  return SetTensor(method, index, const_cast<void*>(data), nbytes, sizes, rank, false);
+  return Reported([&]() -> xir_code {
+    return SetTensor(method, index, const_cast<void*>(data), nbytes, sizes, rank, false);
+  });
+}
+
+xir_code xir_method_set_tensor(xir_method* method, size_t index, const xir_tensor* tensor,
+                               int writable) {
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(method);
+    XIR_REQUIRE(tensor);
+    auto shape = MakeShape(tensor->sizes, tensor->rank);
+    if (!shape.ok()) return Report(std::move(shape).status());
+    xir::Tensor given;
+    given.dtype = static_cast<xir::DType>(tensor->dtype);
+    given.shape = shape.value();
+    std::copy_n(tensor->dim_order, tensor->rank, given.dim_order.begin());
+    given.data = tensor->data;
+    given.capacity = tensor->nbytes;
+    given.writable = writable != 0;
+    return Report(method->method->SetInput(index, given));
+  });
 }
 
 xir_code xir_method_set_int(xir_method* method, size_t index, int64_t value) {
-  return SetNumber(method, index, value);
+  return Reported([&]() -> xir_code { return SetNumber(method, index, value); });
 }
 xir_code xir_method_set_boolean(xir_method* method, size_t index, int value) {
-  return SetNumber(method, index, value != 0);
+  return Reported([&]() -> xir_code { return SetNumber(method, index, value != 0); });
 }
 xir_code xir_method_set_double(xir_method* method, size_t index, double value) {
-  return SetNumber(method, index, value);
+  return Reported([&]() -> xir_code { return SetNumber(method, index, value); });
 }
 
 xir_code xir_method_bind_output(xir_method* method, size_t index, void* data, size_t nbytes,
                                 int* in_place) {
-  XIR_REQUIRE(method);
-  auto binding = method->method->BindOutput(index, data, nbytes);
-  if (!binding.ok()) return Report(std::move(binding).status());
-  if (in_place != nullptr) *in_place = binding.value() == xir::Method::Binding::kInPlace ? 1 : 0;
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(method);
+    auto binding = method->method->BindOutput(index, data, nbytes);
+    if (!binding.ok()) return Report(std::move(binding).status());
+    if (in_place != nullptr) *in_place = binding.value() == xir::Method::Binding::kInPlace ? 1 : 0;
+    return XIR_OK;
+  });
 }
 
 xir_code xir_method_execute(xir_method* method) {
-  XIR_REQUIRE(method);
-  return Report(method->method->Execute());
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(method);
+    return Report(method->method->Execute());
+  });
+}
+
+xir_code xir_method_limit_seconds(xir_method* method, double max_seconds) {
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(method);
+    return Report(method->method->LimitSeconds(max_seconds));
+  });
 }
 
 void xir_method_cancel(xir_method* method) {
@@ -352,53 +402,65 @@ size_t xir_method_num_outputs(const xir_method* method) {
 }
 
 xir_code xir_method_output(const xir_method* method, size_t index, xir_tensor* tensor) {
-  XIR_REQUIRE(tensor);
-  return WithOutput(method, index, [&](const xir::Value& value) {
-    const auto* found = value.get<xir::Tensor>();
-    if (found != nullptr) *tensor = Describe(*found);
-    return found != nullptr;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(tensor);
+    return WithOutput(method, index, [&](const xir::Value& value) {
+      const auto* found = value.get<xir::Tensor>();
+      if (found != nullptr) *tensor = Describe(*found);
+      return found != nullptr;
+    });
   });
 }
 
 xir_code xir_method_output_int(const xir_method* method, size_t index, int64_t* number) {
-  XIR_REQUIRE(number);
-  return WithOutput(method, index, [&](const xir::Value& value) {
-    if (const auto* flag = value.get<bool>()) *number = *flag ? 1 : 0;
-    if (const auto* integer = value.get<int64_t>()) *number = *integer;
-    return value.get<bool>() != nullptr || value.get<int64_t>() != nullptr;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(number);
+    return WithOutput(method, index, [&](const xir::Value& value) {
+      if (const auto* flag = value.get<bool>()) *number = *flag ? 1 : 0;
+      if (const auto* integer = value.get<int64_t>()) *number = *integer;
+      return value.get<bool>() != nullptr || value.get<int64_t>() != nullptr;
+    });
   });
 }
 
 xir_code xir_method_output_double(const xir_method* method, size_t index, double* number) {
-  XIR_REQUIRE(number);
-  return WithOutput(method, index, [&](const xir::Value& value) {
-    const auto* real = value.get<double>();
-    if (real != nullptr) *number = *real;
-    return real != nullptr;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(number);
+    return WithOutput(method, index, [&](const xir::Value& value) {
+      const auto* real = value.get<double>();
+      if (real != nullptr) *number = *real;
+      return real != nullptr;
+    });
   });
 }
 
 xir_code xir_state_new(const xir_program* program, xir_state** state) {
-  XIR_REQUIRE(program);
-  XIR_REQUIRE(state);
-  return Store(program->program->NewState(), state);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(program);
+    XIR_REQUIRE(state);
+    return Store(program->program->NewState(), state);
+  });
 }
 
 xir_code xir_method_state(const xir_method* method, xir_state** state) {
-  XIR_REQUIRE(method);
-  XIR_REQUIRE(state);
-  return Store(xir::Result<std::shared_ptr<xir::State>>(method->method->state()), state);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(method);
+    XIR_REQUIRE(state);
+    return Store(xir::Result<std::shared_ptr<xir::State>>(method->method->state()), state);
+  });
 }
 
 void xir_state_free(xir_state* state) { delete state; }
 
 xir_code xir_method_load_with_state(const xir_program* program, const char* name, xir_state* state,
                                     xir_method** method) {
-  XIR_REQUIRE(program);
-  XIR_REQUIRE(name);
-  XIR_REQUIRE(state);
-  XIR_REQUIRE(method);
-  return Store(program->program->LoadMethod(name, state->state), method);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(program);
+    XIR_REQUIRE(name);
+    XIR_REQUIRE(state);
+    XIR_REQUIRE(method);
+    return Store(program->program->LoadMethod(name, state->state), method);
+  });
 }
 
 size_t xir_state_num_buffers(const xir_state* state) {
@@ -407,51 +469,64 @@ size_t xir_state_num_buffers(const xir_state* state) {
 
 xir_code xir_state_buffer(const xir_state* state, size_t index, const char** name,
                           xir_value_info* info) {
-  XIR_REQUIRE(state);
-  if (index >= state->buffers.size()) {
-    return Report(Fail(Code::kInvalidArgument, "buffer ", index, " of ", state->buffers.size(),
-                       " does not exist"));
-  }
-  const xir::BufferInfo& buffer = state->buffers[index];
-  if (name != nullptr) *name = buffer.name.c_str();
-  if (info != nullptr) {
-    *info = Describe(xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, false, buffer.dim_order});
-  }
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(state);
+    if (index >= state->buffers.size()) {
+      return Report(Fail(Code::kInvalidArgument, "buffer ", index, " of ", state->buffers.size(),
+                         " does not exist"));
+    }
+    const xir::BufferInfo& buffer = state->buffers[index];
+    if (name != nullptr) *name = buffer.name.c_str();
+    if (info != nullptr) {
+      *info = Describe(xir::ValueInfo{"tensor", buffer.dtype, buffer.shape, buffer.shape, false,
+                                      buffer.dim_order});
+    }
+    return XIR_OK;
+  });
 }
 
 xir_code xir_state_read(const xir_state* state, const char* name, void* data, size_t nbytes) {
-  XIR_REQUIRE(state);
-  XIR_REQUIRE(name);
-  XIR_REQUIRE(data);
-  return Report(state->state->Read(name, data, nbytes));
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(state);
+    XIR_REQUIRE(name);
+    XIR_REQUIRE(data);
+    return Report(state->state->Read(name, data, nbytes));
+  });
 }
 
 xir_code xir_state_write(xir_state* state, const char* name, const void* data, size_t nbytes) {
-  XIR_REQUIRE(state);
-  XIR_REQUIRE(name);
-  XIR_REQUIRE(data);
-  return Report(state->state->Write(name, data, nbytes));
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(state);
+    XIR_REQUIRE(name);
+    XIR_REQUIRE(data);
+    return Report(state->state->Write(name, data, nbytes));
+  });
 }
 
 xir_code xir_state_reset(xir_state* state) {
-  XIR_REQUIRE(state);
-  state->state->Reset();
-  return XIR_OK;
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(state);
+    state->state->Reset();
+    return XIR_OK;
+  });
 }
 
 void xir_seed_random(uint64_t seed) { xir::SeedRandom(seed); }
 
 xir_code xir_thread_pool_shared(size_t threads, xir_thread_pool** pool) {
-  XIR_REQUIRE(pool);
-  return Store(xir::ThreadPool::Shared(threads), pool);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(pool);
+    return Store(xir::ThreadPool::Shared(threads), pool);
+  });
 }
 
 xir_code xir_thread_pool_on(const xir_executor* executor, xir_thread_pool** pool) {
-  XIR_REQUIRE(executor);
-  XIR_REQUIRE(executor->schedule);
-  XIR_REQUIRE(pool);
-  return Store(xir::ThreadPool::On(std::make_shared<CallbackExecutor>(*executor)), pool);
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(executor);
+    XIR_REQUIRE(executor->schedule);
+    XIR_REQUIRE(pool);
+    return Store(xir::ThreadPool::On(std::make_shared<CallbackExecutor>(*executor)), pool);
+  });
 }
 
 void xir_thread_pool_free(xir_thread_pool* pool) { delete pool; }

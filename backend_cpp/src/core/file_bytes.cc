@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/failing_allocations.h"
+#include "core/guard.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -119,7 +120,14 @@ void BufferDeleter::operator()(void* p) const {
 #ifdef __SANITIZE_ADDRESS__
   __asan_unpoison_memory_region(memory, size);
 #endif
-  if (allocator != nullptr) return allocator->Release(memory, size);
+  if (allocator != nullptr) {
+    // There is nobody to tell what it throws.
+    GuardedOr(false, [&] {
+      allocator->Release(memory, size);
+      return true;
+    });
+    return;
+  }
   munmap(memory, size);
 }
 

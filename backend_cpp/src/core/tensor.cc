@@ -53,7 +53,7 @@ std::array<int64_t, kMaxRank> Tensor::strides() const {
   return strides;
 }
 
-Status Tensor::Resize(const Shape& to) {
+Status Tensor::CheckShape(const Shape& to) const {
   if (to == shape) return {};
   if (!resizable) {
     return Fail(Code::kInvalidArgument, "the shape is fixed at ", shape.ToString(), ", not ",
@@ -64,6 +64,16 @@ Status Tensor::Resize(const Shape& to) {
   if (!fits) {
     return Fail(Code::kInvalidArgument, "shape ", to.ToString(), " exceeds the bound ",
                 bound.ToString());
+  }
+  return {};
+}
+
+Status Tensor::Resize(const Shape& to) {
+  XIR_RETURN_IF_ERROR(CheckShape(to));
+  const size_t needed = static_cast<size_t>(to.numel()) * ElementSize(dtype);
+  if (needed > capacity) {
+    return Fail(Code::kInvalidArgument, "shape ", to.ToString(), " takes ", needed,
+                " bytes, and its memory has ", capacity);
   }
   shape = to;
   return {};

@@ -169,6 +169,7 @@ template <size_t kBytes>
 [[gnu::always_inline]] inline void Exponentiate(typename Lanes<kBytes>::Type& x) {
   using V = typename Lanes<kBytes>::Type;
   using I = typename Lanes<kBytes>::Integers;
+  using U = typename Lanes<kBytes>::Bits;   // negative exponents and those of no number wrap around
   constexpr float kLowest = -87.33654f;     // ln 2^−126
   constexpr float kRound = 12582912.0f;     // 1.5 · 2^23: what is added to it becomes an integer
   constexpr float kLn2High = 0.693359375f;  // so many bits that n · kLn2High is exact
@@ -185,16 +186,16 @@ template <size_t kBytes>
   sum = sum * r + 0.5f;
   sum = sum * r + 1.0f;
   sum = sum * r + 1.0f;
-  I bits;
+  U bits;
   std::memcpy(&bits, &sum, sizeof(bits));
   const V shifted = n + kRound;
-  I exponent;
+  U exponent;
   std::memcpy(&exponent, &shifted, sizeof(exponent));
   bits += exponent << 23;
   std::memcpy(&sum, &bits, sizeof(sum));
   sum += x * 0.0f;  // what is no number stays none
   std::memcpy(&bits, &sum, sizeof(bits));
-  bits &= ~is_hidden;
+  bits &= reinterpret_cast<U>(~is_hidden);
   std::memcpy(&x, &bits, sizeof(x));
 }
 

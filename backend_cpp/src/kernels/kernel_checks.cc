@@ -6,14 +6,7 @@
 
 namespace xir::kernels {
 
-Status ResizeResult(Tensor& out, const Shape& shape) {
-  const Shape before = out.shape;
-  XIR_RETURN_IF_ERROR(out.Resize(shape));
-  if (out.nbytes() <= out.capacity) return {};
-  // Memory that a caller lent may be smaller than the bound.
-  out.shape = before;
-  return Invalid("a result of shape ", shape.ToString(), " does not fit ", out.capacity, " bytes");
-}
+Status ResizeResult(Tensor& out, const Shape& shape) { return out.Resize(shape); }
 
 Result<size_t> WrapDim(int64_t dim, size_t rank) {
   const auto size = static_cast<int64_t>(std::max<size_t>(rank, 1));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/guard.h"
 #include "xir/kernel_library.h"
 
 namespace xir {
@@ -46,44 +47,50 @@ Result<const KernelLibrary*> OpenLibrary(const std::string& path) {
 
 Status KernelRegistry::AddFrom(std::string name, RegisteredKernel kernel, std::string source) {
   if (name.empty()) return Fail(Code::kInvalidArgument, "a kernel has no name");
-  const auto [at, added] = kernels_.try_emplace(std::move(name), Entry{{}, {}});
-  if (!added) {
-    return Fail(Code::kInvalidArgument, "there are two kernels for '", at->first, "', one in ",
-                at->second.source, " and one in ", source);
+  const auto known = kernels_.find(name);
+  if (known != kernels_.end()) {
+    return Fail(Code::kInvalidArgument, "there are two kernels for '", name, "', one in ",
+                known->second.source, " and one in ", source);
   }
-  at->second = Entry{std::move(kernel), std::move(source)};
+  kernels_.emplace(std::move(name), Entry{std::move(kernel), std::move(source)});
   return {};
 }
 
 Status KernelRegistry::Add(const TypedKernel& kernel) {
-  return AddFrom(std::string(kernel.name), RegisteredKernel(kernel), "the application");
+  return Guarded([&] {
+    return AddFrom(std::string(kernel.name), RegisteredKernel(kernel), "the application");
+  });
 }
 
 Status KernelRegistry::Add(std::string name, RegisteredKernel kernel) {
   if (!kernel.bind || !kernel.run) {
     return Fail(Code::kInvalidArgument, "the kernel for '", name, "' lacks a function");
   }
-  return AddFrom(std::move(name), std::move(kernel), "the application");
+  return Guarded([&] { return AddFrom(std::move(name), std::move(kernel), "the application"); });
 }
 
 Status KernelRegistry::AddFrom(const TypedBackend& backend, std::string source) {
   if (backend.id.empty() || backend.create == nullptr) {
     return Fail(Code::kInvalidArgument, "a backend has no id, or no function that makes it");
   }
-  const auto [at, added] = backends_.try_emplace(std::string(backend.id));
-  if (!added) {
-    return Fail(Code::kInvalidArgument, "there are two backends for '", at->first, "', one in ",
-                at->second.source, " and one in ", source);
+  const auto known = backends_.find(std::string(backend.id));
+  if (known != backends_.end()) {
+    return Fail(Code::kInvalidArgument, "there are two backends for '", backend.id, "', one in ",
+                known->second.source, " and one in ", source);
   }
-  at->second = {backend, std::move(source)};
+  backends_.emplace(std::string(backend.id), BackendEntry{backend, std::move(source)});
   return {};
 }
 
 Status KernelRegistry::Add(const TypedBackend& backend) {
-  return AddFrom(backend, "the application");
+  return Guarded([&] { return AddFrom(backend, "the application"); });
 }
 
 Status KernelRegistry::LoadLibrary(const std::string& path) {
+  return Guarded([&] { return AddLibrary(path); });
+}
+
+Status KernelRegistry::AddLibrary(const std::string& path) {
   const std::string context = "library '" + path + "'";
   auto library = OpenLibrary(path);
   if (!library.ok()) return std::move(library).status().In(context);

@@ -215,7 +215,7 @@ Status GroupNorm(const Tensor& input, const Tensor* weight, const Tensor* bias, 
       const T* from = in.data() + r * size;
       T* to = result.data() + r * size;
       Statistics(from, size, eps, &means.data()[r], &reciprocals.data()[r]);
-      for (int64_t i = 0; i < in_group; ++i) {
+      for (int64_t i = 0; i < (plane == 0 ? 0 : in_group); ++i) {
         const int64_t c = r % groups * in_group + i;
         const T scale = reciprocals.data()[r] * weights[c];
         const T shift = biases[c] - means.data()[r] * scale;

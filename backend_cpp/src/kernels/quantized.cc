@@ -120,6 +120,7 @@ Status Quantize(const Tensor& input, const Parameters& parameters, const Runs& r
     }
     XIR_RETURN_IF_ERROR(ResizeResult(out, input.shape));
     if (!out.is_contiguous()) return Unsupported("quantisation in another order");
+    if (out.numel() == 0) return {};  // of runs there may be any number
     InputArray<float> in;
     XIR_RETURN_IF_ERROR(in.Init(input));
     for (int64_t run = 0; run < runs.count; ++run) {
@@ -148,6 +149,7 @@ Status Dequantize(const Tensor& input, const Parameters& parameters, const Runs&
   return DispatchQuantized(input.dtype, [&](auto typed) -> Status {
     using Q = decltype(typed);
     XIR_RETURN_IF_ERROR(ResizeResult(out, input.shape));
+    if (out.numel() == 0) return {};  // of runs there may be any number
     OutputArray<float> result;
     XIR_RETURN_IF_ERROR(result.Init(out));
     for (int64_t run = 0; run < runs.count; ++run) {

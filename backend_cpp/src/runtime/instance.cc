@@ -5,17 +5,35 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/guard.h"
+#include "core/overlap.h"
 #include "kernels/view.h"
 #include "runtime/output_placement.h"
 
 namespace xir {
 namespace {
 
+// Has a variable another value for as long as this lives.
+template <typename T, typename Content = T>
+class Restored {
+ public:
+  Restored(T* variable, Content value) : variable_(*variable), before_(variable_) {
+    variable_ = value;
+  }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+  ~Restored() { variable_ = before_; }
+
+ private:
+  T& variable_;
+  Content before_;
+};
+
 Status CopyTensor(const Tensor& from, Tensor* to) {
   XIR_RETURN_IF_ERROR(to->Resize(from.shape));
   const size_t nbytes = from.nbytes();
   if (nbytes == 0) return {};
-  if (from.data == nullptr || to->data == nullptr || to->capacity < nbytes) {
+  if (from.data == nullptr || to->data == nullptr) {
     return Fail(Code::kInvalidProgram, "a tensor has no memory");
   }
   if (!to->writable) return Fail(Code::kInvalidArgument, "it writes to read-only memory");
@@ -31,6 +49,17 @@ Status CopyTensor(const Tensor& from, Tensor* to) {
   return kernels::CopyView(source, kernels::View(source), *to);
 }
 
+size_t LargestBytes(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.bound.numel()) * ElementSize(tensor.dtype);
+}
+
+std::string DimOrderOf(const Tensor& tensor) {
+  Shape order;
+  order.rank = tensor.rank();
+  std::copy_n(tensor.dim_order.begin(), order.rank, order.dims.begin());
+  return order.ToString();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
@@ -44,6 +73,7 @@ Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
   instance->BindInputs();
   XIR_ASSIGN_OR_RETURN(instance->delegates_, Instantiate(*plan.delegates, /*profile=*/false));
   instance->BindInstructions();
+  instance->max_seconds_ = instance->program_->options.max_seconds;
   return instance;
 }
 
@@ -86,21 +116,52 @@ std::vector<std::string> MethodInstance::kernel_names() const {
   return ReadMetadata(program_->view, *plan_.view).kernel_names;
 }
 
+Result<MethodInstance::Input*> MethodInstance::TensorInput(size_t index) {
+  XIR_RETURN_IF_ERROR(CheckIdle());
+  if (index >= inputs_.size()) {
+    return Fail(Code::kInvalidArgument, "input ", index, " of ", inputs_.size(), " does not exist");
+  }
+  const Value& value = memory_[inputs_[index].value];
+  if (value.get<Tensor>() == nullptr) {
+    return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value),
+                ", and a tensor was given");
+  }
+  return &inputs_[index];
+}
+
+Status MethodInstance::SetInput(size_t index, const Tensor& given) {
+  return Guarded([&]() -> Status {
+    XIR_ASSIGN_OR_RETURN(const Input* input, TensorInput(index));
+    const Tensor& wanted = *memory_[input->value].get<Tensor>();
+    if (given.dtype != wanted.dtype) {
+      return Fail(Code::kInvalidArgument, "input ", index, " is ", Name(wanted.dtype), ", and ",
+                  Name(given.dtype), " was given");
+    }
+    XIR_RETURN_IF_ERROR(CheckInputShape(index, given.shape));
+    if (given.dim_order != wanted.dim_order && given.numel() > 1) {
+      return Fail(Code::kInvalidArgument, "input ", index, " lies in memory in the order ",
+                  DimOrderOf(wanted), ", and ", DimOrderOf(given), " was given");
+    }
+    return Lend(index, given.data, given.capacity, given.shape, given.writable);
+  });
+}
+
 Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                                 bool writable) {
-  const std::string context = "input " + std::to_string(index);
-  if (index >= inputs_.size()) {
-    return Fail(Code::kInvalidArgument, context, " of ", inputs_.size(), " does not exist");
-  }
+  return Guarded([&]() -> Status {
+    XIR_RETURN_IF_ERROR(TensorInput(index).status());
+    XIR_RETURN_IF_ERROR(CheckInputShape(index, shape));
+    return Lend(index, data, nbytes, shape, writable);
+  });
+}
+
+// All checks come first: a call that fails leaves what was given before.
+Status MethodInstance::Lend(size_t index, void* data, size_t nbytes, const Shape& shape,
+                            bool writable) {
   Input& input = inputs_[index];
   auto* tensor = memory_[input.value].get<Tensor>();
-  if (tensor == nullptr) {
-    return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[input.value]),
-                ", not a tensor");
-  }
-  // All checks come first: a call that fails leaves what was given before.
   Tensor given = *tensor;
-  XIR_RETURN_IF_ERROR(given.Resize(shape).In(context));
+  given.shape = shape;
   // The address of an empty tensor may be null, as that of an empty vector.
   alignas(kBufferAlignment) static uint8_t nothing[kOverreadBytes];
   if (data == nullptr && given.nbytes() == 0) {
@@ -108,30 +169,70 @@ Status MethodInstance::SetInput(size_t index, void* data, size_t nbytes, const S
     nbytes = 0;
   }
   if (data == nullptr || given.nbytes() > nbytes) {
-    return Fail(Code::kInvalidArgument, context, " of shape ", shape.ToString(), " takes ",
+    return Fail(Code::kInvalidArgument, "input ", index, " of shape ", shape.ToString(), " takes ",
                 given.nbytes(), " bytes, not ", nbytes);
   }
   if (reinterpret_cast<uintptr_t>(data) % ElementSize(given.dtype) != 0) {
-    return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
+    return Fail(Code::kInvalidArgument, "input ", index, " is not aligned to its elements");
   }
+  // What the model may have of it is no more than its largest shape takes.
+  nbytes = std::min(nbytes, LargestBytes(given));
   given.data = data;
   given.capacity = nbytes;
   given.writable = writable;
-  // XNNPACK may read past the end, where nothing need be mapped.
-  if (!MayOverread(data, nbytes)) {
-    if (input.copy == nullptr || input.copy_size < nbytes) {
-      AlignedBuffer copy = AllocateBuffer(nbytes, program_->options.allocator.get());
-      if (copy == nullptr) return Fail(Code::kResource, "out of memory for ", context);
-      input.copy = std::move(copy);
-      input.copy_size = nbytes;
-    }
-    std::memcpy(input.copy.get(), data, nbytes);
-    given.data = input.copy.get();
-  }
+  // XNNPACK may read past the end, where nothing need be mapped. Of the method's own memory, such
+  // as an output of the execution before, the operators have something else to make.
+  const bool is_own = memory_.Overlaps(data, nbytes) || state_memory_.Overlaps(data, nbytes);
+  if (is_own) given.writable = false;
+  if (is_own || !MayOverread(data, nbytes)) XIR_RETURN_IF_ERROR(Copy(index, &given));
   *tensor = given;
   input.lent = static_cast<uint8_t*>(data);
   input.given = true;
   return {};
+}
+
+// Has a lent tensor refer to a copy of the memory.
+Status MethodInstance::Copy(size_t index, Tensor* lent) {
+  Input& input = inputs_[index];
+  if (input.copy == nullptr || input.copy_size < lent->capacity) {
+    AlignedBuffer copy = AllocateBuffer(lent->capacity, program_->options.allocator.get());
+    if (copy == nullptr) return Fail(Code::kResource, "out of memory for input ", index);
+    input.copy = std::move(copy);
+    input.copy_size = lent->capacity;
+  }
+  std::memcpy(input.copy.get(), lent->data, lent->nbytes());
+  lent->data = input.copy.get();
+  return {};
+}
+
+// Operators read their inputs while they write outputs and inputs that the model changes, so what
+// one of these has in common with another input is copied first. The copy is not the model's to
+// change: what it wrote there would have to go where something else is.
+Status MethodInstance::SeparateInputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    auto* tensor = memory_[inputs_[i].value].get<Tensor>();
+    if (tensor == nullptr || !IsShared(i)) continue;
+    Tensor lent = *tensor;
+    lent.writable = false;
+    if (lent.data == inputs_[i].lent) XIR_RETURN_IF_ERROR(Copy(i, &lent));
+    *tensor = lent;
+  }
+  return {};
+}
+
+bool MethodInstance::IsShared(size_t index) const {
+  const auto overlaps = [&](const void* data, size_t nbytes) {
+    return Overlaps(data, nbytes, inputs_[index].lent,
+                    memory_[inputs_[index].value].get<Tensor>()->capacity);
+  };
+  for (const Output& output : bound_) {
+    if (overlaps(output.bound, output.bound_size)) return true;
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (i == index || inputs_[i].lent == nullptr || !plan_.changes_input[i]) continue;
+    if (overlaps(inputs_[i].lent, memory_[inputs_[i].value].get<Tensor>()->capacity)) return true;
+  }
+  return false;
 }
 
 Status MethodInstance::GiveBack(Input* input) {
@@ -147,28 +248,30 @@ Status MethodInstance::GiveBack(Input* input) {
   const bool copied = used.data == input->copy.get() && used.data != nullptr;
   // The model may have written to the copy instead of the caller's memory.
   if (copied && used.writable && nbytes > 0 && std::memcmp(lent, used.data, nbytes) != 0) {
-    std::memcpy(lent, used.data, nbytes);
+    std::memmove(lent, used.data, nbytes);
   }
   if (!plan_.IsOutput(input->value) || used.data == tensor->data || nbytes == 0) return {};
   if (tensor->data == nullptr || !tensor->writable) {
-    const size_t size = static_cast<size_t>(used.bound.numel()) * ElementSize(used.dtype);
+    const size_t size = LargestBytes(used);
     if (input->kept == nullptr)
       input->kept = AllocateBuffer(size, program_->options.allocator.get());
     if (input->kept == nullptr) return Fail(Code::kResource, "out of memory for an output");
     tensor->capacity = size;
     tensor->data = input->kept.get();
   }
-  std::memcpy(tensor->data, used.data, nbytes);
+  std::memmove(tensor->data, used.data, nbytes);
   return {};
 }
 
 Result<const Value*> MethodInstance::ScalarInput(size_t index, std::string_view kind) const {
+  XIR_RETURN_IF_ERROR(CheckIdle());
   if (index >= inputs_.size()) {
     return Fail(Code::kInvalidArgument, "input ", index, " of ", inputs_.size(), " does not exist");
   }
   const Value& value = memory_[inputs_[index].value];
   if (KindName(value) == kind) return &value;
-  return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", not a ", kind);
+  return Fail(Code::kInvalidArgument, "input ", index, " is a ", KindName(value), ", and a ", kind,
+              " was given");
 }
 
 namespace {
@@ -184,18 +287,24 @@ Status RequireEqual(size_t index, const Value& value, T given) {
 }  // namespace
 
 Status MethodInstance::SetInput(size_t index, int64_t value) {
-  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "int"));
-  return RequireEqual(index, *slot, value);
+  return Guarded([&]() -> Status {
+    XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "int"));
+    return RequireEqual(index, *slot, value);
+  });
 }
 
 Status MethodInstance::SetInput(size_t index, bool value) {
-  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "bool"));
-  return RequireEqual(index, *slot, value);
+  return Guarded([&]() -> Status {
+    XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "bool"));
+    return RequireEqual(index, *slot, value);
+  });
 }
 
 Status MethodInstance::SetInput(size_t index, double value) {
-  XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "double"));
-  return RequireEqual(index, *slot, value);
+  return Guarded([&]() -> Status {
+    XIR_ASSIGN_OR_RETURN(const Value* slot, ScalarInput(index, "double"));
+    return RequireEqual(index, *slot, value);
+  });
 }
 
 Status MethodInstance::CheckMemory(const std::vector<size_t>& tensors,
@@ -214,9 +323,13 @@ Status MethodInstance::CheckMemory(const std::vector<size_t>& tensors,
   return {};
 }
 
+KernelContext MethodInstance::ContextOf(const KernelState* state) const {
+  return KernelContext(program_->pool.get(), state, &cancelled_, stopper_->deadline());
+}
+
 Status MethodInstance::RunKernel(KernelCall* call) {
   XIR_RETURN_IF_ERROR(CheckMemory(call->plan->tensors, call->plan->written));
-  KernelContext context(program_->pool.get(), call->plan->state.get(), &cancelled_);
+  KernelContext context = ContextOf(call->plan->state.get());
   Status status = call->kernel(context, call->args);
   if (status.ok() || status.code() != Code::kUnsupported || !call->portable) return status;
   // The dtypes and layouts of a call never change, so the fallback takes it over for good. It is
@@ -232,7 +345,7 @@ Status MethodInstance::RunKernel(KernelCall* call) {
 
 Status MethodInstance::RunDelegate(const DelegateCall& call) {
   XIR_RETURN_IF_ERROR(CheckMemory(call.plan->tensors, call.plan->written));
-  KernelContext context(program_->pool.get(), /*state=*/nullptr, &cancelled_);
+  KernelContext context = ContextOf(/*state=*/nullptr);
   Delegate& delegate = *(profiling_ ? timed_delegates_ : delegates_)[call.plan->delegate];
   return delegate.Execute(context, call.args);
 }
@@ -281,16 +394,43 @@ Status MethodInstance::CreateProfiler() {
 }
 
 Result<Profile> MethodInstance::ExecuteProfiled() {
-  const std::lock_guard<std::recursive_mutex> lock(running_);
-  XIR_RETURN_IF_ERROR(CheckIdle());
-  XIR_RETURN_IF_ERROR(program_->CheckFiles());
-  XIR_RETURN_IF_ERROR(CreateProfiler());
-  profiling_ = true;
-  profiler_->Begin();
-  Status status = Execute();
-  profiling_ = false;
-  if (!status.ok()) return status;
-  return profiler_->End();
+  return Guarded([&]() -> Result<Profile> {
+    XIR_RETURN_IF_ERROR(CheckIdle());
+    XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
+    XIR_RETURN_IF_ERROR(program_->CheckFiles());
+    XIR_RETURN_IF_ERROR(CreateProfiler());
+    const Restored<bool> profiling(&profiling_, true);
+    profiler_->Begin();
+    XIR_RETURN_IF_ERROR(Execute());
+    return profiler_->End();
+  });
+}
+
+Status MethodInstance::CheckInputShape(size_t index, const Shape& shape) const {
+  return CheckSizes(index, *memory_[inputs_[index].value].get<Tensor>(), plan_.input_dims[index],
+                    shape);
+}
+
+// Of sizes that the model has equal, each was allowed by itself.
+Status MethodInstance::CheckEqualSizes() const {
+  struct Seen {
+    size_t input, dim;
+    int64_t size;
+  };
+  std::unordered_map<int32_t, Seen> seen;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto* tensor = memory_[inputs_[i].value].get<Tensor>();
+    for (size_t dim = 0; tensor != nullptr && dim < plan_.input_dims[i].size(); ++dim) {
+      const int32_t symbol = plan_.input_dims[i][dim].symbol;
+      if (symbol < 0) continue;
+      const Seen& first = seen.emplace(symbol, Seen{i, dim, tensor->shape[dim]}).first->second;
+      if (first.size == tensor->shape[dim]) continue;
+      return Fail(Code::kInvalidArgument, "input ", i, " has the size ", tensor->shape[dim],
+                  " in dimension ", dim, ", where the model takes as many as in dimension ",
+                  first.dim, " of input ", first.input, ", ", first.size);
+    }
+  }
+  return {};
 }
 
 Status MethodInstance::CheckInputs() const {
@@ -303,28 +443,50 @@ Status MethodInstance::CheckInputs() const {
   return {};
 }
 
-// Only the thread that executes can get past the lock while it does.
 Status MethodInstance::CheckIdle() const {
-  if (!executing_) return {};
+  if (executing_.load() != std::this_thread::get_id()) return {};
   return Fail(Code::kInvalidArgument, "a kernel runs the method that it is called by");
 }
 
+Result<RunLock::Held> MethodInstance::WaitToRun() {
+  Stopper stopper(&cancelled_, max_seconds_, program_->options.interrupted);
+  return state_memory_.lock().Lock([&] { return stopper.Check(); });
+}
+
 Status MethodInstance::Execute() {
-  const std::lock_guard<std::recursive_mutex> lock(running_);
-  XIR_RETURN_IF_ERROR(CheckIdle());
-  XIR_RETURN_IF_ERROR(program_->CheckFiles());
-  XIR_RETURN_IF_ERROR(CheckInputs());
-  executing_ = true;
-  Status status = RunInstructions();
-  executing_ = false;
-  // The caller's memory is borrowed for one execution, whether that succeeds or not.
-  for (Input& input : inputs_) {
-    input.given = false;
-    Status given_back = GiveBack(&input);
-    if (status.ok()) status = std::move(given_back);
+  return Guarded([&]() -> Status {
+    XIR_RETURN_IF_ERROR(CheckIdle());
+    XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
+    XIR_RETURN_IF_ERROR(program_->CheckFiles());
+    XIR_RETURN_IF_ERROR(CheckInputs());
+    Status status = Guarded([&] { return RunWithInputs(); });
+    // The caller's memory is borrowed for one execution, whether that succeeds or not.
+    for (Input& input : inputs_) {
+      input.given = false;
+      Status given_back = Guarded([&] { return GiveBack(&input); });
+      if (status.ok()) status = std::move(given_back);
+    }
+    if (status.ok()) status = CopyBoundOutputs();
+    return status;
+  });
+}
+
+Status MethodInstance::RunWithInputs() {
+  XIR_RETURN_IF_ERROR(CheckEqualSizes());
+  XIR_RETURN_IF_ERROR(SeparateInputs());
+  Stopper stopper(&cancelled_, max_seconds_, program_->options.interrupted);
+  const Restored<Stopper*> stopping(&stopper_, &stopper);
+  const Restored<std::atomic<std::thread::id>, std::thread::id> executing(
+      &executing_, std::this_thread::get_id());
+  return RunInstructions();
+}
+
+Status MethodInstance::LimitSeconds(double max_seconds) {
+  if (!(max_seconds >= 0)) {
+    return Fail(Code::kInvalidArgument, "a limit of ", max_seconds, " seconds");
   }
-  if (status.ok()) status = CopyBoundOutputs();
-  return status;
+  max_seconds_ = max_seconds;
+  return {};
 }
 
 void MethodInstance::Log(LogLevel level, const std::string& message) const {
@@ -332,7 +494,12 @@ void MethodInstance::Log(LogLevel level, const std::string& message) const {
 }
 
 Result<Method::Binding> MethodInstance::BindOutput(size_t index, void* data, size_t nbytes) {
+  return Guarded([&] { return Bind(index, data, nbytes); });
+}
+
+Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nbytes) {
   const std::string context = "output " + std::to_string(index);
+  XIR_RETURN_IF_ERROR(CheckIdle());
   if (index >= plan_.outputs.size()) {
     return Fail(Code::kInvalidArgument, context, " of ", plan_.outputs.size(), " does not exist");
   }
@@ -349,15 +516,26 @@ Result<Method::Binding> MethodInstance::BindOutput(size_t index, void* data, siz
     return Fail(Code::kInvalidArgument, context, " takes ", tensor->nbytes(), " bytes, not ",
                 nbytes);
   }
+  nbytes = data == nullptr ? 0 : std::min(nbytes, LargestBytes(*tensor));
+  if (memory_.Overlaps(data, nbytes) || state_memory_.Overlaps(data, nbytes)) {
+    return Fail(Code::kInvalidArgument, "the memory for ", context, " is the method's own");
+  }
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (i == index || !Overlaps(bound_[i].bound, bound_[i].bound_size, data, nbytes)) continue;
+    return Fail(Code::kInvalidArgument, "the memory for ", context,
+                " overlaps the memory that is bound to output ", i);
+  }
   const bool movable = MayMove(plan_, value);
   if (bound_.empty()) {
     for (const size_t each : plan_.outputs) {
       const auto* own = memory_[each].get<Tensor>();
-      bound_.push_back({own == nullptr ? Tensor() : *own, nullptr, 0});
+      bound_.emplace_back().own = own == nullptr ? Tensor() : *own;
     }
   }
   Output& output = bound_[index];
-  output.copy = nullptr;
+  output.bound = data;
+  output.bound_size = nbytes;
+  output.is_copied = false;
   if (movable) {
     tensor->data = output.own.data;
     tensor->capacity = output.own.capacity;
@@ -368,38 +546,38 @@ Result<Method::Binding> MethodInstance::BindOutput(size_t index, void* data, siz
     tensor->capacity = nbytes;
     return Binding::kInPlace;
   }
-  output.copy = data;
-  output.copy_size = nbytes;
+  output.is_copied = true;
   Log(LogLevel::kInfo, context + " is copied into the memory that is bound to it");
   return Binding::kCopied;
 }
 
 Status MethodInstance::CopyBoundOutputs() {
   for (size_t i = 0; i < bound_.size(); ++i) {
-    if (bound_[i].copy == nullptr) continue;
+    if (!bound_[i].is_copied) continue;
     const Tensor& tensor = *memory_[plan_.outputs[i]].get<Tensor>();
     const size_t nbytes = tensor.nbytes();
-    if (nbytes > bound_[i].copy_size || (nbytes > 0 && tensor.data == nullptr)) {
+    if (nbytes > bound_[i].bound_size || (nbytes > 0 && tensor.data == nullptr)) {
       return Fail(Code::kInvalidArgument, "output ", i, " of shape ", tensor.shape.ToString(),
-                  " takes ", nbytes, " bytes, and ", bound_[i].copy_size, " were bound");
+                  " takes ", nbytes, " bytes, and ", bound_[i].bound_size, " were bound");
     }
-    if (nbytes > 0) std::memmove(bound_[i].copy, tensor.data, nbytes);
+    if (nbytes > 0) std::memmove(bound_[i].bound, tensor.data, nbytes);
   }
   return {};
 }
 
 Status MethodInstance::RunInstructions() {
-  const auto cancelled = [this] { return cancelled_.exchange(false, std::memory_order_relaxed); };
-  if (cancelled()) return Fail(Code::kCancelled, "cancelled before instruction 0");
+  if (Status stopped = stopper_->Check(); !stopped.ok()) {
+    return Fail(stopped.code(), stopped.message(), " before instruction 0");
+  }
   uint64_t executed = 0;
   for (size_t next = 0; next < instructions_.size();) {
     if (++executed > program_->options.max_instructions) {
       return Fail(Code::kResource, "stopped after ", executed - 1, " instructions");
     }
     const size_t current = next++;
-    Status status = Run(current, &next);
+    Status status = Guarded([&] { return Run(current, &next); });
     // A kernel that noticed may have failed, or left its results in any state.
-    if (cancelled()) status = Fail(Code::kCancelled, "cancelled");
+    if (Status stopped = stopper_->Check(); !stopped.ok()) status = std::move(stopped);
     if (!status.ok()) return std::move(status).In(NameOf(instructions_[current], current));
   }
   return {};

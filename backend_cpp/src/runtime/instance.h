@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -12,7 +12,9 @@
 #include "runtime/loaded_program.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
+#include "runtime/run_lock.h"
 #include "runtime/state.h"
+#include "runtime/stopper.h"
 #include "xir/program.h"
 
 namespace xir {
@@ -36,11 +38,13 @@ class MethodInstance final : public Method {
 
   Status SetInput(size_t index, void* data, size_t nbytes, const Shape& shape,
                   bool writable) override;
+  Status SetInput(size_t index, const Tensor& tensor) override;
   Status SetInput(size_t index, int64_t value) override;
   Status SetInput(size_t index, bool value) override;
   Status SetInput(size_t index, double value) override;
   Result<Binding> BindOutput(size_t index, void* data, size_t nbytes) override;
   Status Execute() override;
+  Status LimitSeconds(double max_seconds) override;
   void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   Result<Profile> ExecuteProfiled() override;
 
@@ -55,9 +59,10 @@ class MethodInstance final : public Method {
     AlignedBuffer kept;  // what an output shows of an input without memory of its own
   };
   struct Output {
-    Tensor own;            // as the file has it
-    void* copy = nullptr;  // the caller's memory where it is copied into
-    size_t copy_size = 0;
+    Tensor own;             // as the file has it
+    void* bound = nullptr;  // the caller's memory
+    size_t bound_size = 0;
+    bool is_copied = false;  // into that, after the execution
   };
   struct KernelCall {
     const MethodPlan::KernelCall* plan = nullptr;
@@ -85,14 +90,28 @@ class MethodInstance final : public Method {
       : program_(std::move(program)),
         plan_(plan),
         state_(state),
-        running_(state->mutex()),
+        state_memory_(*state),
         memory_(std::move(memory)) {}
   void BindInputs();
   void BindInstructions();
   std::vector<Value*> Values(const std::vector<size_t>& indices);
   Result<const Value*> ScalarInput(size_t index, std::string_view kind) const;
+  // Input `index`, which is a tensor.
+  Result<Input*> TensorInput(size_t index);
+  Status CheckInputShape(size_t index, const Shape& shape) const;
+  Status Lend(size_t index, void* data, size_t nbytes, const Shape& shape, bool writable);
+  Status Copy(size_t index, Tensor* lent);
+  Status SeparateInputs();
+  // Whether what an input was lent is also a bound output's, or another input's that may change.
+  bool IsShared(size_t index) const;
   Status CheckInputs() const;
+  Status CheckEqualSizes() const;
+  // Fails on a thread that is running this instance: a kernel calls it.
   Status CheckIdle() const;
+  Result<RunLock::Held> WaitToRun();
+  Status RunWithInputs();
+  Result<Binding> Bind(size_t index, void* data, size_t nbytes);
+  KernelContext ContextOf(const KernelState* state) const;
   Status CopyBoundOutputs();
   void Log(LogLevel level, const std::string& message) const;
   // Runs the instructions from first to last.
@@ -117,8 +136,10 @@ class MethodInstance final : public Method {
   std::shared_ptr<const LoadedProgram> program_;
   const MethodPlan& plan_;
   std::shared_ptr<State> state_;
-  std::recursive_mutex& running_;  // the state's
-  bool executing_ = false;         // while it is held
+  const ProgramState& state_memory_;  // the same; an instance holds its lock while it runs
+  std::atomic<std::thread::id> executing_{};
+  Stopper* stopper_ = nullptr;  // of the execution that is under way
+  double max_seconds_ = 0;
   MethodMemory memory_;
   std::vector<Input> inputs_;
   std::vector<std::unique_ptr<Delegate>> delegates_;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/overlap.h"
 #include "verify/work_budget.h"
 
 namespace xir {
@@ -29,18 +30,24 @@ Result<MethodMemory> MethodMemory::Create(const ProgramView& program,
   if (const auto* sizes = plan.non_const_buffer_sizes()) {
     for (const int64_t size : *sizes) {
       if (uint8_t* shared = state.arena(memory.arenas_.size())) {
-        memory.arenas_.push_back(shared);
+        memory.arenas_.push_back({shared, static_cast<size_t>(size)});
         continue;
       }
       memory.own_.push_back(AllocateBuffer(static_cast<size_t>(size), allocator));
       if (memory.own_.back() == nullptr) {
         return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
       }
-      memory.arenas_.push_back(memory.own_.back().get());
+      memory.arenas_.push_back({memory.own_.back().get(), static_cast<size_t>(size)});
     }
   }
   memory.MakeValues(program, plan);
   return memory;
+}
+
+bool MethodMemory::Overlaps(const void* data, size_t nbytes) const {
+  return std::any_of(arenas_.begin(), arenas_.end(), [&](const Arena& arena) {
+    return xir::Overlaps(arena.data, arena.nbytes, data, nbytes);
+  });
 }
 
 MethodMemory MethodMemory::Declare(const ProgramView& program, const program::ExecutionPlan& plan) {
@@ -74,7 +81,7 @@ Tensor MethodMemory::MakeTensor(const ProgramView& program, const program::Tenso
   } else if (place != nullptr) {
     const uint64_t offset =
         static_cast<uint64_t>(place->memory_offset_high()) << 32 | place->memory_offset_low();
-    tensor.data = arenas_[place->memory_id()] + offset;
+    tensor.data = arenas_[place->memory_id()].data + offset;
     tensor.capacity = nbytes;
   } else if (content != nullptr) {
     tensor.data = const_cast<uint8_t*>(content->data());

@@ -20,6 +20,8 @@ class MethodMemory {
                                      const ProgramState& state, Allocator* allocator);
 
   size_t size() const { return size_; }
+  // Whether some of these bytes are in one of the arenas.
+  bool Overlaps(const void* data, size_t nbytes) const;
   Value& operator[](size_t index) { return values_[index]; }
   const Value& operator[](size_t index) const { return values_[index]; }
 
@@ -30,7 +32,11 @@ class MethodMemory {
   void MakeValue(const ProgramView& program, const program::EValue& from, Value* to);
 
   std::vector<AlignedBuffer> own_;
-  std::vector<uint8_t*> arenas_;  // by id: own, or the state's
+  struct Arena {
+    uint8_t* data = nullptr;
+    size_t nbytes = 0;
+  };
+  std::vector<Arena> arenas_;  // by id: own, or the state's
   // Lists point to other values, so these never move.
   std::unique_ptr<Value[]> values_;
   size_t size_ = 0;

@@ -247,10 +247,29 @@ ValueInfo InfoOf(const Value& value) {
   if (const auto* tensor = value.get<Tensor>()) {
     info.dtype = tensor->dtype;
     info.shape = tensor->bound;
+    info.least = tensor->bound;
     info.dynamic = tensor->resizable;
     info.dim_order.assign(tensor->dim_order.begin(), tensor->dim_order.begin() + tensor->rank());
   }
   return info;
+}
+
+}  // namespace
+
+namespace {
+
+// The values that instructions may write to; of a fallback's arguments only it knows which.
+std::vector<bool> MayChange(const MethodPlan& plan, size_t num_values) {
+  std::vector<bool> changes(num_values);
+  for (const MethodPlan::Instruction& instruction : plan.instructions) {
+    if (const auto* call = std::get_if<MethodPlan::KernelCall>(&instruction)) {
+      for (const size_t value : call->portable ? call->written : call->tensors)
+        changes[value] = true;
+    } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&instruction)) {
+      for (const size_t value : call->written) changes[value] = true;
+    }
+  }
+  return changes;
 }
 
 }  // namespace
@@ -265,6 +284,7 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   plan->inputs = ToIndices(view.plan->inputs());
   plan->outputs = ToIndices(view.plan->outputs());
   plan->output_values.insert(plan->outputs.begin(), plan->outputs.end());
+  plan->input_dims = InputDimsOf(program.view, view);
   plan->delegates = &program.delegates[method];
   Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, *plan->delegates,
                 program.options, &program.state_bytes_left);
@@ -280,6 +300,9 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
     }
   }
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
+  const auto changes =
+      MayChange(*plan, view.plan->values() == nullptr ? 0 : view.plan->values()->size());
+  for (const size_t input : plan->inputs) plan->changes_input.push_back(changes[input]);
   for (size_t i = 0; i < plan->instructions.size(); ++i) {
     XIR_RETURN_IF_ERROR(
         binder.Prepare(&plan->instructions[i]).In("instruction " + std::to_string(i)));
@@ -291,8 +314,14 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
   const MethodMemory values = MethodMemory::Declare(program, *view.plan);
   MethodMetadata metadata;
   metadata.name = view.plan->name()->str();
+  const std::vector<std::vector<InputDim>> dims = InputDimsOf(program, view);
   for (const size_t index : ToIndices(view.plan->inputs())) {
-    metadata.inputs.push_back(InfoOf(values[index]));
+    ValueInfo info = InfoOf(values[index]);
+    const std::vector<InputDim>& own = dims[metadata.inputs.size()];
+    for (size_t i = 0; info.dynamic && i < info.shape.rank; ++i) {
+      info.least[i] = own[i].symbol == -1 ? info.shape[i] : std::max<int64_t>(own[i].least, 0);
+    }
+    metadata.inputs.push_back(std::move(info));
   }
   for (const size_t index : ToIndices(view.plan->outputs())) {
     metadata.outputs.push_back(InfoOf(values[index]));

@@ -8,6 +8,7 @@
 
 #include "core/file_bytes.h"
 #include "runtime/delegates.h"
+#include "runtime/input_sizes.h"
 #include "runtime/memory.h"
 #include "verify/program_view.h"
 #include "xir/kernel_registry.h"
@@ -49,6 +50,9 @@ struct MethodPlan {
   std::vector<size_t> inputs;
   std::vector<size_t> outputs;
   std::unordered_set<size_t> output_values;  // each once
+  std::vector<std::vector<InputDim>> input_dims;
+  // By input, whether an instruction may write to the memory that the caller lends.
+  std::vector<bool> changes_input;
   std::vector<Instruction> instructions;
   const std::vector<PreparedDelegate>* delegates = nullptr;
 

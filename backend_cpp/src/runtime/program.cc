@@ -3,7 +3,9 @@
 #include <numeric>
 #include <utility>
 
+#include "core/guard.h"
 #include "core/memory_limit.h"
+#include "runtime/check_text.h"
 #include "runtime/instance.h"
 #include "runtime/loaded_program.h"
 #include "runtime/state.h"
@@ -29,6 +31,9 @@ std::string Searched(const std::vector<Source>& data) {
 uint64_t StateBytes(uint64_t file_bytes) { return (uint64_t{1} << 20) + 4 * file_bytes; }
 
 Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptions options) {
+  if (!(options.max_seconds >= 0)) {
+    return Fail(Code::kInvalidArgument, "a limit of ", options.max_seconds, " seconds");
+  }
   if (options.max_memory == 0) options.max_memory = AvailableMemory();
   std::shared_ptr<ThreadPool> pool = options.thread_pool;
   if (pool == nullptr) {
@@ -49,6 +54,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
   WorkBudget budget(total_size);
   XIR_ASSIGN_OR_RETURN(loaded->view, VerifyProgram(loaded->file.bytes(), data,
                                                    {loaded->options.max_memory}, &budget));
+  XIR_RETURN_IF_ERROR(CheckText(loaded->view, &budget));
   XIR_RETURN_IF_ERROR(PrepareDelegates(loaded.get(), &budget));
   loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
@@ -57,6 +63,11 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
 }  // namespace
 
 Result<std::shared_ptr<const Program>> Program::Load(const Source& source, LoadOptions options) {
+  return Guarded([&] { return LoadSource(source, std::move(options)); });
+}
+
+Result<std::shared_ptr<const Program>> Program::LoadSource(const Source& source,
+                                                           LoadOptions options) {
   XIR_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Read(source));
   const std::vector<Source> data = options.data;
   auto loaded = LoadFiles(std::move(file), std::move(options));
@@ -68,11 +79,11 @@ Result<std::shared_ptr<const Program>> Program::Load(const Source& source, LoadO
 }
 
 Result<std::shared_ptr<const Program>> Program::Open(const std::string& path, LoadOptions options) {
-  return Load(Source::Path(path), std::move(options));
+  return Guarded([&] { return LoadSource(Source::Path(path), std::move(options)); });
 }
 
 Result<std::shared_ptr<const Program>> Program::FromBytes(Bytes bytes, LoadOptions options) {
-  return Load(Source::Copied(bytes), std::move(options));
+  return Guarded([&] { return LoadSource(Source::Copied(bytes), std::move(options)); });
 }
 
 Program::~Program() = default;
@@ -86,28 +97,39 @@ std::vector<std::string> Program::method_names() const {
 size_t Program::threads() const { return loaded_->pool->num_threads(); }
 
 Result<MethodMetadata> Program::method_metadata(std::string_view name) const {
-  XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
-  return ReadMetadata(loaded_->view, loaded_->view.plans[method]);
+  return Guarded([&]() -> Result<MethodMetadata> {
+    XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+    return ReadMetadata(loaded_->view, loaded_->view.plans[method]);
+  });
 }
 
 Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const {
-  XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
-  auto state = ProgramState::Create(loaded_, {method});
-  if (!state.ok()) {
-    return std::move(state).status().In("method '" + std::string(name) + "'");
-  }
-  return LoadMethod(name, std::move(state).value());
+  return Guarded([&]() -> Result<std::unique_ptr<Method>> {
+    XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
+    auto state = ProgramState::Create(loaded_, {method});
+    if (!state.ok()) {
+      return std::move(state).status().In("method '" + std::string(name) + "'");
+    }
+    return LoadInstance(name, std::move(state).value());
+  });
 }
 
 Result<std::shared_ptr<State>> Program::NewState() const {
-  std::vector<size_t> methods(loaded_->view.plans.size());
-  std::iota(methods.begin(), methods.end(), size_t{0});
-  XIR_ASSIGN_OR_RETURN(std::shared_ptr<State> state, ProgramState::Create(loaded_, methods));
-  return state;
+  return Guarded([&]() -> Result<std::shared_ptr<State>> {
+    std::vector<size_t> methods(loaded_->view.plans.size());
+    std::iota(methods.begin(), methods.end(), size_t{0});
+    XIR_ASSIGN_OR_RETURN(std::shared_ptr<State> state, ProgramState::Create(loaded_, methods));
+    return state;
+  });
 }
 
 Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name,
                                                     std::shared_ptr<State> state) const {
+  return Guarded([&] { return LoadInstance(name, std::move(state)); });
+}
+
+Result<std::unique_ptr<Method>> Program::LoadInstance(std::string_view name,
+                                                      std::shared_ptr<State> state) const {
   const std::string context = "method '" + std::string(name) + "'";
   XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
   auto own = std::dynamic_pointer_cast<ProgramState>(std::move(state));

@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/guard.h"
+#include "core/overlap.h"
 #include "runtime/loaded_program.h"
 
 namespace xir {
@@ -145,7 +147,10 @@ Status ProgramState::CheckOthers(const program::ExecutionPlan& plan) const {
 
 Status ProgramState::Allocate() {
   for (const BufferPlace& buffer : buffers_) {
-    if (buffer.arena >= arenas_.size()) arenas_.resize(buffer.arena + size_t{1});
+    if (buffer.arena >= arenas_.size()) {
+      arenas_.resize(buffer.arena + size_t{1});
+      arena_sizes_.resize(buffer.arena + size_t{1});
+    }
     if (arenas_[buffer.arena] != nullptr) continue;
     int64_t size = 0;
     for (const size_t method : methods_) {
@@ -159,6 +164,7 @@ Status ProgramState::Allocate() {
     if (arenas_[buffer.arena] == nullptr) {
       return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
     }
+    arena_sizes_[buffer.arena] = static_cast<size_t>(size);
   }
   // Zeros are there already, and their pages are not touched yet.
   for (const BufferPlace& buffer : buffers_) {
@@ -167,6 +173,13 @@ Status ProgramState::Allocate() {
     }
   }
   return {};
+}
+
+bool ProgramState::Overlaps(const void* data, size_t nbytes) const {
+  for (size_t i = 0; i < arenas_.size(); ++i) {
+    if (xir::Overlaps(arenas_[i].get(), arena_sizes_[i], data, nbytes)) return true;
+  }
+  return false;
 }
 
 uint8_t* ProgramState::MemoryOf(const BufferPlace& buffer) const {
@@ -195,21 +208,29 @@ Result<uint8_t*> ProgramState::Find(std::string_view name, size_t nbytes) const 
 }
 
 Status ProgramState::Read(std::string_view name, void* data, size_t nbytes) const {
+  return Guarded([&] { return ReadBuffer(name, data, nbytes); });
+}
+
+Status ProgramState::ReadBuffer(std::string_view name, void* data, size_t nbytes) const {
   XIR_ASSIGN_OR_RETURN(const uint8_t* memory, Find(name, nbytes));
-  const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  if (nbytes > 0) std::memcpy(data, memory, nbytes);
+  const RunLock::Held held = lock_.Lock();
+  if (nbytes > 0) std::memmove(data, memory, nbytes);
   return {};
 }
 
 Status ProgramState::Write(std::string_view name, const void* data, size_t nbytes) {
+  return Guarded([&] { return WriteBuffer(name, data, nbytes); });
+}
+
+Status ProgramState::WriteBuffer(std::string_view name, const void* data, size_t nbytes) {
   XIR_ASSIGN_OR_RETURN(uint8_t * memory, Find(name, nbytes));
-  const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  if (nbytes > 0) std::memcpy(memory, data, nbytes);
+  const RunLock::Held held = lock_.Lock();
+  if (nbytes > 0) std::memmove(memory, data, nbytes);
   return {};
 }
 
 void ProgramState::Reset() {
-  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  const RunLock::Held held = lock_.Lock();
   for (const BufferPlace& buffer : buffers_) {
     if (buffer.info.nbytes == 0) continue;
     if (buffer.content != nullptr) {

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "runtime/run_lock.h"
 #include "verify/program_view.h"
 #include "xir/buffer.h"
 #include "xir/program.h"
@@ -49,10 +49,12 @@ class ProgramState final : public State {
   bool Serves(size_t method) const;
   // The first of the buffers that overlap a part of an arena; null if none does.
   const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
+  // Whether some of these bytes are in an arena of its.
+  bool Overlaps(const void* data, size_t nbytes) const;
   // Null where no buffer lies in the arena.
   uint8_t* arena(size_t id) const { return id < arenas_.size() ? arenas_[id].get() : nullptr; }
   // Held while an instance runs, whose kernels may read and write the state, and run others.
-  std::recursive_mutex& mutex() const { return mutex_; }
+  RunLock& lock() const { return lock_; }
 
  private:
   ProgramState(std::shared_ptr<const LoadedProgram> program, std::vector<size_t> methods)
@@ -61,6 +63,8 @@ class ProgramState final : public State {
   Status Add(BufferPlace buffer);
   Status CheckOthers(const program::ExecutionPlan& plan) const;
   Status Allocate();
+  Status ReadBuffer(std::string_view name, void* data, size_t nbytes) const;
+  Status WriteBuffer(std::string_view name, const void* data, size_t nbytes);
   uint8_t* MemoryOf(const BufferPlace& buffer) const;
   // The buffer's memory, if it has that name and size.
   Result<uint8_t*> Find(std::string_view name, size_t nbytes) const;
@@ -72,7 +76,8 @@ class ProgramState final : public State {
   std::unordered_map<std::string_view, size_t> by_name_;
   std::map<std::pair<uint32_t, uint64_t>, size_t> by_place_;
   std::vector<AlignedBuffer> arenas_;  // by id
-  mutable std::recursive_mutex mutex_;
+  std::vector<size_t> arena_sizes_;
+  mutable RunLock lock_;
 };
 
 }  // namespace xir

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "core/guard.h"
 #include "verify/program_view.h"
 #include "verify/verify_graph.h"
 #include "xnnpack/datatype.h"
@@ -124,8 +125,10 @@ GraphRefusal RefusalOf(const Status& status, std::optional<size_t> node = {}) {
 
 }  // namespace
 
-Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
-                                               Span<const std::string> xnnpack_paths) {
+namespace {
+
+Result<std::optional<GraphRefusal>> Check(const UnweightedGraph& graph,
+                                          Span<const std::string> xnnpack_paths) {
   XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths));
   XIR_ASSIGN_OR_RETURN(const FileBytes flatbuffer, FileBytes::Copy(graph.flatbuffer));
   const Zeros zeros(graph.constant_bytes);
@@ -150,6 +153,13 @@ Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
     return Refusal(RefusalOf(status));
   }
   return Refusal();
+}
+
+}  // namespace
+
+Result<std::optional<GraphRefusal>> CheckGraph(const UnweightedGraph& graph,
+                                               Span<const std::string> xnnpack_paths) {
+  return Guarded([&] { return Check(graph, xnnpack_paths); });
 }
 
 }  // namespace xir

@@ -64,15 +64,18 @@ void PackedGraph::Share(const std::shared_ptr<const PackedWeights>& weights) {
 
 WeightsProvider::WeightsProvider(PackedGraph* graph) : graph_(*graph) {
   provider_.context = this;
+  // XNNPACK is C: nothing may be thrown through it.
   provider_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
-    return Self(self).LookUp(*key);
+    return Self(self).Answer(kNotFound, [&] { return Self(self).LookUp(*key); });
   };
   provider_.reserve_space = [](void* self, size_t size) -> void* {
-    return Self(self).Reserve(size);
+    return Self(self).Answer<uint8_t*>(nullptr, [&] { return Self(self).Reserve(size); });
   };
   provider_.look_up_or_insert = [](void* self, const xnn_weights_cache_look_up_key* key, void* data,
                                    size_t size) {
-    return Self(self).Insert(*key, static_cast<uint8_t*>(data), size);
+    auto* packed = static_cast<uint8_t*>(data);
+    return Self(self).Answer(OffsetOf(packed),
+                             [&] { return Self(self).Insert(*key, packed, size); });
   };
   provider_.is_finalized = [](void*) { return true; };
   provider_.offset_to_addr = [](void*, size_t offset) { return reinterpret_cast<void*>(offset); };

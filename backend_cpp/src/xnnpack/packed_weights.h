@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -94,6 +95,16 @@ class WeightsProvider {
 
  private:
   static WeightsProvider& Self(void* context) { return *static_cast<WeightsProvider*>(context); }
+  // call(); where it throws, `otherwise`, and the weights are of no use.
+  template <typename T, typename Call>
+  T Answer(T otherwise, const Call& call) {
+    try {
+      return call();
+    } catch (const std::exception&) {
+      failed_ = true;
+      return otherwise;
+    }
+  }
   size_t LookUp(const xnn_weights_cache_look_up_key& key);
   uint8_t* Reserve(size_t size);
   size_t Insert(const xnn_weights_cache_look_up_key& key, uint8_t* data, size_t size);

@@ -40,18 +40,18 @@ void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
 std::vector<std::string> PythonLibraryPaths() {
   std::vector<std::string> paths;
   std::error_code error;
+  // PREFIX/bin/xnn_executor_runner. Folders further up are not the environment's: anybody may be
+  // able to write to one of them.
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    for (fs::path dir = self.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
-      if (Exists(dir / "pyvenv.cfg")) AppendPrefix(dir, &paths);
-      if (Exists(dir / ".venv" / "pyvenv.cfg")) AppendPrefix(dir / ".venv", &paths);
-    }
+  if (!error && self.parent_path().filename() == "bin") {
+    AppendPrefix(self.parent_path().parent_path(), &paths);
   }
   if (const char* environment = std::getenv("VIRTUAL_ENV")) AppendPrefix(environment, &paths);
   if (const char* path = std::getenv("PATH")) {
     std::istringstream entries(path);
     for (std::string entry; std::getline(entries, entry, ':');) {
-      if (entry.empty() || !Exists(fs::path(entry) / "python3")) continue;
+      // What is relative depends on where the program is called.
+      if (!fs::path(entry).is_absolute() || !Exists(fs::path(entry) / "python3")) continue;
       AppendPrefix(fs::path(entry).parent_path(), &paths);
       break;
     }

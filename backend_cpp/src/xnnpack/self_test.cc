@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/guard.h"
 #include "xnnpack/handles.h"
 
 namespace xir {
@@ -63,7 +64,9 @@ class Cache {
     provider_.look_up = [](void*, const xnn_weights_cache_look_up_key*) { return SIZE_MAX; };
     provider_.reserve_space = [](void* context, size_t size) -> void* {
       auto* cache = static_cast<Cache*>(context);
-      return cache->self_ == cache ? cache->Reserve(size) : nullptr;
+      return cache->self_ != cache
+                 ? nullptr
+                 : GuardedOr<void*>(nullptr, [&] { return cache->Reserve(size); });
     };
     provider_.look_up_or_insert = [](void* context, const xnn_weights_cache_look_up_key*, void*,
                                      size_t) { return static_cast<Cache*>(context)->Insert(); };

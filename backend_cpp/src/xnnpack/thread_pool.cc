@@ -3,12 +3,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/guard.h"
 #include "xnnpack/handles.h"
 #include "xnnpack/loader.h"
 
@@ -34,17 +36,28 @@ size_t AvailableCores() {
   return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
+// What is thrown in a task must not pass through the pthreadpool library, which is C and holds
+// locks.
 struct Work {
   void (*task)(const void* object, size_t i);
   const void* object;
+  std::mutex mutex;
+  std::exception_ptr thrown;  // by one of the tasks
 };
 
 // The pthreadpool library is not instrumented, so ThreadSanitizer cannot see that tasks run after
 // what was done before the call, and before what is done after it.
 void RunPart(void* context, size_t i) {
   XIR_TSAN_ACQUIRE(context);
-  const auto& work = *static_cast<const Work*>(context);
-  work.task(work.object, i);
+  auto& work = *static_cast<Work*>(context);
+  try {
+    work.task(work.object, i);
+  }
+  XIR_RETHROW_CANCELLATION
+  catch (...) {
+    const std::lock_guard<std::mutex> lock(work.mutex);
+    work.thrown = std::current_exception();
+  }
   XIR_TSAN_RELEASE(context);
 }
 
@@ -66,16 +79,17 @@ class Pthreadpool : public ThreadPool {
   }
 
   void ParallelFor(size_t count, void (*task)(const void*, size_t), const void* object) override {
-    Work work{task, object};
     // Without the library there are no threads; a program without delegates runs all the same.
     const auto pool = handle();
     if (!pool.ok() || pool.value() == nullptr) {
       for (size_t i = 0; i < count; ++i) task(object, i);
       return;
     }
+    Work work{task, object, {}, nullptr};
     XIR_TSAN_RELEASE(&work);
     pthreadpool_parallelize_1d(pool.value(), RunPart, &work, count, /*flags=*/0);
     XIR_TSAN_ACQUIRE(&work);
+    if (work.thrown != nullptr) std::rethrow_exception(work.thrown);
   }
 
  protected:
@@ -104,11 +118,17 @@ class ExecutorPool final : public Pthreadpool {
  private:
   pthreadpool* Create() override {
     calls_.num_threads = [](void* context) {
-      return static_cast<int>(
-          std::min(static_cast<Executor*>(context)->num_threads(), kMaxThreads));
+      const auto threads = [&] { return static_cast<Executor*>(context)->num_threads(); };
+      return static_cast<int>(std::min(GuardedOr(size_t{0}, threads), kMaxThreads));
     };
+    // The library waits for each task, so that one which the executor does not take has to run all
+    // the same.
     calls_.schedule = [](void* context, void* argument, void (*task)(void*)) {
-      static_cast<Executor*>(context)->Schedule(task, argument);
+      const bool taken = GuardedOr(false, [&] {
+        static_cast<Executor*>(context)->Schedule(task, argument);
+        return true;
+      });
+      if (!taken) std::thread(task, argument).detach();
     };
     owned_.reset(pthreadpool_create_v2(&calls_, executor_.get(), threads_));
     return owned_.get();
@@ -136,28 +156,34 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::Shared(size_t threads,
     return Fail(Code::kInvalidArgument, threads, " threads; the most is ", kMaxThreads);
   }
   if (threads == 0) threads = AvailableCores();
-  static std::mutex mutex;
-  static auto* const pools = new std::map<size_t, std::weak_ptr<ThreadPool>>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<ThreadPool>& known = (*pools)[threads];
-  std::shared_ptr<ThreadPool> pool = known.lock();
-  if (pool == nullptr) known = pool = std::make_shared<Pthreadpool>(threads, xnnpack_paths);
-  return pool;
+  return Guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    static std::mutex mutex;
+    static auto* const pools = new std::map<size_t, std::weak_ptr<ThreadPool>>;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::weak_ptr<ThreadPool>& known = (*pools)[threads];
+    std::shared_ptr<ThreadPool> pool = known.lock();
+    if (pool == nullptr) known = pool = std::make_shared<Pthreadpool>(threads, xnnpack_paths);
+    return pool;
+  });
 }
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::On(std::shared_ptr<Executor> executor,
                                                    Span<const std::string> xnnpack_paths) {
   if (executor == nullptr) return Fail(Code::kInvalidArgument, "a thread pool without executor");
-  return std::shared_ptr<ThreadPool>(
-      std::make_shared<ExecutorPool>(std::move(executor), xnnpack_paths));
+  return Guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    return std::shared_ptr<ThreadPool>(
+        std::make_shared<ExecutorPool>(std::move(executor), xnnpack_paths));
+  });
 }
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::Borrow(pthreadpool* pool,
                                                        Span<const std::string> xnnpack_paths) {
   if (pool == nullptr) return Fail(Code::kInvalidArgument, "no thread pool to borrow");
-  XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths));
-  const size_t threads = pthreadpool_get_threads_count(pool);
-  return std::shared_ptr<ThreadPool>(std::make_shared<BorrowedPool>(pool, threads));
+  return Guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    XIR_RETURN_IF_ERROR(LoadXnnpack(xnnpack_paths));
+    const size_t threads = pthreadpool_get_threads_count(pool);
+    return std::shared_ptr<ThreadPool>(std::make_shared<BorrowedPool>(pool, threads));
+  });
 }
 
 }  // namespace xir

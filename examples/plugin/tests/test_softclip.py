@@ -81,7 +81,7 @@ def test_the_kernel_in_both_runtimes(shape: tuple[int, ...], tmp_path: Path) -> 
 def test_the_kernel_and_not_torch_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = Measured(), torch.randn(3, 5)
     program = xir.to_edge(torch.export.export(model, (x,))).to_executorch()
-    monkeypatch.setattr("xir.runtime.program.find_kernel", lambda name: pytest.fail(f"torch is asked for {name}"))
+    monkeypatch.setattr("xir.runtime.fallback.find_kernel", lambda name: pytest.fail(f"torch is asked for {name}"))
     xir.runtime.Runtime.get().load_program(program.buffer).load_method().execute([x])
 
 

@@ -274,7 +274,7 @@ def test_results_of_ops_without_a_row() -> None:
 def test_beyond_the_bound() -> None:
     _, program = compiled(CASES["conv_net"])
     method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
-    with pytest.raises(XirRuntimeError, match=r"input 0: shape \[7, 3, 16, 16\] exceeds the bound \[6, 3, 16, 16\]"):
+    with pytest.raises(XirRuntimeError, match=r"input 0 has shape .*6 at most.*, and \[7, 3, 16, 16\] was given"):
         method.execute([torch.randn(7, 3, 16, 16)])
     with pytest.raises(XirRuntimeError, match="input 0"):
         method.execute([torch.randn(3, 16, 16)])

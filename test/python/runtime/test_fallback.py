@@ -120,7 +120,7 @@ def as_passed(value: Any) -> Any:
     match value:
         case torch.Tensor():
             order = tuple(range(value.ndim))
-            return physical_from_torch(value, order), torch_number(value.dtype), order, True
+            return physical_from_torch(value, order), torch_number(value.dtype), order, True, value.nbytes
         case torch.dtype():
             return torch_number(value)
         case list() | tuple():

@@ -11,7 +11,7 @@ import pytest
 import torch
 from runtime.kernels import KernelProgram, flatten, reference
 
-from xir.runtime import XirRuntimeError, manual_seed, portable_kernels, program
+from xir.runtime import XirRuntimeError, fallback, manual_seed, portable_kernels
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -36,7 +36,7 @@ def out(*dtypes: torch.dtype) -> Out:
 @pytest.fixture(autouse=True)
 def no_fallback(monkeypatch: pytest.MonkeyPatch):
     """A kernel that leaves a case to torch fails it."""
-    monkeypatch.setattr(program, "find_kernel", lambda name: None)
+    monkeypatch.setattr(fallback, "find_kernel", lambda name: None)
 
 
 def rand(*shape: int, dtype: torch.dtype = torch.float32, low: float = -3, high: float = 3) -> torch.Tensor:

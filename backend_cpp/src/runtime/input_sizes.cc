@@ -1,0 +1,99 @@
+#include "runtime/input_sizes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "sizes_generated.h"
+
+namespace xir {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+constexpr char kKey[] = "xir.sizes";
+constexpr int kMaxDepth = 8;
+
+// What the file says, an entry for each input or none at all.
+std::vector<std::vector<InputDim>> ReadInputs(Bytes data, size_t method, size_t num_inputs) {
+  std::vector<std::vector<InputDim>> inputs;
+  if (data.size() < 8 || data.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) return inputs;
+  // Named data is aligned to 16 bytes in xir's files, and anyhow in others.
+  std::vector<uint64_t> copy((data.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(copy.data(), data.data(), data.size());
+  const auto* bytes = reinterpret_cast<const uint8_t*>(copy.data());
+  flatbuffers::Verifier verifier(bytes, data.size(), kMaxDepth,
+                                 static_cast<uoffset_t>(data.size() / 4));
+  if (!sizes::VerifySizesBuffer(verifier)) return inputs;
+  const auto* methods = sizes::GetSizes(bytes)->methods();
+  if (methods == nullptr || method >= methods->size()) return inputs;
+  const auto* listed = methods->Get(static_cast<uoffset_t>(method))->inputs();
+  if (listed == nullptr || listed->size() != num_inputs) return inputs;
+  for (const sizes::Input* input : *listed) {
+    std::vector<InputDim>& dims = inputs.emplace_back();
+    if (input->symbols() == nullptr || input->least() == nullptr) continue;
+    const uoffset_t rank = std::min(input->symbols()->size(), input->least()->size());
+    for (uoffset_t i = 0; i < std::min<uoffset_t>(rank, kMaxRank); ++i) {
+      dims.push_back({input->symbols()->Get(i), input->least()->Get(i)});
+    }
+  }
+  return inputs;
+}
+
+const program::Tensor* TensorOf(const program::ExecutionPlan& plan, int32_t value) {
+  return plan.values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor();
+}
+
+}  // namespace
+
+std::vector<std::vector<InputDim>> InputDimsOf(const ProgramView& program, const PlanView& view) {
+  const program::ExecutionPlan& plan = *view.plan;
+  std::vector<std::vector<InputDim>> inputs;
+  const size_t count = plan.inputs() == nullptr ? 0 : plan.inputs()->size();
+  if (const Bytes* data = program.Find(kKey)) {
+    inputs = ReadInputs(*data, static_cast<size_t>(&view - program.plans.data()), count);
+  }
+  inputs.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const program::Tensor* tensor = TensorOf(plan, plan.inputs()->Get(static_cast<uoffset_t>(i)));
+    const size_t rank =
+        tensor == nullptr || tensor->sizes() == nullptr ? 0 : tensor->sizes()->size();
+    if (inputs[i].size() == rank) continue;
+    const bool open =
+        tensor != nullptr && tensor->shape_dynamism() == program::TensorShapeDynamism::DynamicBound;
+    inputs[i].clear();
+    for (size_t dim = 0; dim < rank; ++dim) {
+      // No two are known to be equal.
+      const int32_t own = -2 - static_cast<int32_t>(i * kMaxRank + dim);
+      inputs[i].push_back({open ? own : -1, 0});
+    }
+  }
+  return inputs;
+}
+
+std::string SizesToString(const Tensor& input, const std::vector<InputDim>& dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < input.bound.rank; ++i) {
+    const bool open = i < dims.size() && dims[i].symbol != -1;
+    text += (i == 0 ? "" : ", ");
+    if (open && dims[i].least > 0) text += std::to_string(dims[i].least) + " to ";
+    text += std::to_string(input.bound[i]);
+    if (open && dims[i].least <= 0) text += " at most";
+  }
+  return text + "]";
+}
+
+Status CheckSizes(size_t index, const Tensor& input, const std::vector<InputDim>& dims,
+                  const Shape& shape) {
+  bool fits = shape.rank == input.bound.rank;
+  for (size_t i = 0; fits && i < shape.rank; ++i) {
+    const bool open = input.resizable && i < dims.size() && dims[i].symbol != -1;
+    const int64_t least = open ? std::max<int64_t>(dims[i].least, 0) : input.bound[i];
+    fits = shape[i] >= least && shape[i] <= input.bound[i];
+  }
+  if (fits) return {};
+  return Fail(Code::kInvalidArgument, "input ", index, " has shape ", SizesToString(input, dims),
+              ", and ", shape.ToString(), " was given");
+}
+
+}  // namespace xir

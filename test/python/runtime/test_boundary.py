@@ -1,0 +1,462 @@
+"""What a file, a kernel in Python, a signal or a wrong input may do to the process that runs a program."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import xir
+from xir.emitter import emit
+from xir.ir.context import XirContext
+from xir.ir.parser import parse_module
+from xir.runtime import Method, Runtime, XirRuntimeError
+
+
+class Unspeakable(Exception):
+    """An exception without text."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+what_happens: dict[str, Callable[[], None]] = {}
+"""What `boundary::step` does before it copies."""
+
+
+@torch.library.custom_op("boundary::step", mutates_args=())
+def step(x: torch.Tensor) -> torch.Tensor:
+    """A copy."""
+    if "now" in what_happens:
+        what_happens["now"]()
+    return x.clone()
+
+
+@step.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("boundary::spoil", mutates_args=())
+def spoil(x: torch.Tensor) -> torch.Tensor:
+    """A copy, of an operand that it then writes to although its schema says that it does not."""
+    copy = x.clone()
+    x.fill_(7)
+    return copy
+
+
+@spoil.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+class Stepping(torch.nn.Module):
+    """One operator in Python, and one behind it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.boundary.step(x) + 1
+
+
+class Spoiling(torch.nn.Module):
+    """Hands a constant to an operator that spoils it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("constant", torch.arange(4.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.boundary.spoil(self.constant) + x
+
+
+def compiled(model: torch.nn.Module, *inputs: torch.Tensor) -> xir.ExecutorchProgram:
+    """A program of kernels alone."""
+    return xir.to_edge(torch.export.export(model.eval(), inputs)).to_executorch()
+
+
+def file_of(body: str, *, inputs: str = "", outputs: str = "%out", arena: int = 4096) -> bytes:
+    """The bytes of a file whose method is this text."""
+    text = (
+        f"pte.program {{\n pte.execution_plan @forward arenas [0, {arena}] {{\n{body}\n"
+        f" pte.signature inputs ({inputs}) outputs ({outputs})\n }}\n}}"
+    )
+    ctx, stream = XirContext(), io.BytesIO()
+    emit(parse_module(ctx, text), ctx, stream)
+    return stream.getvalue()
+
+
+def load(file: bytes, **options: Any) -> Method:
+    return Runtime.get().load_program(file, threads=1, **options).load_method()
+
+
+@pytest.fixture
+def stepping() -> Method:
+    """A method whose first kernel does `what_happens["now"]`."""
+    what_happens.clear()
+    return load(compiled(Stepping(), torch.ones(2)).buffer)
+
+
+def goes_on(method: Method) -> None:
+    """That a method runs, on this thread and on another."""
+    what_happens.clear()
+    found: list[Any] = []
+
+    def run() -> None:
+        found.append(method.execute([torch.ones(2)])[0].tolist())
+
+    run()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert found == [[2, 2], [2, 2]]
+
+
+# --- Operators -------------------------------------------------------------------------------------------------------
+
+
+UNKNOWN = {
+    # Reads the memory of others.
+    "inductor::_reinterpret_tensor": """
+      %x = pte.tensor tensor<4xf32>
+      %out = pte.tensor tensor<64xf32> planned <1, 0>
+      %n = pte.int 64
+      %one = pte.int 1
+      %zero = pte.int 0
+      %size = pte.int_list [%n]
+      %stride = pte.int_list [%one]
+      pte.chain { pte.kernel_call "inductor::_reinterpret_tensor" (%x, %size, %stride, %zero, %out) }
+    """,
+    # Writes where indices say.
+    "aten::max_unpool2d.out": """
+      %x = pte.tensor tensor<4xf32>
+      %out = pte.tensor tensor<64xf32> planned <1, 0>
+      pte.chain { pte.kernel_call "aten::max_unpool2d.out" (%x, %x, %x, %out, %out) }
+    """,
+    # Writes to constants.
+    "aten::native_batch_norm.out": """
+      %x = pte.tensor tensor<4xf32>
+      %out = pte.tensor tensor<4xf32> planned <1, 0>
+      pte.chain { pte.kernel_call "aten::native_batch_norm.out" (%x, %out) }
+    """,
+    "aten::eye.out": """
+      %x = pte.tensor tensor<4xf32>
+      %n = pte.int 20000
+      %out = pte.tensor tensor<4x4xf32> planned <1, 0>
+      pte.chain { pte.kernel_call "aten::eye.out" (%n, %out, %out) }
+    """,
+    "aten::from_file": """
+      %x = pte.tensor tensor<4xf32>
+      %out = pte.tensor tensor<4xf32> planned <1, 0>
+      pte.chain { pte.kernel_call "aten::from_file" (%x, %out) }
+    """,
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_file_calls_no_operator_that_xir_does_not_know(name: str):
+    with pytest.raises(XirRuntimeError) as error:
+        load(file_of(UNKNOWN[name], inputs="%x"))
+    assert f"calls '{name}', which xir does not know" in str(error.value)
+    assert f"allow_ops=['{name.partition('::')[0]}']" in str(error.value)
+
+
+@pytest.mark.parametrize("allowed", ["boundary", "boundary::step", "boundary::step.out"])
+def test_a_caller_allows_operators(allowed: str, tmp_path: Path):
+    # As a file of another process: a byte of it differs from what this process has compiled.
+    buffer = compiled(Stepping(), torch.ones(2)).buffer.replace(b"boundary::step", b"boundary::stop", 1)
+    with pytest.raises(XirRuntimeError, match="which xir does not know"):
+        load(buffer)
+    path = tmp_path / "other.pte"
+    path.write_bytes(compiled(Stepping(), torch.ones(2)).buffer + b"\0")
+    program = Runtime.get().load_program(path, allow_ops=[allowed])
+    if "." in allowed:
+        with pytest.raises(XirRuntimeError, match="which xir does not know"):
+            program.load_method()
+        return
+    what_happens.clear()
+    assert program.load_method().execute([torch.ones(2)])[0].tolist() == [2, 2]
+
+
+def test_what_this_process_compiled_calls_what_its_model_does(tmp_path: Path):
+    what_happens.clear()
+    program = compiled(Stepping(), torch.ones(2))
+    program.save(tmp_path / "own.pte")
+    for source in (program.buffer, bytearray(program.buffer), tmp_path / "own.pte"):
+        method = Runtime.get().load_program(source).load_method()
+        assert method.execute([torch.ones(2)])[0].tolist() == [2, 2]
+    code = f"import xir.runtime as r; r.Runtime.get().load_program({str(tmp_path / 'own.pte')!r}).load_method()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "calls 'boundary::step', which xir does not know" in done.stderr
+
+
+def test_allow_ops_is_a_list():
+    with pytest.raises(XirRuntimeError, match="allow_ops is a list of names"):
+        Runtime.get().load_program(b"", allow_ops="aten")
+
+
+def test_operators_do_not_write_to_constants():
+    method = load(compiled(Spoiling(), torch.zeros(4)).buffer)
+    for _ in range(2):
+        assert method.execute([torch.zeros(4)])[0].tolist() == [0, 1, 2, 3]
+
+
+BATCH_NORM = """
+  %x = pte.tensor tensor<1x2x2x2xf32>
+  %none = pte.null
+  %mean = pte.tensor tensor<2xf32> data dense<[0.0, 0.0]> : tensor<2xf32>
+  %var = pte.tensor tensor<2xf32> data dense<[1.0, 1.0]> : tensor<2xf32>
+  %train = pte.bool true
+  %mom = pte.double 0.1 : f64
+  %eps = pte.double 0.00001 : f64
+  %out = pte.tensor tensor<1x2x2x2xf32> planned <1, 0>
+  %sm = pte.tensor tensor<2xf32> planned <1, 64>
+  %si = pte.tensor tensor<2xf32> planned <1, 128>
+  pte.chain {
+    pte.kernel_call "aten::native_batch_norm.out" (%x, %none, %none, %mean, %var, %train, %mom, %eps, %out, %sm, %si)
+  }
+"""
+
+
+def test_running_statistics_are_copies():
+    # native_batch_norm writes to them in training, and its schema does not say so.
+    method = load(file_of(BATCH_NORM, inputs="%x"), allow_ops=["aten"])
+    x = torch.rand(1, 2, 2, 2)
+    first, second = method.execute([x])[0], method.execute([x])[0]
+    torch.testing.assert_close(first, torch.nn.functional.batch_norm(x, None, None, training=True))
+    assert torch.equal(first, second)
+
+
+def test_results_are_measured_before_they_are_made(monkeypatch: pytest.MonkeyPatch):
+    method = load(file_of(UNKNOWN["aten::eye.out"], inputs="%x"), allow_ops=["aten"], max_memory=1 << 20)
+    made: list[int] = []
+    real = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *args, **kwargs: made.append(1) or real(*args, **kwargs))
+    with pytest.raises(XirRuntimeError, match="shape \\[20000, 20000\\] takes 1600000000 bytes, and its memory has 64"):
+        method.execute([torch.zeros(4)])
+    assert made  # the empty tensor that it would have been written to
+
+
+STORE = """
+  %x = pte.tensor tensor<262144xf32> {shape_dynamism = 1 : i32}
+  %c = pte.tensor tensor<262144xf32> data dense<7.0> : tensor<262144xf32>
+  pte.chain { pte.kernel_call "aten::special_i0e.out" (%c, %x, %x) }
+"""
+
+
+def test_results_do_not_exceed_what_was_lent():
+    method = load(file_of(STORE, inputs="%x", outputs="%x"), allow_ops=["aten"])
+    block = np.zeros(1024, np.float32)
+    with pytest.raises(XirRuntimeError, match="its memory has 8"):
+        method.execute([block[:2]])
+    assert not block.any()
+
+
+# --- Exceptions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ValueError("two\nlines"), "boundary::step'.*: two lines"),
+        (Unspeakable(), "Unspeakable"),
+        (RuntimeError("\udcff"), "RuntimeError"),
+        (MemoryError(), "out of memory"),
+    ],
+)
+def test_what_a_kernel_raises_ends_the_execution_alone(stepping: Method, raised: Exception, told: str):
+    def fail() -> None:
+        raise raised
+
+    what_happens["now"] = fail
+    with pytest.raises(XirRuntimeError, match=told) as error:
+        stepping.execute([torch.ones(2)])
+    assert "\n" not in str(error.value)
+    goes_on(stepping)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_interruptions_pass_through(stepping: Method, raised: type[BaseException]):
+    def interrupt() -> None:
+        raise raised
+
+    what_happens["now"] = interrupt
+    with pytest.raises(raised):
+        stepping.execute([torch.ones(2)])
+    goes_on(stepping)
+
+
+def test_a_kernel_does_not_run_its_own_method(stepping: Method):
+    told: list[str] = []
+
+    def again() -> None:
+        for call in (lambda: stepping.execute([torch.ones(2)]), lambda: stepping.bind_output(0, torch.ones(2))):
+            with pytest.raises(XirRuntimeError) as error:
+                call()
+            told.append(str(error.value))
+
+    what_happens["now"] = again
+    assert stepping.execute([torch.ones(2)])[0].tolist() == [2, 2]
+    assert told == ["a kernel runs the method that it is called by"] * 2
+    goes_on(stepping)
+
+
+# --- Time ------------------------------------------------------------------------------------------------------------
+
+
+LOOP = """
+  %x = pte.tensor tensor<16384xf32> planned <1, 0>
+  %out = pte.tensor tensor<16384xf32> planned <1, 65536>
+  %f = pte.bool false
+  pte.chain {
+    pte.kernel_call "aten::abs.out" (%x, %out, %out)
+    pte.jump_false %f to 0 : !pte.bool
+  }
+"""
+
+
+@pytest.fixture(scope="module")
+def loop() -> bytes:
+    return file_of(LOOP, arena=262144)
+
+
+def test_time_is_limited(loop: bytes):
+    method = load(loop, max_seconds=0.05)
+    begin = time.monotonic()
+    with pytest.raises(XirRuntimeError, match=r"stopped after 0\.05 seconds, as max_seconds says"):
+        method.execute([])
+    with pytest.raises(XirRuntimeError, match=r"stopped after 0\.02 seconds"):
+        method.execute([], max_seconds=0.02)
+    with pytest.raises(XirRuntimeError, match=r"stopped after 0\.05 seconds"):
+        method.execute([])
+    assert time.monotonic() - begin < 5
+    with pytest.raises(XirRuntimeError, match="max_seconds must be at least 0"):
+        load(loop, max_seconds=-1)
+    with pytest.raises(XirRuntimeError, match="a limit of nan seconds"):
+        method.execute([], max_seconds=float("nan"))
+
+
+def test_ctrl_c_stops_an_execution(loop: bytes):
+    method = load(loop)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        method.execute([])
+    assert time.monotonic() - begin < 3
+    with pytest.raises(XirRuntimeError, match="stopped after"):
+        method.execute([], max_seconds=0.01)
+
+
+# --- Inputs ----------------------------------------------------------------------------------------------------------
+
+
+class Affine(torch.nn.Module):
+    """Rows of four, of which there may be any number, and as many of three."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) + y
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["kernels", "delegate"])
+def open_rows(request: pytest.FixtureRequest) -> Method:
+    rows = torch.export.Dim("rows", min=4, max=16)
+    inputs = (torch.randn(5, 4), torch.randn(5, 3))
+    edge = xir.to_edge(torch.export.export(Affine(), inputs, dynamic_shapes=({0: rows}, {0: rows})))
+    return load((edge.to_backend(xir.XnnpackPartitioner()) if request.param else edge).to_executorch().buffer)
+
+
+@pytest.mark.parametrize("as_numpy", [False, True])
+@pytest.mark.parametrize(
+    ("shapes", "told"),
+    [
+        (((5, 5), (5, 3)), "input 0 has shape \\[4 to 16, 4\\], and \\[5, 5\\] was given"),
+        (((5, 3), (5, 3)), "input 0 has shape \\[4 to 16, 4\\], and \\[5, 3\\] was given"),
+        (((17, 4), (17, 3)), "input 0 has shape \\[4 to 16, 4\\], and \\[17, 4\\] was given"),
+        (((3, 4), (3, 3)), "input 0 has shape \\[4 to 16, 4\\], and \\[3, 4\\] was given"),
+        (((5, 4), (6, 3)), "input 1 has the size 6 in dimension 0, .* as in dimension 0 of input 0, 5"),
+        (((5, 4, 1), (5, 3)), "input 0 has shape .*, and \\[5, 4, 1\\] was given"),
+    ],
+)
+def test_sizes_are_the_programs(open_rows: Method, shapes: tuple[tuple[int, ...], ...], told: str, as_numpy: bool):
+    given = [torch.ones(shape).numpy() if as_numpy else torch.ones(shape) for shape in shapes]
+    with pytest.raises(XirRuntimeError, match=told):
+        open_rows.execute(given)
+    for rows in (4, 16):
+        assert open_rows.execute([torch.ones(rows, 4), torch.ones(rows, 3)])[0].shape == (rows, 3)
+
+
+def test_static_sizes_of_images_are_the_programs():
+    batch = torch.export.Dim("batch", max=8)
+    image = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    model = torch.nn.Conv2d(3, 4, 3).eval()
+    exported = torch.export.export(model, (image,), dynamic_shapes=({0: batch},))
+    method = load(xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer)
+    assert method.execute([image[:1]])[0].shape == (1, 4, 6, 6)
+    with pytest.raises(XirRuntimeError, match="has shape \\[8 at most, 3, 8, 8\\], and \\[2, 3, 7, 8\\] was given"):
+        method.execute([image[:, :, :7]])
+
+
+# --- Memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [0, 64 * 3, -64 * 3])
+def test_an_output_may_be_in_an_inputs_memory(shift: int):
+    torch.manual_seed(0)
+    net, x = torch.nn.Linear(64, 64).eval(), torch.randn(32, 64)
+    edge = xir.to_edge(torch.export.export(net, (x,))).to_backend(xir.XnnpackPartitioner())
+    method = load(edge.to_executorch().buffer)
+    block = torch.zeros(3, 32, 64)
+    given = block[1].copy_(x)
+    out = block.flatten()[32 * 64 + shift : 2 * 32 * 64 + shift].view(32, 64)
+    method.bind_output(0, out)
+    method.execute([given])
+    torch.testing.assert_close(out, net(x).detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_outputs_have_memory_of_their_own():
+    class Two(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x + 1, x * 2
+
+    method = load(compiled(Two(), torch.ones(8)).buffer)
+    block = torch.zeros(16)
+    method.bind_output(0, block[:8])
+    with pytest.raises(XirRuntimeError, match="memory for output 1 overlaps the memory that is bound to output 0"):
+        method.bind_output(1, block[4:12])
+
+
+# --- Text ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "told"),
+    [
+        (b"forward", b"forw\xffrd", "the name of method 0 is not UTF-8: 'forw\\\\xffrd'"),
+        (b"aten::abs", b"aten::\xc0bs", "operator 0 is not UTF-8: 'aten::\\\\xc0bs'"),
+        (b"forward", b"for\nard", "the program has no method 'forward'; it has: for\\\\x0aard"),
+    ],
+)
+def test_names_are_text(loop: bytes, name: bytes, broken: bytes, told: str):
+    with pytest.raises(XirRuntimeError, match=told):
+        load(loop.replace(name, broken))
+
+
+def test_paths_need_not_be_text(tmp_path: Path, loop: bytes):
+    path = os.fsencode(tmp_path) + b"/\xff.pte"
+    with pytest.raises(XirRuntimeError, match=r"xff\.pte"):
+        Runtime.get().load_program(os.fsdecode(path))
+    Path(os.fsdecode(path)).write_bytes(loop)
+    assert Runtime.get().load_program(os.fsdecode(path)).method_names == ["forward"]
