@@ -490,4 +490,39 @@ XIR_TEST(results_of_a_pair_are_used) {
   EXPECT_ERROR(pool(false, true, true), "nothing uses result 1");
 }
 
+XIR_TEST(quantisation_and_bounds_that_do_not_fit_are_refused) {
+  const auto clamp = [](Type datatype, const std::function<void(GraphMaker*, uint32_t)>& edit) {
+    GraphMaker g;
+    graph::XNNNode1x1T node;
+    node.input_id = g.Input(datatype, {2, 4});
+    node.output_id = g.Output(datatype, {2, 4});
+    g.Node(graph::XNodeUnion::XNNClamp, node);
+    edit(&g, node.input_id);
+    return ToStatus(LoadForward(g.Program()));
+  };
+  EXPECT_ERROR(clamp(Type::FP32, [](GraphMaker*, uint32_t) {}), "it has no output range");
+  for (const int32_t row_rank : {0, 3}) {
+    GraphMaker g;
+    const uint32_t rows = g.Internal(Type::QDInt8, {2, 4});
+    g.QuantiseByRow(rows, row_rank);
+    graph::XNNNode1x1T node;
+    node.input_id = g.Input(Type::FP32, {2, 4});
+    node.output_id = rows;
+    g.Node(graph::XNodeUnion::XNNConvert, node);
+    EXPECT_ERROR(LoadForward(g.Program()), "dimensions to a row");
+  }
+  GraphMaker g;
+  g.QuantiseByGroup(g.Constant(Type::QCInt4, {2, 32}), 32, 2);
+  EXPECT_ERROR(LoadForward(g.Program()), "only a constant qbint4 matrix is quantised by group");
+  GraphMaker slice;
+  graph::XNNStaticSliceT node;
+  node.num_dims = 2;
+  node.offsets = {0};
+  node.sizes = {2, 4};
+  node.input_id = slice.Input(Type::FP32, {2, 4});
+  node.output_id = slice.Output(Type::FP32, {2, 4});
+  slice.Node(graph::XNodeUnion::XNNStaticSlice, node);
+  EXPECT_ERROR(LoadForward(slice.Program()), "XNNStaticSlice");
+}
+
 }  // namespace xir::testing

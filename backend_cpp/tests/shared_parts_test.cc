@@ -11,6 +11,8 @@
 #include "data_generated.h"
 #include "graphs.h"
 #include "testing.h"
+#include "verify/verify.h"
+#include "verify/verify_graph.h"
 #include "xir/program.h"
 #include "xir/source.h"
 
@@ -585,6 +587,47 @@ XIR_TEST(scales_are_not_shared_without_end) {
       AddDelegates(1, SharedScales(in_buffer), "XnnpackBackend", b, plan, parts);
     });
   }
+}
+
+// Wherever the budget ends, that is an error, until there is enough.
+XIR_TEST(each_charge_may_be_one_too_many) {
+  for (const char* golden : {"stock_small.pte", "stock_q8.pte", "stock_qb4.pte"}) {
+    const Blob file = ReadGolden(golden);
+    const auto verify = [&](uint64_t left) -> Status {
+      WorkBudget budget(/*file_size=*/0);
+      XIR_RETURN_IF_ERROR(budget.Charge(WorkBudget::kFree - left));
+      XIR_ASSIGN_OR_RETURN(const auto view, VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget));
+      for (const DelegateView& delegate : view.plans[0].delegates) {
+        XIR_RETURN_IF_ERROR(ToStatus(VerifyGraph(delegate.bytes, view, {UINT64_MAX}, &budget)));
+      }
+      return {};
+    };
+    constexpr uint64_t kStep = 8;
+    uint64_t left = 0;
+    for (; left < WorkBudget::kFree; left += kStep) {
+      const Status status = verify(left);
+      if (status.ok()) break;
+      if (!FailsWith(status, kShared)) return Report(__FILE__, __LINE__, status.message());
+    }
+    EXPECT(left < WorkBudget::kFree);
+  }
+}
+
+// The sum of the outputs' bytes is no number.
+XIR_TEST(outputs_of_more_bytes_than_can_be_counted_are_refused) {
+  LoadOptions options;
+  options.max_memory = UINT64_MAX;
+  const Blob file = Write([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    const auto sizes = b->CreateVector(std::vector<int32_t>{INT32_MAX, INT32_MAX});
+    const auto order = b->CreateVector(std::vector<uint8_t>{0, 1});
+    program::TensorBuilder tensor(*b);
+    tensor.add_sizes(sizes);
+    tensor.add_dim_order(order);
+    plan->values.push_back(
+        program::CreateEValue(*b, program::KernelTypes::Tensor, tensor.Finish().Union()));
+    plan->outputs.resize(8, 0);
+  });
+  EXPECT_ERROR(Program::FromBytes(file, options), "outputs: they take more than the limit of");
 }
 
 }  // namespace xir::testing
