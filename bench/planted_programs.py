@@ -394,6 +394,7 @@ LIT_TESTS = {
     "items": ("raise-items", 1),
     "counted": ("fold-positions", 1),
     "gated": ("densify-experts", 0),
+    "squared": ("avoid-xnnpack-faults", 2),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 
