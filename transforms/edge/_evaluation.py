@@ -205,7 +205,8 @@ def _repeated(op: edge.RepeatOp, call: Call) -> np.ndarray:
 
 @evaluator
 def _flipped(op: edge.FlipOp, call: Call) -> np.ndarray:
-    return np.flip(call[op.self], tuple(op.dims))
+    array = call[op.self]
+    return np.flip(array, tuple(op.dims)) if array.ndim else array
 
 
 @evaluator
@@ -237,16 +238,17 @@ def _embedded(op: edge.EmbeddingOp, call: Call) -> np.ndarray:
 
 @evaluator
 def _index_selected(op: edge.IndexSelectOp, call: Call) -> np.ndarray:
-    array, axis = call[op.self], op.dim
-    return array.take(_checked_index(call[op.index].reshape(-1), array.shape[axis]), axis=axis)
+    array, axis = np.atleast_1d(call[op.self]), op.dim
+    taken = array.take(_checked_index(call[op.index].reshape(-1), array.shape[axis]), axis=axis)
+    return taken if call[op.self].ndim else taken.reshape(())
 
 
 @evaluator
 def _gathered(op: edge.GatherOp, call: Call) -> np.ndarray:
-    array, axis = call[op.self], op.dim
-    index = _checked_index(call[op.index], array.shape[axis])
+    array, axis = np.atleast_1d(call[op.self]), op.dim
+    index = _checked_index(np.atleast_1d(call[op.index]), array.shape[axis])
     box = tuple(slice(None) if d == axis % array.ndim else slice(size) for d, size in enumerate(index.shape))
-    return np.take_along_axis(array[box], index, axis)
+    return np.take_along_axis(array[box], index, axis).reshape(call[op.index].shape)
 
 
 @evaluator

@@ -19,6 +19,20 @@ def sum_of_all(op: edge.SumOp, b: EdgeBuilder) -> SSAValue:
 
 
 @decomposition
+def sum_of_a_number(op: edge.SumDimIntListOp, b: EdgeBuilder) -> SSAValue | None:
+    """`sum(self, dim=None)`, if `self` has no dimension: stock ExecuTorch's kernel aborts as it asks for its size."""
+    if shape_of(op.self) or not op.dim:
+        return None
+    return b.call(edge.SumDimIntListOp, self=op.self, dim=None, dtype=op.dtype)
+
+
+@decomposition
+def running_sum_of_a_number(op: edge.CumsumOp, b: EdgeBuilder) -> SSAValue | None:
+    """`self`, if it has no dimension, which stock ExecuTorch's kernel refuses."""
+    return None if shape_of(op.self) else b.convert(op.self, op.results[0])
+
+
+@decomposition
 def all_of(op: edge.AllOp | edge.AllDimOp, b: EdgeBuilder) -> SSAValue:
     """`logical_not(any(logical_not(self)))`"""
     zeros = b.call(edge.LogicalNotOp, self=op.self)

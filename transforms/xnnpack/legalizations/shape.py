@@ -230,6 +230,8 @@ def flip(op: edge.FlipOp, b: NodeBuilder) -> SSAValue:
     """Reverse dimensions, one slice for each element of them."""
     value = op.self
     shape = b.shape(value)
+    if not shape:
+        return value
     for axis in op.dims:
         dim = axis % len(shape)
         size = fixed(shape[dim], "order")

@@ -8,6 +8,37 @@ func.func @sum(%x: tensor<2x3xi32>) -> tensor<i64> {
   func.return %0 : tensor<i64>
 }
 
+// Dimensions of what has none.
+// CHECK-LABEL:  func.func @sum_of_a_number(
+// CHECK-NEXT:     %[[V0:.*]] = edge.sum.dim_IntList(%x) : (tensor<f32>) -> tensor<f32>
+// CHECK-NEXT:     func.return %[[V0]]
+func.func @sum_of_a_number(%x: tensor<f32>) -> tensor<f32> {
+  %0 = edge.sum.dim_IntList(%x) {dim = array<i64: -1>, keepdim = true} : (tensor<f32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// CHECK-LABEL:  func.func @sum_of_a_dimension(
+// CHECK-NEXT:     edge.sum.dim_IntList(%x) {dim = array<i64: -1>}
+func.func @sum_of_a_dimension(%x: tensor<3xf32>) -> tensor<f32> {
+  %0 = edge.sum.dim_IntList(%x) {dim = array<i64: -1>} : (tensor<3xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// CHECK-LABEL:  func.func @running_sum_of_a_number(
+// CHECK-NEXT:     %[[V0:.*]] = edge._to_copy(%x) {dtype = i64}
+// CHECK-NEXT:     func.return %[[V0]]
+func.func @running_sum_of_a_number(%x: tensor<i32>) -> tensor<i64> {
+  %0 = edge.cumsum(%x) {dim = 0 : i64} : (tensor<i32>) -> tensor<i64>
+  func.return %0 : tensor<i64>
+}
+
+// CHECK-LABEL:  func.func @running_sum(
+// CHECK-NEXT:     edge.cumsum(%x) {dim = 0 : i64}
+func.func @running_sum(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = edge.cumsum(%x) {dim = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+
 // CHECK-LABEL:  func.func @all(
 // CHECK-NEXT:     %[[V0:.*]] = edge.logical_not(%x)
 // CHECK-NEXT:     %[[V1:.*]] = edge.any(%[[V0]])
