@@ -47,6 +47,29 @@ def test_integers_become_floats(dtype: torch.dtype, delegated: bool) -> None:
     check(lambda x: [program(x) for program in programs], x, delegated=delegated)
 
 
+FILLED: dict[str, Callable[[Tensor], Tensor]] = {
+    "triu": lambda x: x.triu(1),
+    "tril": lambda x: x.tril(-1),
+    "masked_fill": lambda x: x.masked_fill(torch.eye(5) > 0, 3),
+    "masked_fill_of_float": lambda x: x.masked_fill(torch.eye(5) > 0, 3.0),
+    "masked_fill_of_bool": lambda x: x.masked_fill(torch.eye(5) > 0, True),
+    "where": lambda x: torch.where(torch.eye(5) > 0, x, torch.ones((), dtype=x.dtype)),
+    "where_of_both": lambda x: torch.where(torch.eye(5) > 0, x, x.flip(0)),
+}
+INTEGERS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
+@pytest.mark.parametrize("dtype", [*INTEGERS, *DTYPES], ids=str)
+def test_elements_are_filled_in(dtype: torch.dtype, delegated: bool) -> None:
+    if dtype.is_floating_point or dtype == torch.bool:
+        x = torch.arange(-12, 13).reshape(5, 5).to(dtype)
+    else:
+        limits = torch.iinfo(dtype)
+        x = torch.tensor([limits.min, limits.max, 0, 1, limits.max - 1] * 5, dtype=dtype).reshape(5, 5)
+    check(lambda x: [program(x) for program in FILLED.values()], x, delegated=delegated, names=list(FILLED))
+
+
 @pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
 def test_weights_of_eight_bits_are_widened(dtype: torch.dtype, delegated: bool) -> None:

@@ -8,11 +8,12 @@ covers may show.)
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge
-from xir.dialects.xnnpack.base import FLOATS, element_type
+from xir.dialects.xnnpack.base import element_type
+from xir.ir.elements import storage_dtype, stored
 from xir.ir.symbolic_size import SymbolicSize
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
@@ -93,9 +94,22 @@ def filler(numbers: np.ndarray) -> np.ndarray:
     return numbers
 
 
+def extremes(element: Attribute) -> tuple[float, float]:
+    """The least and the greatest number of an element type: clamping to them keeps every number."""
+    if not isinstance(element, IntegerType):
+        return -np.inf, np.inf
+    if element == i1:
+        return False, True
+    limits = np.iinfo(storage_dtype(element))
+    return limits.min, limits.max
+
+
 def filled(b: NodeBuilder, value: SSAValue, mask: np.ndarray, numbers: np.ndarray) -> SSAValue:
     """`numbers` where the mask holds, else `value`; all three broadcast."""
-    lowest, highest = (-np.inf, np.inf) if element_type(value) in FLOATS else (-(2**31), 2**31 - 1)
+    element = element_type(value)
+    if isinstance(element, IntegerType):
+        numbers = stored(numbers, element)
+    lowest, highest = extremes(element)
     low, high = np.where(mask, numbers, lowest), np.where(mask, numbers, highest)
     has_low, has_high = bool((low > lowest).any()), bool((high < highest).any())
     if has_low:
