@@ -64,6 +64,19 @@ def test_large_weights_take_no_memory() -> None:
     assert check_subgraph(*subgraph(body, arg, result)) is None
 
 
+def test_many_layers_are_no_shared_data() -> None:
+    """All constants share one mapping here, which a file must not do: together they have 60 times its size."""
+    rows = "tensor<1x1024xf32>"
+    weights = "tensor<1024x1024xf32>"
+    layers = [
+        f"""%w{i} = xnnpack.constant dense_resource<layer{i}> : {weights}
+        {"%r" if i == 59 else f"%v{i}"} = xnnpack.fully_connected {f"%v{i - 1}" if i else "%a"}, %w{i}
+            : ({rows}, {weights}) -> {rows}"""
+        for i in range(60)
+    ]
+    assert check_subgraph(*subgraph("\n        ".join(layers), rows, rows)) is None
+
+
 def test_large_values_take_no_memory() -> None:
     """2 GB of values that the graph computes for itself are not there while their shapes are checked."""
     arg = "tensor<1x4x16384x2048xf32>"
