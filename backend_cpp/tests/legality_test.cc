@@ -512,6 +512,10 @@ XIR_TEST(quantisation_and_bounds_that_do_not_fit_are_refused) {
     EXPECT_ERROR(LoadForward(g.Program()), "dimensions to a row");
   }
   GraphMaker g;
+  graph::XNNNode1x1T copy;
+  copy.input_id = g.Input(Type::FP32, {2, 4});
+  copy.output_id = g.Output(Type::FP32, {2, 4});
+  g.Node(graph::XNodeUnion::XNNCopy, copy);
   g.QuantiseByGroup(g.Constant(Type::QCInt4, {2, 32}), 32, 2);
   EXPECT_ERROR(LoadForward(g.Program()), "only a constant qbint4 matrix is quantised by group");
   GraphMaker slice;

@@ -84,10 +84,10 @@ def test_in_their_places(model: nn.Module, program: ExportedProgram, delegate: b
     ("index", "other", "message"),
     [
         (1, torch.zeros(3), "input 1 is a none, and a Tensor was given"),
-        (1, 3, "input 1 is a none, not a int"),
+        (1, 3, "input 1 is a none, and a int was given"),
         (2, 4, "input 2 was fixed at 3 when the model was exported, and 4 was given"),
-        (2, None, "input 2 is a int, not a none"),
-        (2, "3", "input 2 is a int, not a string"),
+        (2, None, "input 2 is a int, and a none was given"),
+        (2, "3", "input 2 is a int, and a string was given"),
         (3, False, "input 3 was fixed at 1 when the model was exported, and 0 was given"),
         (4, 0.5, "input 4 was fixed at 0.25 when the model was exported, and 0.5 was given"),
         (5, None, "input 5 is a tensor, and a NoneType was given"),
@@ -136,7 +136,7 @@ def test_strings() -> None:
     torch.testing.assert_close(method.execute([x, "tanh"])[0], x.tanh())
     with pytest.raises(XirRuntimeError, match="was fixed at 'tanh' when the model was exported, and 'relu' was"):
         method.execute([x, "relu"])
-    with pytest.raises(XirRuntimeError, match="input 1 is a string, not a none"):
+    with pytest.raises(XirRuntimeError, match="input 1 is a string, and a none was given"):
         method.execute([x, None])
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.dialects import xnnpack
+from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -38,6 +39,7 @@ class AvoidXnnpackFaultsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Mend every subgraph."""

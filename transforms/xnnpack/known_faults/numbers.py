@@ -23,19 +23,11 @@ Number = float | None
 
 KEEP_BOTH = frozenset("abs bankers_rounding ceiling floor sign square square_root max mean mean_squared min".split())
 KEEP_ZERO = frozenset("hardswish negate reciprocal_square_root sine sum sum_squared tanh".split())
-MOVES = (
-    xnnpack.ConvertOp,
-    xnnpack.CopyOp,
-    xnnpack.ClampOp,
-    xnnpack.EluOp,
-    xnnpack.GlobalAveragePooling2dOp,
-    xnnpack.LeakyReluOp,
-    xnnpack.StaticReshapeOp,
-    xnnpack.StaticResizeBilinear2dOp,
-    xnnpack.StaticSliceOp,
-    xnnpack.StaticTransposeOp,
+MOVES = frozenset(
+    "convert copy clamp elu global_average_pooling2d leaky_relu static_reshape static_resize_bilinear2d static_slice"
+    " static_transpose".split()
 )
-"""Nodes whose result has the number of the operand; of a clamp only if that is within its bounds."""
+"""Nodes whose result XNNPACK takes for the number of the operand; of a clamp only if that is within its bounds."""
 
 
 def either(a: Number, b: Number, wanted: Number) -> Number:
@@ -134,7 +126,7 @@ def number_of_node(op: Operation, numbers: Mapping[SSAValue, float]) -> Number:
         return None
     if isinstance(op, xnnpack.ClampOp):
         return number if op.bounds[0] <= number <= op.bounds[1] else None
-    if isinstance(op, MOVES):
+    if op.name.removeprefix("xnnpack.") in MOVES:
         return number
     kind = str(op.kind.data) if isinstance(op, xnnpack.UnaryOp | xnnpack.StaticReduceOp) else None
     if kind in KEEP_BOTH or (kind in KEEP_ZERO and number == 0.0):

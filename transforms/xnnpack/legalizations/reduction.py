@@ -27,6 +27,7 @@ from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.xnnpack.legalizations.convolution import by_running_statistics
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, ones, size_as_number, spread
+from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
     NCHW_TO_NHWC,
@@ -228,7 +229,19 @@ def mean_by_dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim
     return total if power == count else b.binary("divide", total, b.scalar(count / power, total))
 
 
-def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, keepdim: bool) -> SSAValue:
+def is_dot_of_integers(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> bool:
+    """Whether one layer adds up the quantised numbers over `dims`."""
+    return (
+        not is_single(b, value, dims)
+        and is_dot(b, value, dims)
+        and prod(b.shape(value)[d] for d in dims) <= MAX_DOT
+        and not (rank_of(value) == 4 and list(dims) == [2, 3])
+    )
+
+
+def dot(
+    b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, keepdim: bool, blocks: int | None = None
+) -> SSAValue:
     """The sum over the innermost `dims`, each element times `factor`: a fully connected layer with one output.
 
     Two, blocks and then their sums, where there are many elements: a layer adds one after the other, so that the error
@@ -236,7 +249,8 @@ def dot(b: NodeBuilder, value: SSAValue, dims: Sequence[int], factor: float, *, 
     """
     shape = b.shape(value)
     outer, count = shape[: dims[0]], prod(shape[d] for d in dims)
-    blocks = 1 if sum(isinstance(size, SymbolicSize) for size in outer) > 1 else blocks_of(count)
+    if blocks is None:
+        blocks = 1 if sum(isinstance(size, SymbolicSize) for size in outer) > 1 else blocks_of(count)
     size = count // blocks
     factors = b.constant(np.full((1, size), factor), value, "factors")
     rows = b.reshape(value, (*outer, size) if blocks == 1 else (*outer, blocks, size))
@@ -356,9 +370,12 @@ def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
 def mean(op: edge.MeanOp | edge.MeanDimOp, b: NodeBuilder) -> SSAValue:
     """The mean over `dim`, or over everything."""
     value = op.self
-    if isinstance(op, edge.MeanOp):
-        return mean_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
-    return mean_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
+    keepdim = not isinstance(op, edge.MeanOp) and op.keepdim
+    dims = normalized_dims(None if isinstance(op, edge.MeanOp) else op.dim, rank_of(value))
+    if integers_around(value, op.results[0], b.ctx) is not None and is_dot_of_integers(b, value, dims):
+        # Sums of integers are exact in one layer, whose scale divides them.
+        return dot(b, value, dims, 1 / prod(b.shape(value)[d] for d in dims), keepdim=keepdim, blocks=1)
+    return mean_over(b, value, dims, keepdim=keepdim)
 
 
 @rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
