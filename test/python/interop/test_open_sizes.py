@@ -358,3 +358,13 @@ def test_large_images_are_resized_by_a_kernel() -> None:
     shapes = ({2: Dim("height", min=2, max=257), 3: Dim("width", min=2, max=20)},)
     images = [torch.randn(1, 3, *size) for size in ((9, 5), (257, 20), (2, 2))]
     holds(model, images, shapes, ("edge.upsample_bilinear2d.vec",))
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_pixels_of_any_number_of_channels(factor: int) -> None:
+    """Which no filter is made for: by kernels, unless nothing moves."""
+    model = OfTwo(lambda x, y: functional.pixel_unshuffle(x, factor) * y)
+    shapes = ({1: Dim("channels", max=6), 2: 2 * Dim("rows", max=6), 3: 2 * Dim("columns", max=6)}, None)
+    inputs = [(torch.randn(1, *size), torch.tensor(2.0)) for size in ((3, 4, 8), (6, 12, 12), (2, 4, 4))]
+    lowered = lower(model, inputs[0], shapes)
+    check(model, lowered, inputs, () if factor == 1 else ("edge.pixel_unshuffle",))

@@ -11,18 +11,28 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import u32s
 from xir.ir.symbolic_size import SymbolicSize
-from xir.transforms.xnnpack.legalizations.rule import NCHW_TO_NHWC, NHWC_TO_NCHW, NodeBuilder, Quantized, rule
+from xir.transforms.xnnpack.legalizations.rule import (
+    DYNAMIC_PART,
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    NodeBuilder,
+    Quantized,
+    fixed,
+    rule,
+)
 
 GROUP = 16
 """The most channels of the result that a transposed convolution computes at once: as many as a kernel of XNNPACK does.
 More would read zeros for those of the other groups."""
 
 
-@rule(quantized=Quantized.MOVES)
+@rule(quantized=Quantized.MOVES, refuses=(DYNAMIC_PART,))
 def pixel_shuffle(op: edge.PixelShuffleOp | edge.PixelUnshuffleOp, b: NodeBuilder) -> SSAValue:
     """Move blocks of channels into space, or back: [..., C·r², H, W] ⇔ [..., C, H·r, W·r]."""
     value, result = op.self, b.shape(op.results[0])
     shape = b.shape(value)
+    if (op.upscale_factor if isinstance(op, edge.PixelShuffleOp) else op.downscale_factor) == 1:
+        return value
     if sum(isinstance(size, SymbolicSize) for size in shape) > 1:
         return by_convolution(op, b)
     if isinstance(op, edge.PixelShuffleOp):
@@ -43,10 +53,10 @@ def by_convolution(op: edge.PixelShuffleOp | edge.PixelUnshuffleOp, b: NodeBuild
     shape = b.shape(op.self)
     image = b.transpose(b.reshape(op.self, (prod(shape[:-3]), *shape[-3:])), NCHW_TO_NHWC)
     if isinstance(op, edge.PixelUnshuffleOp):
-        factor, channels = op.downscale_factor, shape[-3]
+        factor, channels = op.downscale_factor, fixed(shape[-3], "channels")
         kind, groups, filters = xnnpack.DepthwiseConv2dOp, channels, unshuffling(channels, factor)
     else:
-        factor, channels = op.upscale_factor, b.shape(op.results[0])[-3]
+        factor, channels = op.upscale_factor, fixed(b.shape(op.results[0])[-3], "channels")
         size = max(size for size in range(1, min(channels, GROUP) + 1) if channels % size == 0)
         kind, groups, filters = xnnpack.Deconv2dOp, channels // size, shuffling(channels, size, factor)
     properties = {
