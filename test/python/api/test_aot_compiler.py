@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 
 from xir.runtime import Runtime
 from xir.tools.xir_aot import main
@@ -209,7 +209,7 @@ def test_a_file_that_stock_runs_is_asked_for(folder: Path, capsys: pytest.Captur
 def test_what_stock_is_said_to_refuse_it_refuses(folder: Path) -> None:
     (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
     assert main(["--model", "mine.py:inverse"]) == 0
-    stock = _load_for_executorch_from_buffer((folder / "inverse_portable_fp32.pte").read_bytes())
+    stock = load_stock((folder / "inverse_portable_fp32.pte").read_bytes())
     with pytest.raises(RuntimeError, match="0x14"):
         stock.forward([torch.rand(4)])
 

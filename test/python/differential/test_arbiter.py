@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from runtime.kernels import KernelProgram
 from torch import Tensor, nn
 
@@ -113,7 +113,7 @@ def test_integers_have_to_be_eagers() -> None:
 def test_stocks_own_faults(name: str, arguments: Sequence[Any], result: Tensor) -> None:
     made = program(name, arguments, result)
     method = Runtime.get().load_program(made.data).load_method("forward")
-    stock = _load_for_executorch_from_buffer(made.data).forward(made.inputs)
+    stock = load_stock(made.data).forward(made.inputs)
     assert made.verdict(method.execute(made.inputs), stock) == (Verdict.STOCK, name)
 
 

@@ -51,9 +51,9 @@ def run_xir(data: bytes) -> list[Any]:
 
 def run_stock(data: bytes) -> list[Any]:
     """The outputs in stock ExecuTorch."""
-    from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+    from reference.runtimes import load_stock
 
-    return list(_load_for_executorch_from_buffer(data).forward(inputs_of(data)))
+    return list(load_stock(data).forward(inputs_of(data)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 
 import xir
@@ -93,7 +93,7 @@ def nodes(module: ModuleOp) -> list[NodeOp]:
 
 def stock(file: bytes, x: torch.Tensor) -> torch.Tensor:
     # The program keeps alive neither its bytes nor the memory of its output.
-    program = _load_for_executorch_from_buffer(file)
+    program = load_stock(file)
     return program.forward([x])[0].clone()
 
 

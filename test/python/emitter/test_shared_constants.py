@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -54,7 +54,7 @@ def test_both_runtimes_compute_with_it(model: Tied, content: bytes) -> None:
     with torch.no_grad():
         expected = model(tokens)
     (ours,) = Runtime.get().load_program(content, threads=1).load_method("forward").execute([tokens])
-    stock: Any = _load_for_executorch_from_buffer(content)
+    stock: Any = load_stock(content)
     torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(stock.run_method("forward", (tokens,))[0], expected)
 

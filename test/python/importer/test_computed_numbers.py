@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -45,7 +45,7 @@ def test_sizes_are_numbers_of_operators() -> None:
     exported = torch.export.export(model, (x,), dynamic_shapes=({0: Dim("rows", max=5), 1: Dim("columns", max=6)},))
     for program in (to_edge(exported), to_edge(exported).to_backend(XnnpackPartitioner())):
         file = program.to_executorch().buffer
-        method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+        method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
         for rows, columns in ((3, 4), (5, 6), (2, 3)):
             x = torch.randn(rows, columns)
             for ours, theirs, eager in zip(method.execute([x]), stock.forward((x,)), model(x), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -31,7 +31,7 @@ def test_cells() -> None:
     assert program.kernel_names == []
     file = program.buffer
     ours = Runtime.get().load_program(file).load_method().execute(list(inputs))
-    stock = _load_for_executorch_from_buffer(file).forward(inputs)
+    stock = load_stock(file).forward(inputs)
     for result, other, eager in zip(ours, stock, model(*inputs), strict=True):
         torch.testing.assert_close(result, eager, rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(other, eager, rtol=1e-5, atol=1e-6)

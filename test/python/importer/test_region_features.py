@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both
 from torch import Tensor, nn
 from torch.export import Dim
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects.delegate import GraphOp
 from xir.models.vision import torchvision_models
-from xir.runtime import Runtime
 
 SCHEMA = (
     "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
@@ -113,8 +112,8 @@ def test_regions(images: int, ratio: int, aligned: bool) -> None:
     assert outside == ([] if images == 1 else GATHERED)
     assert sum(isinstance(op, GraphOp) for op in lowered.module.walk()) <= images
     file = lowered.to_executorch().buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    runs = both(file)
     for some in (rois, rois[:2], rois[2:5]):
         expected = by_samples(features, some, *how)
-        for (found,) in (method.execute([pixels, some]), stock.forward([pixels, some])):
+        for (found,) in (run([pixels, some]) for run in runs):
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
@@ -114,7 +114,7 @@ def test_new_values_are_outputs(name: str, decomposed: bool) -> None:
     edge = to_edge(program, return_changed_inputs=True)
     file = edge.to_backend(XnnpackPartitioner()).to_executorch().buffer
     method = Runtime.get().load_program(file, threads=1).load_method()
-    stock = _load_for_executorch_from_buffer(file)
+    stock = load_stock(file)
     given = list(inputs)
     for _ in range(3):
         eager = [each.clone() for each in given]

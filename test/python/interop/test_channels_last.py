@@ -6,7 +6,7 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
 
@@ -59,7 +59,7 @@ def test_both_runtimes_agree_with_eager(name: str, delegate: bool) -> None:
     # xir's runtime puts any tensor in order; stock takes what has the program's order.
     agree(method.execute([x]), want)
     agree(method.execute([x.contiguous()]), want)
-    agree(_load_for_executorch_from_buffer(file).forward([x]), want)
+    agree(load_stock(file).forward([x]), want)
 
 
 def test_a_delegate_takes_the_image_as_it_is() -> None:
@@ -95,4 +95,4 @@ def test_other_orders_count_as_torchs_own() -> None:
         method = Runtime.get().load_program(file).load_method("forward")
         assert method.metadata.inputs[0].dim_order == tuple(range(x.ndim))
         agree(method.execute([x]), x.relu())
-        agree(_load_for_executorch_from_buffer(file).forward([x.contiguous()]), x.relu())
+        agree(load_stock(file).forward([x.contiguous()]), x.relu())

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.both_runtimes import Program, check, lower
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch._higher_order_ops.map import map as typed_map
 from torch._higher_order_ops.scan import scan
@@ -57,7 +57,7 @@ def holds(
     program = lowered.to_executorch(numerics=checker)
     assert "lower-to-pte" in dict(checker.errors)
     buffer = program.buffer  # which stock does not keep
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    method, stock = Runtime.get().load_program(buffer).load_method(), load_stock(buffer)
     for inputs in calls:
         expected = meaning(model, *inputs)
         expected = expected if isinstance(expected, tuple) else (expected,)
@@ -291,7 +291,7 @@ def test_a_map_of_thousands_of_steps_is_a_loop() -> None:
     x = torch.randn(8, 4)
     for results in (
         Runtime.get().load_program(buffer).load_method().execute([x]),
-        _load_for_executorch_from_buffer(buffer).forward([x]),
+        load_stock(buffer).forward([x]),
     ):
         torch.testing.assert_close(results[0], (2 * x).expand(9000, 8, 4))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
@@ -136,7 +136,7 @@ def test_prefill_and_decode_share_their_caches(program: ExecutorchProgram) -> No
 
 def test_stock_keeps_the_caches_of_a_method(program: ExecutorchProgram) -> None:
     """Its Python bindings give each method memory of its own, so the prompt goes through `decode` as well."""
-    stock = _load_for_executorch_from_buffer(program.buffer)
+    stock = load_stock(program.buffer)
 
     def decode(inputs: tuple[Tensor, Tensor]) -> list[Tensor]:
         return stock.run_method("decode", inputs)
@@ -156,7 +156,7 @@ def test_methods_share_weights(program: ExecutorchProgram) -> None:
 
 def test_constant_methods(program: ExecutorchProgram) -> None:
     loaded = Runtime.get().load_program(program.buffer, threads=1)
-    stock = _load_for_executorch_from_buffer(program.buffer)
+    stock = load_stock(program.buffer)
     assert loaded.method_names == ["prefill", "decode", "get_max_seq_len", "get_eos_ids", "use_kv_cache", "name"]
     wanted = {"get_max_seq_len": [WINDOW], "get_eos_ids": [1, 2], "use_kv_cache": [True], "name": ["tiny"]}
     for name, values in wanted.items():

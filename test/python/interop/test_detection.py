@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -69,6 +69,6 @@ def test_rt_detr() -> None:
     assert (best[:-1] - best[1:]).min() > 2e-5, "scores far enough from each other for any order of sums"
     file = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
     method = Runtime.get().load_program(file, threads=1).load_method()
-    for found in (method.execute([pixels]), _load_for_executorch_from_buffer(file).forward([pixels])):
+    for found in (method.execute([pixels]), load_stock(file).forward([pixels])):
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5 * other.abs().max().item())

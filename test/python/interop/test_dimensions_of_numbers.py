@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.meeting import DELEGATED, problem
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
@@ -107,7 +107,7 @@ def test_agrees_with_eager(name: str, delegated: bool) -> None:
     results = [Runtime.get().load_program(file).load_method("forward").execute(inputs)]
     # What has no kernel there does not load; the program does not keep the memory of its outputs alive.
     if not made.missing_kernels:
-        stock = _load_for_executorch_from_buffer(file)
+        stock = load_stock(file)
         results.append([each.clone() for each in stock.forward(inputs)])
     for outputs in results:
         problems = [problem(each, expected, 4) for each, expected in zip(outputs, wanted, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both, load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -219,7 +219,7 @@ def test_every_size_up_to_the_bound(name: str) -> None:
     assert outside == list(case.outside)
     file = program.to_executorch().buffer
     method = Runtime.get().load_program(file).load_method("forward")
-    stock = _load_for_executorch_from_buffer(file)
+    stock = load_stock(file)
     for size, length in zip(SIZES, LENGTHS, strict=True):
         inputs = case.inputs(size, length)
         with torch.no_grad():
@@ -236,12 +236,12 @@ def test_images_of_twice_a_size() -> None:
     program = lowered.to_backend(XnnpackPartitioner())
     assert not any(isinstance(op, edge.EdgeOp) for op in program.module.walk())
     file = program.to_executorch().buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    runs = both(file)
     for height, width in ((8, 6), (18, 18), (4, 16)):
         x = torch.randn(1, 3, height, width)
         with torch.no_grad():
             expected = model(x)
-        for outputs in (method.execute([x]), stock.forward([x])):
+        for outputs in (run([x]) for run in runs):
             torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -253,10 +253,10 @@ def test_nothing_left_behind_what_is_replaced() -> None:
 
     program = torch.export.export(Function(written), rows(3, 4), dynamic_shapes=({0: Dim("n", min=2, max=9)},))
     file = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    runs = both(file)
     for size in (2, 3, 9):
         (x,) = rows(size, 4)
-        for outputs in (method.execute([x]), stock.forward([x])):
+        for outputs in (run([x]) for run in runs):
             torch.testing.assert_close(outputs[0], written(x))
 
 
@@ -290,7 +290,7 @@ def test_sizes_without_a_bound_get_one(dim: Any) -> None:
     with pytest.raises(DiagnosticError, match=r"dimension 0 of input 'input' has no upper bound: give one, .*max_size"):
         to_edge(program)
     buffer = to_edge(program, max_size=7).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    method, stock = Runtime.get().load_program(buffer).load_method(), load_stock(buffer)
     for rows in (7, 2, 5):
         x = torch.randn(rows, 4)
         for actual in (method.execute([x])[0], stock.forward([x])[0]):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.exir import to_edge as stock_to_edge
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
@@ -70,7 +70,7 @@ def test_in_their_places(model: nn.Module, program: ExportedProgram, delegate: b
     given = leaves(program)
     assert [type(each) for each in given] == [Tensor, type(None), int, bool, float, Tensor, type(None)]
     runs = [Runtime.get().load_program(each).load_method().execute for each in (file, made)]
-    runs += [_load_for_executorch_from_buffer(each).forward for each in (file, made)]
+    runs += [load_stock(each).forward for each in (file, made)]
     for run in runs:
         results = run(given)
         torch.testing.assert_close(results[0], expected, rtol=1e-5, atol=1e-6)
@@ -102,7 +102,7 @@ def test_others_are_refused(program: ExportedProgram, index: int, other: Any, me
         Runtime.get().load_program(file).load_method().execute(given)
     if not isinstance(other, str):  # of which stock's Python runtime takes none
         with pytest.raises(RuntimeError):
-            _load_for_executorch_from_buffer(file).forward(given)
+            load_stock(file).forward(given)
 
 
 def test_the_runner_takes_tensors(model: nn.Module, program: ExportedProgram, tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects.delegate import GraphOp
 from xir.models.vision import torchvision_models
-from xir.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,8 +29,8 @@ def outside_and_delegates(
         program = torch.export.export(model, tuple(inputs))
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
     file = lowered.to_executorch().buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
-    for results in (method.execute(inputs), stock.forward(inputs)):
+    runs = both(file)
+    for results in (run(inputs) for run in runs):
         for found, wanted in zip(results, expected, strict=True):
             torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance * float(wanted.abs().max()))
     names = [op.name for op in lowered.module.walk()]

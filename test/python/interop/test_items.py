@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from bench.encoders import kernel_calls
@@ -44,7 +44,7 @@ def test_items(name: str, dtype: torch.dtype) -> None:
     program = to_edge(torch.export.export(model, (x, torch.tensor(1.5, dtype=dtype))))
     program = program.to_backend(XnnpackPartitioner()).to_executorch()
     file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
     assert method.metadata.num_delegates == 1
     assert kernel_calls(program) == []
     for number in (1.5, -0.37, 3.0):

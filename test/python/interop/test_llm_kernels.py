@@ -18,7 +18,7 @@ from executorch.examples.models.llama.source_transformation.custom_kv_cache impo
 )
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from reference.runtimes import load_stock
 from runtime.kernels import KernelProgram
 from torch import Tensor, nn
 
@@ -97,7 +97,7 @@ def write(model: nn.Module, file: Path) -> Path:
 def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp_path: Path) -> None:
     made = model() if embedding is None else with_quantised_embedding(model(), embedding)
     path = write(made, tmp_path / "llama.pte")
-    stock = _load_for_executorch(str(path))
+    stock = load_stock(path)
     method = Runtime.get().load_program(path, threads=2).load_method()
     wanted = {"llama::custom_sdpa.out", "llama::update_cache.out"} | kernels
     assert wanted <= set(method.metadata.kernel_names)

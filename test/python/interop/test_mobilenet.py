@@ -8,7 +8,7 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 
 import xir
 from xir.models import load_model
@@ -45,7 +45,7 @@ def run_xir(file: bytes, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 def run_stock(file: bytes, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
     # The program does not keep the memory of its output alive.
-    program = _load_for_executorch_from_buffer(file)
+    program = load_stock(file)
     return program.forward(list(inputs))[0].clone()
 
 

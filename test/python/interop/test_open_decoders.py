@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -108,7 +108,7 @@ def test_open_lengths(name: str, attention: str, batch: bool, padded: bool) -> N
         exported = torch.export.export(model, example, dynamic_shapes=(sizes,) * len(example))
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
     file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
     assert method.metadata.num_delegates == 1
     assert kernel_calls(program) == [*["aten::_to_copy.out"] * padded, "aten::embedding.out"]
     for number, length in enumerate(LENGTHS):

@@ -25,12 +25,10 @@ from xir.ir.printer import PrintOptions, module_to_text
 
 def run_stock(data: bytes, *inputs: torch.Tensor, method: str = "forward") -> list[Any]:
     """What stock ExecuTorch computes."""
-    from executorch.extension.pybindings.portable_lib import (
-        _load_for_executorch_from_buffer,  # pyright: ignore[reportPrivateUsage]
-    )
+    from reference.runtimes import load_stock
 
     # The program does not keep the buffer alive.
-    program = _load_for_executorch_from_buffer(data)
+    program = load_stock(data)
     return [out.clone() if isinstance(out, torch.Tensor) else out for out in program.run_method(method, inputs)]
 
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from interop.test_llm_kernels import with_quantised_embedding
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
 from torchao.quantization.granularity import PerGroup
@@ -66,8 +66,8 @@ def test_logits_are_those_of_stocks_lowering(embedding: str, kernel: str, tmp_pa
     assert [name for name in ours.kernel_names if "quantized" in name or "linear" in name] == [
         f"quantized_decomposed::{kernel}.dtype_out"
     ], ours.kernel_names
-    reference = _load_for_executorch(str(tmp_path / "stock.pte")).forward([tokens])[0]
-    for found in (method.execute([tokens])[0], _load_for_executorch(str(file)).forward([tokens])[0]):
+    reference = load_stock(tmp_path / "stock.pte").forward([tokens])[0]
+    for found in (method.execute([tokens])[0], load_stock(file).forward([tokens])[0]):
         torch.testing.assert_close(found, reference, rtol=1e-4, atol=1e-5)
     # And stock's are those of the quantised graph.
     assert (reference - expected).norm() <= 1e-2 * expected.norm()

@@ -17,7 +17,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both, load_stock
 from torch.export import ExportedProgram
 from torchao.quantization.granularity import PerAxis, PerGroup
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -117,7 +117,7 @@ PROGRAMS: dict[str, Program] = {
 def run(file: bytes, x: torch.Tensor) -> list[torch.Tensor]:
     """What xir's runtime and stock's compute."""
     ours = runtime.Runtime.get().load_program(file).load_method("forward").execute([x])[0]
-    return [torch.as_tensor(ours), _load_for_executorch_from_buffer(file).forward([x])[0]]
+    return [torch.as_tensor(ours), load_stock(file).forward([x])[0]]
 
 
 def check_nodes(program: EdgeProgram) -> None:
@@ -137,7 +137,7 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
     check_nodes(lowered)
     stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
-    expected = _load_for_executorch_from_buffer(stock).forward([x])[0]
+    expected = load_stock(stock).forward([x])[0]
     # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums the same integers.
     step = expected.unique().diff().min() if name.startswith("static") else expected.abs().max() * 1e-5
     # With one 4-bit scale for each channel stock's file is 0.3 % off eager, so there eager says what is right.
@@ -315,13 +315,12 @@ def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
     check_nodes(lowered)
     file = lowered.to_executorch().buffer
-    method = runtime.Runtime.get().load_program(file).load_method("forward")
-    stock = _load_for_executorch_from_buffer(file)
+    runs = both(file)
     for count in (64, 9, 2, 33):
         numbers = torch.randn(count, inputs)
         with torch.no_grad():
             exact = quantised(numbers)
-        for got in (method.execute([numbers])[0], stock.forward([numbers])[0]):
+        for got in (run([numbers])[0] for run in runs):
             # The graph has one scale for all rows, XNNPACK one for each: half a step of both for each of these weights.
             step = float(numbers.max().clamp(min=0) - numbers.min().clamp(max=0)) / 255
             assert float((got - exact).abs().max()) <= step * inputs
@@ -419,7 +418,7 @@ def test_short_floats_are_quantised_at_run_time(
     check_nodes(lowered)
     file = lowered.to_executorch().buffer
     ours = runtime.Runtime.get().load_program(file).load_method("forward").execute([x])
-    stock = _load_for_executorch_from_buffer(file).forward([x])
+    stock = load_stock(file).forward([x])
     with torch.no_grad():
         results = wide(rounded)
     for layer, found, again, expected in zip((wide.first, wide.second), ours, stock, results, strict=True):

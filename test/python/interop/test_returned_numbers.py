@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both, load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -39,7 +39,7 @@ def test_constant_numbers(delegate: bool) -> None:
     with torch.no_grad():
         expected = tree_leaves(model(x))
     file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
     for results in (method.execute([x]), stock.forward([x])):
         for found, wanted in zip(results, expected, strict=True):
             assert type(found) is type(wanted)
@@ -61,10 +61,10 @@ def test_computed_numbers_beside_constant_ones() -> None:
     shapes = ({0: Dim("rows", min=2, max=8)},)
     program = torch.export.export(Sized(), (torch.randn(4, 3),), dynamic_shapes=shapes)
     buffer = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    runs = both(buffer)
     for rows in (3, 8, 2):
         x = torch.randn(rows, 3)
-        for results in (method.execute([x]), stock.forward([x])):
+        for results in (run([x]) for run in runs):
             assert results[1:] == [rows, 3]
             assert torch.equal(results[0], x.relu())
 
@@ -90,7 +90,7 @@ def test_none(delegate: bool, open_rows: bool) -> None:
     edge = to_edge(torch.export.export(model, (x,), dynamic_shapes=shapes))
     program = (edge.to_backend(XnnpackPartitioner()) if delegate else edge).to_executorch()
     file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
     with torch.no_grad():
         expected, spec = tree_flatten(model(x))
     for results in (method.execute([x]), stock.forward([x])):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
@@ -136,7 +136,7 @@ def test_calls_in_a_row(name: str, delegated: bool) -> None:
     model = make()
     file = compiled(model, rows[0], delegated=delegated).buffer
     method = Runtime.get().load_program(file, threads=1).load_method()
-    stock = _load_for_executorch_from_buffer(file)
+    stock = load_stock(file)
     if delegated and delegates is not None:
         assert method.metadata.num_delegates == delegates
     for inputs in rows:

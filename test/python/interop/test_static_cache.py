@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor
 from torch.export import Dim
 
@@ -62,7 +62,7 @@ def test_decoders_with_a_static_cache(dynamic: bool) -> None:
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
     assert "aten::_local_scalar_dense" in program.kernel_names  # the number of live positions
     file = program.buffer
-    method, stock = Runtime.get().load_program(file, threads=1).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file, threads=1).load_method(), load_stock(file)
     assert method.metadata.num_delegates == 3
     first = 0
     for count in (9, 1, 1, 20, 1, 8) if dynamic else (1,) * 12:

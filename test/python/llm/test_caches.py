@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.test_families import PROMPT, expected, logits_of
 from llm.tiny_models import write_family
+from reference.runtimes import load_stock
 from torch import Tensor
 
 from xir.api import XnnpackPartitioner
@@ -83,7 +83,7 @@ def test_logits_are_near_those_of_fp32(
 def test_stock_runs_them(family: tuple[Any, Path], files: Callable[[str, Target], Path], cache_type: str) -> None:
     """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
     model, _ = family
-    stock: Any = _load_for_executorch(str(files(cache_type, "executorch")))
+    stock: Any = load_stock(files(cache_type, "executorch"))
     tokens, logits = expected(model, PROMPT, TOKENS)
     found: list[Tensor] = []
     for position, token in enumerate([*PROMPT, *tokens[:-1]]):

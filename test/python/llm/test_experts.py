@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both, load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -126,7 +126,7 @@ def test_experts_in_16_bits(dtype: torch.dtype, tolerance: float) -> None:
     buffer = lowered.to_executorch().buffer
     for outputs in (
         Runtime.get().load_program(buffer).load_method().execute([tokens]),
-        _load_for_executorch_from_buffer(buffer).forward([tokens]),
+        load_stock(buffer).forward([tokens]),
     ):
         error = (outputs[0].float() - exact).norm() / exact.norm()
         assert error < 2 * own < tolerance
@@ -148,7 +148,7 @@ def outside(program: EdgeProgram) -> list[str]:
 def check(program: EdgeProgram, inputs: Sequence[tuple[Tensor, ...]], expected: Sequence[Tensor]) -> None:
     """Compare a program with eager, in both runtimes."""
     buffer = program.to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    runs = both(buffer)
     for given, wanted in zip(inputs, expected, strict=True):
-        for outputs in (method.execute(list(given)), stock.forward(list(given))):
+        for outputs in (run(given) for run in runs):
             torch.testing.assert_close(outputs[0], wanted, rtol=1e-4, atol=1e-5)

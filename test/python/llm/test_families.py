@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.tiny_models import FAMILIES, write_family
+from reference.runtimes import load_stock
 from torch import Tensor
 
 from xir.llm import ExportOptions, LanguageModel, LlmError, export, load
@@ -83,7 +83,7 @@ def test_tokens_are_those_of_transformers(family: tuple[Any, Path]) -> None:
 def test_stock_runs_the_file(family: tuple[Any, Path]) -> None:
     """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
     model, path = family
-    stock: Any = _load_for_executorch(str(path))
+    stock: Any = load_stock(path)
     tokens, logits = expected(model, PROMPT, 4)
     found: list[Tensor] = []
     for position, token in enumerate([*PROMPT, *tokens[:-1]]):

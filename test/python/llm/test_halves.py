@@ -12,9 +12,9 @@ from typing import Any, Literal
 import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.tiny_models import write_family
 from reference.halves import SumsInHalves
+from reference.runtimes import load_stock
 from torch import Tensor
 
 from xir.evaluate.processor import adds_in_half
@@ -90,7 +90,7 @@ def test_logits_are_as_near_as_those_of_pytorch(case: Case) -> None:
 def test_stock_computes_the_same(case: Case) -> None:
     if b"xir::attend_prefix" in case.path.read_bytes():
         return  # by the target, not by the type
-    stock: Any = _load_for_executorch(str(case.path))
+    stock: Any = load_stock(case.path)
     found: list[Tensor] = []
     for position, token in enumerate(TOKENS):
         (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch
 from llm.tiny_models import write_family
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -82,7 +82,7 @@ def file_logits(path: Path, *data: Path) -> Tensor:
 
 def stock_logits(*paths: Path) -> Tensor:
     """What stock's Python module answers behind each token, all of which go through `decode`."""
-    stock: Any = _load_for_executorch(*map(str, paths))
+    stock: Any = load_stock(*paths)
     rows = [
         stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))[0][:, 0].clone()
         for position, token in enumerate(TOKENS)

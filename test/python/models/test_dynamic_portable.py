@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import nn
 from torch.export import Dim
 
@@ -77,7 +77,7 @@ def test_every_size(name: str) -> None:
     exported = torch.export.export(module, tuple(inputs_of(shapes, 4, 6)), dynamic_shapes={"inputs": dims})
     file = to_edge(exported).to_executorch().buffer
     ours = Runtime.get().load_program(file).load_method("forward")
-    stock = _load_for_executorch_from_buffer(file)
+    stock = load_stock(file)
     for batch, length in SIZES:
         inputs = inputs_of(shapes, batch, length)
         with torch.no_grad():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.halves import product_in_halves
+from reference.runtimes import load_stock
 from torch.nn import functional
 from torch.utils.hooks import RemovableHandle
 
@@ -76,7 +76,7 @@ def test_mobilenet(dtype: torch.dtype) -> None:
     file = program.to_executorch().buffer
     method = runtime.Runtime.get().load_program(file).load_method("forward")
     (ours,) = method.execute([image.to(dtype)])
-    (stock,) = _load_for_executorch_from_buffer(file).forward([image.to(dtype)])
+    (stock,) = load_stock(file).forward([image.to(dtype)])
     assert error(torch.as_tensor(ours)) <= MARGIN * error(pytorch)
     assert error(stock) <= MARGIN * error(pytorch)
 

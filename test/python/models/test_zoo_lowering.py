@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
@@ -63,7 +63,7 @@ def test_one_delegate_with_eagers_numbers(name: str, outside: dict[str, int]) ->
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
     file = program.to_executorch().buffer
     (ours,) = Runtime.get().load_program(file).load_method("forward").execute(list(inputs))
-    (stock,) = _load_for_executorch_from_buffer(file).forward(list(inputs))
+    (stock,) = load_stock(file).forward(list(inputs))
     limit = TOLERANCE * expected.abs().max().item()
     torch.testing.assert_close(ours, expected, rtol=0, atol=limit)
     torch.testing.assert_close(stock, expected, rtol=0, atol=limit)

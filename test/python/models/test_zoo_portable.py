@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 
 from xir.api import to_edge
 from xir.dialects.edge.kernels import executorch_kernels
@@ -46,7 +46,7 @@ def test_kernels_with_eagers_numbers(name: str) -> None:
     assert portable_kernels().issuperset(program.kernel_names), "the native runner has no other kernels"
     file = program.buffer
     (ours,) = Runtime.get().load_program(file, threads=1).load_method("forward").execute(list(inputs))
-    (stock,) = _load_for_executorch_from_buffer(file).forward(list(inputs))
+    (stock,) = load_stock(file).forward(list(inputs))
     limit = TOLERANCE * expected.abs().max().item()
     torch.testing.assert_close(ours, expected, rtol=0, atol=limit)
     torch.testing.assert_close(stock, expected, rtol=0, atol=limit)

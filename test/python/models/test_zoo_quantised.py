@@ -14,8 +14,8 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from executorch.kernels import quantized  # noqa: F401  # pyright: ignore  # registers the kernels of quantisation
+from reference.runtimes import load_stock
 from torch import Tensor
 from torch.export import ExportedProgram
 from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
@@ -47,7 +47,7 @@ def ours(file: bytes, inputs: tuple[Tensor, ...]) -> Tensor:
 
 
 def stocks(file: bytes, inputs: tuple[Tensor, ...]) -> Tensor:
-    return _load_for_executorch_from_buffer(file).forward(list(inputs))[0].clone()
+    return load_stock(file).forward(list(inputs))[0].clone()
 
 
 def lowered(name: str, program: ExportedProgram, inputs: tuple[Tensor, ...]) -> tuple[xir.EdgeProgram, bytes, Tensor]:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.integers import InDoublePrecision, agreements, graph_of, output_step
+from reference.runtimes import load_stock
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
@@ -97,7 +97,7 @@ def xir_runs(file: bytes) -> Run:
 
 def stock_runs(file: bytes) -> Run:
     """A file in ExecuTorch's runtime."""
-    module = _load_for_executorch_from_buffer(file)
+    module = load_stock(file)
     return lambda *inputs: module.forward(list(inputs))[0].clone()
 
 

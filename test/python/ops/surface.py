@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -99,7 +99,7 @@ def assert_computes(
     method = runtime.Runtime.get().load_program(file).load_method("forward")
     assert_close(method.execute(list(inputs)), expected)
     if stock:
-        assert_close(_load_for_executorch_from_buffer(file).forward([taken(x) for x in inputs]), expected)
+        assert_close(load_stock(file).forward([taken(x) for x in inputs]), expected)
 
 
 def assert_whole(model: Model, inputs: tuple[torch.Tensor, ...]) -> None:

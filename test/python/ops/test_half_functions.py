@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import call
+from reference.runtimes import load_stock
 from torch import Tensor
 from torch.nn import functional
 
@@ -81,7 +81,7 @@ def test_every_number(name: str) -> None:
     allowed = allowed.clamp(min=SMALLEST)
     results = {
         "xir": Runtime.get().load_program(file).load_method("forward").execute([numbers])[0],
-        "ExecuTorch": _load_for_executorch_from_buffer(file).forward([numbers])[0],
+        "ExecuTorch": load_stock(file).forward([numbers])[0],
     }
     for runtime, got in results.items():
         assert got.dtype == torch.float16
@@ -108,7 +108,7 @@ def test_what_is_returned_in_fp32_is_not_read_for_halves(dtype: torch.dtype) -> 
     program = to_edge(torch.export.export(Widened(), inputs))
     data = program.to_backend(XnnpackPartitioner()).to_executorch().buffer
     expected = Widened()(*inputs)
-    stock = _load_for_executorch_from_buffer(data).forward(inputs)
+    stock = load_stock(data).forward(inputs)
     for found in (Runtime.get().load_program(data).load_method("forward").execute(inputs), stock):
         for one, other in zip(found, expected, strict=True):
             assert one.dtype == other.dtype

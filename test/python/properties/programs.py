@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from hypothesis import strategies as st
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir import runtime
@@ -198,7 +198,7 @@ def check(program: Program) -> None:
     program.float()
     for variant, buffer in (("delegated", delegated.to_executorch().buffer), ("portable", portable.buffer)):
         ours = runtime.Runtime.get().load_program(buffer, threads=1).load_method().execute(inputs)
-        stock = _load_for_executorch_from_buffer(buffer).forward(inputs)
+        stock = load_stock(buffer).forward(inputs)
         for name, results in ((f"xir, {variant}", ours), (f"ExecuTorch, {variant}", stock)):
             for output, got, want, reference in zip(program.outputs, results, expected, exact, strict=True):
                 assert got.shape == want.shape, f"v{output} in {name}: {list(got.shape)}, not {list(want.shape)}"

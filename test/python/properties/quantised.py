@@ -8,9 +8,9 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from numpy.typing import NDArray
 from properties.integers import HIGH, LOW, Params, Weight, f32
+from reference.runtimes import load_stock
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.builtin import f32 as f32_type
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -92,7 +92,7 @@ class Builder:
         file = program.to_executorch().buffer
         tensors = [torch.from_numpy(array) for array in self.inputs]
         ours = runtime.Runtime.get().load_program(file).load_method("forward").execute(tensors)
-        stock = _load_for_executorch_from_buffer(file).forward(tensors)
+        stock = load_stock(file).forward(tensors)
         return [[torch.as_tensor(each).numpy() for each in results] for results in (ours, stock)]
 
     def profile(self, program: EdgeProgram) -> list[str]:

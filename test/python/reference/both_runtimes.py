@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
+from reference.runtimes import both
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects.delegate import GraphOp
-from xir.runtime import Runtime
 
 Inputs = Tensor | tuple[Tensor, ...]
 
@@ -51,11 +50,11 @@ def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Inputs], outs
     assert [name for name in edges if name != "edge.constant"] == list(outside)
     assert delegates(lowered) > 0
     buffer = lowered.to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    runs = both(buffer)
     for x in inputs:
         with torch.no_grad():
             expected = tree_leaves(model(*arguments(x)))
-        for results in (method.execute(list(arguments(x))), stock.forward(list(arguments(x)))):
+        for results in (run(list(arguments(x))) for run in runs):
             for actual, wanted in zip(map(torch.as_tensor, results), expected, strict=True):
                 # Sums of hundreds of products, in another order than PyTorch's.
                 largest = float(wanted.detach().abs().max())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from executorch.extension.pybindings import portable_lib  # pyright: ignore[reportMissingTypeStubs]
+from reference.runtimes import load_stock
 
 from xir.runtime import Runtime, XirRuntimeError
 
@@ -26,7 +26,7 @@ def test_both_runtimes(name: str):
     program, data = GOLDEN / f"{name}.pte", GOLDEN / f"{name}.ptd"
     x = np.load(GOLDEN / f"{name}.input_0.npy")
     (ours,) = Runtime.get().load_program(program, data=[data]).load_method().execute([x])
-    (stock,) = portable_lib._load_for_executorch(str(program), str(data)).forward([torch.from_numpy(x)])
+    (stock,) = load_stock(program, data).forward([torch.from_numpy(x)])
     np.testing.assert_allclose(ours, stock.numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(ours, np.load(GOLDEN / f"{name}.output_0.npy"), rtol=1e-5, atol=1e-6)
 

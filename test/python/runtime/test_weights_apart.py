@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from executorch.extension.pybindings import portable_lib  # pyright: ignore[reportMissingTypeStubs]
+from reference.runtimes import load_stock
 
 import xir
 from xir.runtime import Runtime, XirMissingDataError
@@ -52,7 +52,7 @@ def test_both_runtimes(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [weights, file]
     whole = Runtime.get().load_program(program.buffer).load_method().execute([TOKENS])
     ours = Runtime.get().load_program(file, data=[weights]).load_method().execute([TOKENS])
-    stock = portable_lib._load_for_executorch(str(file), str(weights)).forward([TOKENS])
+    stock = load_stock(file, weights).forward([TOKENS])
     for expected, one, other, found in zip(Tied().eval()(TOKENS), whole, ours, stock, strict=True):
         assert torch.equal(other, one)
         torch.testing.assert_close(other, expected, rtol=1e-5, atol=1e-5)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.aten_calls import CASES, UNSPECIFIED, Case, aten_call
 from reference.kernel_programs import program_of
+from reference.runtimes import load_stock
 from xdsl.dialects import test
 from xdsl.dialects.builtin import TensorType, f32
 
@@ -73,7 +73,7 @@ def test_agrees_with_aten(name: str, case: Case) -> None:
     if missing or name in UNSPECIFIED:
         return
     # The program does not keep the memory of its outputs alive.
-    program = _load_for_executorch_from_buffer(file)
+    program = load_stock(file)
     check([each.clone() if isinstance(each, torch.Tensor) else each for each in program.forward(inputs)], call.expected)
 
 

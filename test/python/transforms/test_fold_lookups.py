@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -88,7 +88,7 @@ def test_lookups(name: str, is_open: bool) -> None:
     assert counts == kernels[is_open]
     assert sum(isinstance(op, DelegateCallOp) for op in lowered.module.walk()) == 1
     file = lowered.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), _load_for_executorch_from_buffer(file)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
     for shape in ((3, 5), (1, 9), (4, 2)) if is_open else ((3, 5),):
         ids = torch.randint(0, 10, shape)
         torch.testing.assert_close(method.execute([ids])[0], model(ids), rtol=1e-5, atol=1e-6)

@@ -6,12 +6,11 @@ import random
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import both
 from torch import Tensor, nn
 from torch.export import Dim
 
 from xir.api import XnnpackPartitioner, to_edge
-from xir.runtime import Runtime
 
 SIZES = ((2, 2), (3, 5), (1, 9), (4, 3), (2, 12))
 """Batches and lengths."""
@@ -72,10 +71,10 @@ def test_drawn_positions(seed: int) -> None:
     sizes = {0: Dim("batch", min=1, max=4), 1: Dim("length", min=2, max=12)}
     program = torch.export.export(model, (torch.randn(3, 7),), dynamic_shapes=(sizes,))
     buffer = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), _load_for_executorch_from_buffer(buffer)
+    runs = both(buffer)
     for shape in SIZES:
         x = torch.randn(shape)
         wanted = model(x)
-        for results in (method.execute([x]), stock.forward([x])):
+        for results in (run([x]) for run in runs):
             torch.testing.assert_close(results[0], wanted[0], rtol=0, atol=0)
             torch.testing.assert_close(results[1], wanted[1], rtol=1e-6, atol=1e-6)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call, sampled
+from reference.runtimes import load_stock
 from xdsl.dialects.builtin import ModuleOp, f32, i32
 from xdsl.ir import Attribute
 from xdsl.traits import Pure
@@ -643,7 +643,7 @@ def check(built: Call, target: Target) -> bytes:
 def test_a_rule_computes_what_aten_computes(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
     built = call(name, args, only)
     file = check(built, "executorch")
-    assert_close(_load_for_executorch_from_buffer(file).forward(list(built.inputs)), expected_of(built))
+    assert_close(load_stock(file).forward(list(built.inputs)), expected_of(built))
 
 
 @pytest.mark.parametrize(("name", "args", "only"), XIR_CASES, ids=case_name)
@@ -653,7 +653,7 @@ def test_a_rule_for_xirs_own_nodes_computes_what_aten_computes(
     built = call(name, args, only)
     file = check(built, "xir")
     with pytest.raises(RuntimeError):
-        _load_for_executorch_from_buffer(file).forward(list(built.inputs))
+        load_stock(file).forward(list(built.inputs))
 
 
 def cast(value: Any, dtype: torch.dtype) -> Any:
@@ -680,7 +680,7 @@ def run_everywhere(name: str, args: dict[str, Any], only: Sequence[int] | None) 
     results = [
         run_module(delegated.module, delegated.ctx, built.inputs),
         runtime.Runtime.get().load_program(file).load_method("forward").execute(list(built.inputs)),
-        _load_for_executorch_from_buffer(file).forward(list(built.inputs)),
+        load_stock(file).forward(list(built.inputs)),
     ]
     return [[torch.as_tensor(each) for each in result] for result in results]
 

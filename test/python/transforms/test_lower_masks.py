@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -107,7 +107,7 @@ def check(program: ExecutorchProgram, model: nn.Module, *inputs: Tensor, names: 
     """In both runtimes the program computes what eager does, an output for each name."""
     file, eager = program.buffer, model(*inputs)
     ours = Runtime.get().load_program(file).load_method().execute(list(inputs))
-    stock = _load_for_executorch_from_buffer(file).forward(inputs)
+    stock = load_stock(file).forward(inputs)
     expected = eager if isinstance(eager, tuple) else (eager,)
     for name, *results, wanted in zip(names, ours, stock, expected, strict=True):
         for runtime, result in zip(("xir", "stock"), results, strict=True):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
 from reference.edge import Call, Const, call, sampled
+from reference.runtimes import load_stock
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -195,7 +195,7 @@ def check(name: str, built: Built) -> None:
     integer_nodes(delegated.module, QUANTIZED[name])
     file = delegated.to_executorch().buffer
     ours = runtime.Runtime.get().load_program(file).load_method("forward").execute(list(built.integers))
-    for output in (ours, _load_for_executorch_from_buffer(file).forward(list(built.integers))):
+    for output in (ours, load_stock(file).forward(list(built.integers))):
         for got, want in zip(output, built.expected, strict=True):
             error = (torch.as_tensor(got).double() - want).abs().max().item()
             assert error <= 0.5 + built.slack, f"{error} steps"

@@ -1,0 +1,37 @@
+"""The two runtimes that a file is run in: xir's, and stock ExecuTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from executorch.extension.pybindings import portable_lib
+
+from xir.runtime import Runtime
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+def load_stock(file: bytes | Path, data: Path | None = None) -> Any:
+    """A program in stock ExecuTorch, with `forward`, `run_method` and `method_meta`, of a file's bytes or path.
+
+    `data` is a file of constants beside it, which only paths may have. A program's outputs may lie in memory that its
+    next run writes: clone what has to last. This is the one place that calls ExecuTorch's loader, whose name says that
+    it is private.
+    """
+    if isinstance(file, bytes):
+        return portable_lib._load_for_executorch_from_buffer(file)  # pyright: ignore[reportPrivateUsage]
+    paths = [str(path) for path in (file, data) if path is not None]
+    return portable_lib._load_for_executorch(*paths)  # pyright: ignore[reportPrivateUsage]
+
+
+def both(file: bytes, *, threads: int | None = None) -> tuple[Run, Run]:
+    """What runs `forward` of a file: xir's runtime, then stock's."""
+    method, stock = Runtime.get().load_program(file, threads=threads).load_method(), load_stock(file)
+
+    def run_stock(inputs: Sequence[Any]) -> list[Any]:
+        assert file, "which stock reads, and does not keep"
+        return stock.forward(list(inputs))
+
+    return lambda inputs: method.execute(list(inputs)), run_stock
