@@ -3,14 +3,14 @@
 // CHECK-LABEL: func.func @one_node_each(
 // CHECK:         xnnpack.unary abs
 // CHECK-NEXT:    xnnpack.unary ceiling
-// CHECK-NEXT:    xnnpack.unary cosine
+// CHECK-NEXT:    xnnpack.unary floor
 // CHECK-NEXT:    xnnpack.binary multiply
 // CHECK-NEXT:    xnnpack.binary maximum
 // CHECK-NEXT:    xnnpack.yield
 func.func @one_node_each(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.abs(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.ceil(%0) : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = edge.cos(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = edge.floor(%1) : (tensor<4xf32>) -> tensor<4xf32>
   %3 = edge.mul.Tensor(%2, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %4 = edge.maximum(%3, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %4 : tensor<4xf32>
@@ -140,8 +140,8 @@ func.func @sign(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // CHECK-LABEL: func.func @tan_and_cosh(
 // CHECK:         xnnpack.unary sine
-// CHECK-NEXT:    xnnpack.unary cosine
-// CHECK-NEXT:    xnnpack.binary divide
+// CHECK:         xnnpack.unary cosine
+// CHECK:         xnnpack.binary divide
 // CHECK-NEXT:    xnnpack.unary abs
 // CHECK-NEXT:    xnnpack.unary negate
 // CHECK-NEXT:    xnnpack.unary exp
@@ -350,9 +350,13 @@ func.func @rsqrt(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// XNNPACK's sine of large numbers is beyond 1, or NaN, which that of infinities alone is.
 // CHECK-LABEL: func.func @sin(
-// CHECK:         xnnpack.unary sine
-// CHECK-NEXT:    xnnpack.yield
+// CHECK:         [[NEAR:%.*]] = xnnpack.clamp %[[X:.*]] {output_max = 1.000000e+08 : f32, output_min = -1.000000e+08 : f32}
+// CHECK-NEXT:    [[SINE:%.*]] = xnnpack.unary sine [[NEAR]]
+// CHECK-NEXT:    [[NONE:%.*]] = xnnpack.binary subtract %[[X]], %[[X]]
+// CHECK-NEXT:    [[SUM:%.*]] = xnnpack.binary add [[SINE]], [[NONE]]
+// CHECK-NEXT:    xnnpack.yield [[SUM]]
 func.func @sin(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.sin(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>

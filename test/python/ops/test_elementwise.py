@@ -1,13 +1,16 @@
 """Arithmetic and activations, also where numbers end."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, mask, p, r, together, trained
+from ops.surface import assert_whole, case, compiled, mask, p, r, together, trained
 from torch import nn
+
+from xir import runtime
 
 X, Y = r(3, 4, 5), r(3, 4, 5)
 CONSTANT = p(4, 5)
@@ -106,6 +109,20 @@ POSITIVE = {
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(name: str) -> None:
     assert_whole(UNARY[name], (NEAR,))
+
+
+@pytest.mark.parametrize("function", [torch.sin, torch.cos])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_sines_of_large_angles_are_numbers(
+    function: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype
+) -> None:
+    """XNNPACK's are beyond 1 from 10⁹ on, and NaN from 10¹³; eager's are NaN for infinities alone."""
+    x = torch.tensor([3e9, -1e12, 1e13, 3e38, -3e38, math.inf, -math.inf, math.nan, 1e7, -1e7, 3.0], dtype=dtype)
+    file = compiled(lambda x: function(x), (x,)).to_executorch().buffer
+    result = torch.as_tensor(runtime.Runtime.get().load_program(file).load_method().execute([x])[0])
+    assert torch.equal(result.isnan(), function(x).isnan())
+    assert bool((result.nan_to_num(0).abs() <= 1).all())
+    torch.testing.assert_close(result[-3:], function(x)[-3:], rtol=0, atol=1e-2 if dtype == torch.bfloat16 else 1e-4)
 
 
 @pytest.mark.parametrize("name", POSITIVE)

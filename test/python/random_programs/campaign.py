@@ -1,7 +1,7 @@
 """Many programs, a chunk a process, which is forked from one that has compiled before.
 
-Each chunk is a line of a file, written when it is done, so that a campaign goes on where it was interrupted. A chunk
-that takes its process down, or does not end, is a finding like others.
+Each chunk is a line of a file, written when it is done, so that a campaign goes on where it was interrupted. A program
+that takes its process down, or does not end, is a finding like others: its chunk is halved until it is alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from random_programs.compiled import Finding, alone, findings
 from random_programs.drawing import drawn
@@ -59,18 +61,49 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     findings: list[Told] = field(default_factory=list[Told])
 
+    def add(self, other: Result) -> None:
+        """Take in what came of other seeds of the chunk."""
+        self.programs += other.programs
+        self.seconds += other.seconds
+        self.counts = dict(Counter(self.counts) + Counter(other.counts))
+        self.findings += other.findings
 
-def chunk(first: int, count: int = CHUNK) -> Result:
-    """Draw, compile and run the programs of `count` seeds; tell what is wrong, each reduced."""
-    began = time.monotonic()
-    choice = random.Random(first)
-    open_sizes, mode = choice.random() < 0.3, choice.choice(["", "", "", "static", "dynamic"])
-    drawing = {"quantised": True} if mode else {"open_sizes": open_sizes}
-    result, counts = Result(first, 0, 0.0), Counter[str]()
-    for start in range(first, first + count, TOGETHER):
-        seeds = range(start, min(start + TOGETHER, first + count))
-        programs = [each for seed in seeds if (each := drawn(seed, **drawing)).outputs]
+
+@dataclass(frozen=True)
+class Part:
+    """Some seeds of a chunk, which one process runs: all, or fewer to see which of them takes a process down."""
+
+    first: int
+    """Of the chunk, which says what its programs are drawn from."""
+    seeds: range
+
+    def halves(self) -> list[Part]:
+        """The same seeds in two parts."""
+        middle = len(self.seeds) // 2
+        return [Part(self.first, self.seeds[:middle]), Part(self.first, self.seeds[middle:])]
+
+    def drawing(self) -> dict[str, bool]:
+        """How its programs are drawn."""
+        return {"quantised": True} if self.mode() else {"open_sizes": random.Random(self.first).random() < 0.3}
+
+    def mode(self) -> str:
+        """How its programs are quantised, if they are."""
+        return random.Random(self.first + 1).choice(["", "", "", "static", "dynamic"])
+
+    def seconds(self) -> float:
+        """How long it may take."""
+        return TIMEOUT * max(len(self.seeds) / CHUNK, 0.1)
+
+
+def ran(part: Part) -> Result:
+    """Draw, compile and run the programs of its seeds; tell what is wrong, each reduced."""
+    began, mode = time.monotonic(), part.mode()
+    result, counts = Result(part.first, 0, 0.0), Counter[str]()
+    for start in range(part.first, part.seeds.stop, TOGETHER):
+        choice = random.Random(start)
         forms = [f"{mode} {form}".strip() for form in ("default", choice.choice(OTHERS))]
+        seeds = [seed for seed in range(start, start + TOGETHER) if seed in part.seeds]
+        programs = [each for seed in seeds if (each := drawn(seed, **part.drawing())).outputs]
         result.programs += len(programs)
         seen = set[int]()
         for finding in findings(programs, forms, start, stock=choice.random() < 0.3):
@@ -93,10 +126,10 @@ def told(finding: Finding) -> Told:
     return Told(signature(small), small.kind, seed, small.form, small.detail, reproducer(small))
 
 
-def work(first: int, count: int, pipe: Connection) -> None:
-    """A chunk in a process of its own, which ends before its garbage matters."""
+def work(part: Part, pipe: Connection) -> None:
+    """A part in a process of its own, which ends before its garbage matters."""
     gc.disable()
-    pipe.send(asdict(chunk(first, count)))
+    pipe.send(asdict(ran(part)))
 
 
 def read(path: Path) -> dict[int, Result]:
@@ -107,65 +140,90 @@ def read(path: Path) -> dict[int, Result]:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        entry["findings"] = [Told(**each) for each in entry["findings"]]
-        found[entry["first"]] = Result(**entry)
+        found[entry["first"]] = result_of(entry)
     return found
 
 
+def result_of(entry: dict[str, Any]) -> Result:
+    """A result that was written down."""
+    return Result(**{**entry, "findings": [Told(**each) for each in entry["findings"]]})
+
+
+@dataclass
+class Process:
+    """A part that runs."""
+
+    part: Part
+    pipe: Connection
+    process: BaseProcess
+    began: float
+
+    @classmethod
+    def of(cls, part: Part, context: BaseContext) -> Process:
+        """A part that begins to run."""
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=work, args=(part, theirs), daemon=True)  # pyright: ignore[reportAttributeAccessIssue]
+        process.start()
+        theirs.close()
+        return cls(part, ours, process, time.monotonic())
+
+    def ended(self, *, late: bool) -> Result | Told:
+        """The result, or what the process's end tells."""
+        try:
+            if late:
+                raise EOFError
+            return result_of(self.pipe.recv())
+        except EOFError:
+            if late:
+                self.process.kill()
+            self.process.join()
+            seeds = self.part.seeds
+            kind = "no end" if late else "crash"
+            detail = f"more than {self.part.seconds():.0f} s" if late else f"exit code {self.process.exitcode}"
+            again = f"make random-programs SEED={self.part.first} COUNT={seeds.stop - self.part.first}"
+            return Told(f"{kind}: {detail}", kind, seeds.start, self.part.mode(), detail, again)
+        finally:
+            self.process.join()
+            self.pipe.close()
+
+
 def run(path: Path, seed: int, count: int, jobs: int) -> Iterator[Result]:
-    """Run the chunks that are not there yet; yields each when it is done."""
+    """Run the chunks that are not there yet; yields each when it is done.
+
+    What takes a process down is looked for among its seeds, whose other programs run.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     done = read(path)
-    wanted = [first for first in range(seed, seed + count, CHUNK) if first not in done]
-    yield from (done[first] for first in range(seed, seed + count, CHUNK) if first in done)
+    chunks = range(seed, seed + count, CHUNK)
+    yield from (done[first] for first in chunks if first in done)
+    waiting = [Part(first, range(first, min(first + CHUNK, seed + count))) for first in chunks if first not in done]
+    waiting.reverse()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["random_programs.warm"])
-    running = dict[Connection, tuple[int, BaseProcess, float]]()
-    wanted.reverse()
+    running, results, fell = list[Process](), dict[int, Result](), dict[int, Told]()
     with path.open("a", encoding="utf-8") as file:
-        while wanted or running:
-            while wanted and len(running) < jobs:
-                first = wanted.pop()
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(
-                    target=work, args=(first, min(CHUNK, seed + count - first), theirs), daemon=True
-                )
-                process.start()
-                theirs.close()
-                running[ours] = first, process, time.monotonic()
-            ready = wait(list(running), timeout=1.0)
-            for pipe, (first, process, since) in list(running.items()):
-                late = time.monotonic() - since > TIMEOUT
-                if pipe not in ready and not late:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(Process.of(waiting.pop(), context))
+            ready = wait([each.pipe for each in running], timeout=1.0)
+            for each in list(running):
+                late = each.pipe not in ready and time.monotonic() - each.began > each.part.seconds()
+                if each.pipe not in ready and not late:
                     continue
-                result = ended(pipe, first, process, late=late and pipe not in ready)
-                del running[pipe]
-                file.write(f"{json.dumps(asdict(result))}\n")
-                file.flush()
-                yield result
-
-
-def ended(pipe: Connection, first: int, process: BaseProcess, *, late: bool) -> Result:
-    """A process's result, or what its end tells."""
-    try:
-        if late:
-            raise EOFError
-        entry = pipe.recv()
-        entry["findings"] = [Told(**each) for each in entry["findings"]]
-        result = Result(**entry)
-    except EOFError:
-        if late:
-            process.kill()
-        process.join()
-        kind = "no end" if late else "crash"
-        detail = f"more than {TIMEOUT:.0f} s" if late else f"exit code {process.exitcode}"
-        result = Result(
-            first,
-            CHUNK,
-            TIMEOUT,
-            {kind: 1},
-            [Told(kind, kind, first, "", detail, f"make random-programs SEED={first} COUNT={CHUNK}")],
-        )
-    process.join()
-    pipe.close()
-    return result
+                running.remove(each)
+                first, ended = each.part.first, each.ended(late=late)
+                total = results.setdefault(first, Result(first, 0, 0.0))
+                if isinstance(ended, Result):
+                    total.add(ended)
+                elif len(each.part.seeds) > 1:
+                    waiting += each.part.halves()[::-1]
+                    fell[first] = ended
+                else:
+                    total.add(Result(first, 1, each.part.seconds(), {ended.kind: 1}, [ended]))
+                    fell.pop(first, None)
+                if all(other.first != first for other in (*waiting, *(one.part for one in running))):
+                    if first in fell:  # it takes several seeds
+                        total.add(Result(first, 0, 0.0, {fell[first].kind: 1}, [fell[first]]))
+                    file.write(f"{json.dumps(asdict(total))}\n")
+                    file.flush()
+                    yield results.pop(first)

@@ -1,18 +1,19 @@
 """What a program computes without roundings, and how far roundings move that.
 
 Eager runs a program line by line in the types that it has. The same lines run on numbers in fp64: conversions that the
-program asks for round as they do, all else does not. Then they run a few times more, each operand and each result of a
-line moved up or down by one rounding of the type that it has in eager. What moves in these runs is what an order of
-summation or a fused step may move as well; more than some times as much is another computation.
+program asks for round as they do, all else does not. Then they run a few times more, each operand of a line and each
+result of a call in it moved up or down by one rounding of the type that the line has in eager. What moves in these runs
+is what an order of summation or a fused step may move as well; more than some times as much is another computation.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from reference.roundings import Bounds, Noise, noises, wide
+from reference.roundings import Bounds, Noise, Steps, noises, wide
 from torch import Tensor
 from torch.nn import functional
 
@@ -66,17 +67,17 @@ def exact(
             operands = {**values, **near}
         if line.kind is Kind.COMPUTES or not computed.isdisjoint(line.reads):
             computed.add(line.name)
+        dtype = types[line.name].dtype
+        rounds = noise is not None and line.kind is Kind.COMPUTES
         torch.set_default_dtype(torch.float64)
         try:
-            result = wide(evaluated(line, operands))
+            with Steps(noise, dtype) if rounds else contextlib.nullcontext():
+                result = wide(evaluated(line, operands))
         finally:
             torch.set_default_dtype(torch.float32)
-        dtype = types[line.name].dtype
         if result.is_floating_point() and dtype.is_floating_point:
             rounded = result.to(dtype)
             result = torch.where(rounded.isinf(), rounded.double(), result)
-            if noise is not None and line.kind is Kind.COMPUTES:
-                result = noise.moved(result, dtype)
         values[line.name] = result
     return values
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from reference.integers import InDoublePrecision, graph_of
-from reference.roundings import ROUNDINGS, Bounds, Noise
+from reference.roundings import ROUNDINGS, Bounds, Noise, lost_below
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -84,4 +84,5 @@ def bounds(eager: Tensor, exact: Tensor, *nearby: Tensor) -> Bounds:
         return found
     known = found.unit[found.unit.isfinite()]
     mean = float(known.mean()) if known.numel() else 0.0
-    return Bounds(found.eager, found.exact, torch.clamp(found.unit, min=mean) * (STEPS / ROUNDINGS), found.certain)
+    unit = torch.clamp(found.unit, min=mean) * (STEPS / ROUNDINGS)
+    return Bounds(found.eager, found.exact, unit.clamp(min=lost_below(eager.dtype)), found.certain)

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch.export import ExportedProgram
 
-from random_programs import campaign, compiled
-from random_programs.campaign import COUNTED, TOGETHER, Result, read
+from random_programs import campaign, compiled, quantised
+from random_programs.campaign import CHUNK, COUNTED, TOGETHER, Part, Process, Result, read
 from random_programs.compiled import Finding, again, alone, findings
 from random_programs.drawing import drawn
 from random_programs.exact import references
@@ -95,6 +98,30 @@ def test_other_orders_of_summation_are_right() -> None:
     assert bounds.wrong(torch.stack([*(x @ x).flatten()]).flip(0).cumsum(0)[-1]) == ""
 
 
+def test_what_a_line_rounds_inside_counts() -> None:
+    """Around 1/2 a logit is four times as far off as the sigmoid in it, however small it is."""
+    program = program_of(("torch.logit(x0.sigmoid())", Kind.COMPUTES))
+    x = program.values["x0"] * 1e-3
+    bounds = references(program, {"x0": x}, 0)["v0"]
+    for end in (0.0, 1.0):
+        inside = torch.nextafter(x.sigmoid(), torch.tensor(end))
+        assert bounds.wrong(torch.logit(inside.double()).float()) == ""
+    assert bounds.wrong(torch.logit(x.double().sigmoid() + 1e-5).float()) != ""
+
+
+def test_products_below_the_smallest_normal_number_may_be_lost() -> None:
+    """As in XNNPACK's exponential, `s + (t * s) * p`."""
+    program = program_of(("F.softmax(x0, -1)", Kind.COMPUTES))
+    x = torch.tensor([[0.0, -85.73]])
+    bounds = references(program, {"x0": x}, 0)["v0"]
+    smallest = torch.finfo(torch.float32).smallest_normal
+    assert bounds.exact[0, 1] > 4.5 * smallest
+    assert bounds.wrong(torch.tensor([[1.0, 4 * smallest]])) == ""
+    assert bounds.wrong(torch.tensor([[1.0, 2 * smallest]])) != ""
+    below = torch.tensor([smallest / 2, 3.0])
+    assert quantised.bounds(below, below.double()).wrong(torch.tensor([0.0, 3.0])) == ""
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_miscompile_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a compiler that takes tanh for sin."""
@@ -158,7 +185,49 @@ def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.M
     )
     assert read(path) == {0: Result(0, 3, 1.0)}
     monkeypatch.setattr(campaign, "findings", lambda *_, **__: [])
-    assert campaign.chunk(48, 12).programs > 6
+    assert campaign.ran(Part(48, range(48, 60))).programs > 6
+
+
+class Ending:
+    """In place of processes: those of some seeds go down."""
+
+    def __init__(self, fatal: Callable[[range], bool]):
+        self.fatal = fatal
+
+    def of(self, part: Part, _: object) -> Process:
+        """A part that has ended already."""
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        if not self.fatal(part.seeds):
+            theirs.send(asdict(Result(part.first, len(part.seeds), 1.0)))
+        theirs.close()
+        process = multiprocessing.get_context("fork").Process(target=os._exit, args=(0,))
+        process.start()
+        return Process(part, ours, process, time.monotonic())
+
+
+@pytest.mark.parametrize(
+    ("fatal", "programs", "seeds"),
+    [
+        (lambda seeds: 30 in seeds, 2 * CHUNK, [30]),
+        (lambda seeds: 30 in seeds or 50 in seeds, 2 * CHUNK, [30, 50]),
+        (lambda seeds: 1 in seeds and 40 in seeds, 2 * CHUNK, [0]),
+    ],
+)
+def test_a_crash_loses_one_seed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fatal: Callable[[range], bool],
+    programs: int,
+    seeds: list[int],
+) -> None:
+    monkeypatch.setattr(Process, "of", Ending(fatal).of)
+    path = tmp_path / "results.jsonl"
+    results = list(campaign.run(path, 0, 2 * CHUNK, 2))
+    assert sum(each.programs for each in results) == programs
+    told = [each for result in results for each in result.findings]
+    assert sorted(each.seed for each in told) == seeds
+    assert {each.kind for each in told} == {"crash"}
+    assert sorted(read(path)) == [0, CHUNK]
 
 
 def test_findings_of_a_kind_have_one_signature() -> None:

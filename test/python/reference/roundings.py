@@ -11,9 +11,17 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 ROUNDINGS = 32.0
 """How many times as far from the exact result as eager's, or as one rounding moves it, ours may be."""
+
+FLUSHED = 1.2
+"""How many of the smallest normal number a result may lose where processors take what is below it for 0.
+
+XNNPACK's exponential is `s + (t * s) * p` (f32-raddstoreexpminusmax): `t * s` goes where it is below, and `p`, which is
+(eᵗ - 1) / t for |t| up to ln 2 / 2, would have made up to 1.2 of it.
+"""
 
 
 def wide(value: Tensor) -> Tensor:
@@ -32,9 +40,10 @@ class Noise:
 
     def moved(self, value: Tensor, dtype: torch.dtype, steps: float = 1.0) -> Tensor:
         """Numbers in fp64, each up or down by some roundings of `dtype`; 0 stays, and so do integers."""
+        dtype = dtype.to_real()
         if value.is_complex():
             parts = torch.view_as_real(value.resolve_conj())
-            return torch.view_as_complex(self.moved(parts, dtype.to_real(), steps))
+            return torch.view_as_complex(self.moved(parts, dtype, steps))
         if not value.is_floating_point() or not dtype.is_floating_point:
             return value
         limits = torch.finfo(dtype)
@@ -43,6 +52,25 @@ class Noise:
         step = torch.clamp(value.abs() * (limits.eps / 2), min=limits.smallest_normal * limits.eps / 2) * steps
         signs = self.sign or torch.randint(0, 2, value.shape, generator=self.generator) * 2 - 1
         return torch.where((value == 0) | ~value.isfinite(), value, value + signs * step)
+
+
+class Steps(TorchFunctionMode):
+    """Each call's result is some rounding off, as if it were of `dtype`: what a composed expression rounds inside."""
+
+    def __init__(self, noise: Noise, dtype: torch.dtype):
+        super().__init__()
+        self._noise = noise
+        self._dtype = dtype
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call, whose result moves if it has fractions."""
+        result = func(*args, **(kwargs or {}))
+        return self._noise.moved(result, self._dtype) if isinstance(result, Tensor) else result
+
+
+def lost_below(dtype: torch.dtype) -> float:
+    """The unit of what any result may be off: processors may take denormal numbers for 0, and XNNPACK's kernels do."""
+    return torch.finfo(dtype).smallest_normal * FLUSHED / ROUNDINGS
 
 
 def noises(seed: int, count: int) -> list[Noise]:
@@ -74,8 +102,7 @@ class Bounds:
             return cls(eager, exact, torch.zeros(eager.shape, dtype=torch.float64), certain)
         limits = torch.finfo(eager.dtype)
         others = [eager.double(), *nearby]
-        # Processors may take numbers below the smallest normal one for 0, and XNNPACK's kernels do.
-        unit = exact.abs() * (limits.eps / 2) + limits.smallest_normal / ROUNDINGS
+        unit = exact.abs() * (limits.eps / 2) + lost_below(eager.dtype)
         for each in others:
             unit = torch.maximum(unit, (each - exact).abs())
         unit = torch.where(exact.isfinite() & eager.isfinite() & ~unit.isnan(), unit, torch.inf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -31,6 +31,10 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
     truncated,
     widened,
 )
+
+LARGEST_ANGLE = 1e8
+"""Up to here fp32 has the number of periods, 2^24 at most. Its neighbours are 8 apart there, which is more than one:
+what rounds such a number may give it any other sine."""
 
 FLOORED_QUOTIENT = Refusal(
     "its quotient is rounded down, which takes the remainder that XNNPACK does not compute",
@@ -59,8 +63,9 @@ def binary_rule(kind: str) -> Rule:
 
 
 for row in UNARY:
+    names = [name for name in row.edge if name not in ("edge.sin", "edge.cos")]
     # A number in quantised form is a float: what works on bits has no part in it.
-    register_rule(unary_rule(row.kind), row.edge, quantized=Quantized.TABLE if row.elements != "integer" else None)
+    register_rule(unary_rule(row.kind), names, quantized=Quantized.TABLE if row.elements != "integer" else None)
 for row in BINARY:
     names = [name for name in row.edge if name not in ("edge.maximum", "edge.minimum")]
     register_rule(binary_rule(row.kind), names, quantized=Quantized.OPERANDS if row.quantized else None)
@@ -161,11 +166,28 @@ def other_logarithm(op: edge.Log2Op | edge.Log10Op, b: NodeBuilder) -> SSAValue:
     return scaled(b, b.unary("log", b.promoted(op.self)), 1 / math.log(base))
 
 
+@rule(quantized=Quantized.TABLE)
+def sine(op: edge.SinOp | edge.CosOp, b: NodeBuilder) -> SSAValue:
+    """The sine or cosine."""
+    return wave(b, "sine" if op.name == "edge.sin" else "cosine", b.promoted(op.self))
+
+
+def wave(b: NodeBuilder, kind: str, value: SSAValue) -> SSAValue:
+    """A sine or cosine node, kept from numbers where it is none: it gives 1200 for 3e9, and NaN from 1e13 on.
+
+    Its argument ends at `LARGEST_ANGLE`. An infinity less itself makes NaN of that one's result, as eager does.
+    """
+    if element_type(value) == f16:
+        return b.unary(kind, value)
+    near = b.clamp(value, -LARGEST_ANGLE, LARGEST_ANGLE)
+    return b.binary("add", b.unary(kind, near), difference(b, value, value))
+
+
 @rule()
 def tan(op: edge.TanOp, b: NodeBuilder) -> SSAValue:
     """sin(self) / cos(self)."""
     value = b.promoted(op.self)
-    return b.binary("divide", b.unary("sine", value), b.unary("cosine", value))
+    return b.binary("divide", wave(b, "sine", value), wave(b, "cosine", value))
 
 
 @rule()
