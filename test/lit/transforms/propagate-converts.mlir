@@ -112,3 +112,24 @@ func.func @asked(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
   }
   func.return %0 : tensor<3x2xf32>
 }
+
+// -----
+
+// What is left of an output is an operand of the subgraph, or another output: it is copied.
+// CHECK-LABEL: func.func @outputs(
+// CHECK:         [[Y:%.+]] = xnnpack.unary abs %a
+// CHECK-NEXT:    [[C:%.+]] = xnnpack.copy %a
+// CHECK-NEXT:    [[D:%.+]] = xnnpack.copy [[Y]]
+// CHECK-NEXT:    xnnpack.yield [[C]], [[Y]], [[D]]
+func.func @outputs(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %0:3 = xnnpack.subgraph(%x) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%a: tensor<2xf32>):
+    %1 = xnnpack.convert %a {xir.unasked} : tensor<2xf32> -> tensor<2xf16>
+    %2 = xnnpack.convert %1 : tensor<2xf16> -> tensor<2xf32>
+    %3 = xnnpack.unary abs %2 : tensor<2xf32> -> tensor<2xf32>
+    %4 = xnnpack.convert %3 {xir.unasked} : tensor<2xf32> -> tensor<2xf16>
+    %5 = xnnpack.convert %4 : tensor<2xf16> -> tensor<2xf32>
+    xnnpack.yield %2, %3, %5 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  }
+  func.return %0#0, %0#1, %0#2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}

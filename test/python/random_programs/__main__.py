@@ -12,6 +12,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported
 
 from random_programs.campaign import run
+from random_programs.histogram import histogram
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +26,12 @@ def main() -> int:
     parser.add_argument(
         "--file", type=Path, default=ROOT / "build/random-programs.jsonl", help="of results (%(default)s)"
     )
+    parser.add_argument("--histogram", action="store_true", help="only say what is drawn: how many programs have what")
     options = parser.parse_args()
+    if options.histogram:
+        for name, number in sorted(histogram(options.seed, options.count).items()):
+            print(f"{number:6} {name}")
+        return 0
     began, programs, faults = time.monotonic(), 0, Counter[str]()
     totals = Counter[str]()
     for result in run(options.file, options.seed, options.count, options.jobs):

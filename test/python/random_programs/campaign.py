@@ -97,16 +97,15 @@ class Part:
 
 def ran(part: Part) -> Result:
     """Draw, compile and run the programs of its seeds; tell what is wrong, each reduced."""
-    began, mode = time.monotonic(), part.mode()
+    began = time.monotonic()
     result, counts = Result(part.first, 0, 0.0), Counter[str]()
     for start in range(part.first, part.seeds.stop, TOGETHER):
-        choice = random.Random(start)
-        forms = [f"{mode} {form}".strip() for form in ("default", choice.choice(OTHERS))]
         seeds = [seed for seed in range(start, start + TOGETHER) if seed in part.seeds]
         programs = [each for seed in seeds if (each := drawn(seed, **part.drawing())).outputs]
         result.programs += len(programs)
         seen = set[int]()
-        for finding in findings(programs, forms, start, stock=choice.random() < 0.3):
+        stock = random.Random(start + 1).random() < 0.3
+        for finding in findings(programs, forms_of(part.mode(), start), start, stock=stock):
             counts[finding.kind] += 1
             if finding.kind not in COUNTED and finding.program.seed not in seen:
                 seen.add(finding.program.seed)
@@ -114,6 +113,11 @@ def ran(part: Part) -> Result:
     result.counts = dict(counts)
     result.seconds = time.monotonic() - began
     return result
+
+
+def forms_of(mode: str, start: int) -> list[str]:
+    """What programs that are compiled together are compiled for; `start` is the first one's seed."""
+    return [f"{mode} {form}".strip() for form in ("default", random.Random(start).choice(OTHERS))]
 
 
 def told(finding: Finding) -> Told:
@@ -146,7 +150,8 @@ def read(path: Path) -> dict[int, Result]:
 
 def result_of(entry: dict[str, Any]) -> Result:
     """A result that was written down."""
-    return Result(**{**entry, "findings": [Told(**each) for each in entry["findings"]]})
+    entry = {**entry, "findings": [Told(**each) for each in entry["findings"]]}
+    return Result(**entry)
 
 
 @dataclass

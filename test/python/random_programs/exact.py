@@ -68,10 +68,10 @@ def exact(
         if line.kind is Kind.COMPUTES or not computed.isdisjoint(line.reads):
             computed.add(line.name)
         dtype = types[line.name].dtype
-        rounds = noise is not None and line.kind is Kind.COMPUTES
+        rounding = Steps(noise, dtype) if noise is not None and line.kind is Kind.COMPUTES else contextlib.nullcontext()
         torch.set_default_dtype(torch.float64)
         try:
-            with Steps(noise, dtype) if rounds else contextlib.nullcontext():
+            with rounding:
                 result = wide(evaluated(line, operands))
         finally:
             torch.set_default_dtype(torch.float32)

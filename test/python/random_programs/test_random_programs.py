@@ -17,10 +17,12 @@ import torch
 from torch.export import ExportedProgram
 
 from random_programs import campaign, compiled, quantised
-from random_programs.campaign import CHUNK, COUNTED, TOGETHER, Part, Process, Result, read
+from random_programs.builder import FLOATS, INTEGERS
+from random_programs.campaign import CHUNK, COUNTED, OTHERS, TOGETHER, Part, Process, Result, read
 from random_programs.compiled import Finding, again, alone, findings
 from random_programs.drawing import drawn
 from random_programs.exact import references
+from random_programs.histogram import NUMBERS, PARTS, histogram
 from random_programs.program import Input, Kind, Line, Program, merged
 from random_programs.reduce import reduced, reproducer, signature
 
@@ -59,10 +61,14 @@ def test_a_seed_draws_one_program() -> None:
 
 
 def test_programs_have_what_people_write() -> None:
-    lines = [line.text for seed in range(400) for line in drawn(seed).lines]
-    for text in ("torch.ones(", "torch.eye(", "F.one_hot(", ".permute(", "torch.bfloat16", "1e39", "// ", "@ ", "True"):
-        assert any(text in line for line in lines), text
-    assert any(len(line.reads) > len(set(line.reads)) for seed in range(50) for line in drawn(seed).lines)
+    """Of 480, some have each thing; a campaign draws the forms as well."""
+    found = histogram(0, 10 * CHUNK)
+    names = {str(dtype)[6:] for dtype in (*FLOATS, *INTEGERS, torch.bool)}
+    wanted = {f"{what} {name}" for what in ("constant of", "to", "output of") for name in names}
+    wanted |= {f"line: {name}" for name in PARTS} | {f"number: {name}" for name in NUMBERS}
+    wanted |= {"a repeated operand", "a value with several readers", "an output that is read", "an open dimension"}
+    wanted |= {f"form: {mode}default" for mode in ("", "static ", "dynamic ")} | {f"form: {each}" for each in OTHERS}
+    assert wanted - set(found) == set()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from xir.backend.interface import Taken
 from xir.dialects import edge, xnnpack
 from xir.ir.location import location_of
 from xir.transforms.xnnpack.building.casts import resolve_casts
-from xir.transforms.xnnpack.building.outputs import distinct_outputs
+from xir.transforms.xnnpack.building.outputs import keep_distinct
 
 
 def outline(
@@ -50,8 +50,7 @@ def outline(
     result = xnnpack.YieldOp.create(operands=[replacement[value] for value in outputs])
     body.add_op(result)
     resolve_casts(body)
-    result.operands, copies = distinct_outputs(result.operands)
-    body.insert_ops_before(copies, result)
+    keep_distinct(result)
     inputs = [value for value, argument in arguments.items() if argument.owner is body]
     subgraph = xnnpack.SubgraphOp.create(
         operands=inputs,

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from xir.dialects import xnnpack
 from xir.ir.location import location_of
 
 
-def distinct_outputs(values: Sequence[SSAValue]) -> tuple[list[SSAValue], list[Operation]]:
-    """(what to yield for `values`, copy nodes to insert before).
-
-    An output is the result of a node and is yielded once; a block argument, a constant and a repeated value are copied.
-    """
+def keep_distinct(outputs: xnnpack.YieldOp) -> None:
+    """Copy what no output can be: a block argument, a constant, and a value that is one already."""
     distinct: dict[SSAValue, None] = {}
-    copies: list[Operation] = []
-    for value in values:
+    for value in outputs.operands:
         if value in distinct or not isinstance(value.owner, xnnpack.NodeOp):
             copy = xnnpack.CopyOp.create(operands=[value], result_types=[value.type])
             copy.location = location_of(value)
-            copies.append(copy)
+            block = outputs.parent
+            assert block is not None
+            block.insert_op_before(copy, outputs)
             value = copy.output
         distinct[value] = None
-    return list(distinct), copies
+    outputs.operands = list(distinct)

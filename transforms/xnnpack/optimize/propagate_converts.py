@@ -30,6 +30,7 @@ from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import may_rewrite
 from xir.ir.walking import ops_in
+from xir.transforms.xnnpack.building.outputs import keep_distinct
 
 SHORT: tuple[Attribute, ...] = (f16, bf16)
 """Types whose values fp32 holds exactly."""
@@ -59,6 +60,7 @@ class PropagateConvertsPass(XirPass):
         """Rewrite every subgraph."""
         for each in ops_in(op, xnnpack.SubgraphOp):
             propagate(each.body.block, ctx)
+            keep_distinct(each.yield_op)
 
 
 def propagate(block: Block, ctx: XirContext) -> None:

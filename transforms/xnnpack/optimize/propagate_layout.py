@@ -36,7 +36,7 @@ from xir.ir.rewriting import may_try
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.xnnpack.building.constants import constant_like
-from xir.transforms.xnnpack.building.outputs import distinct_outputs
+from xir.transforms.xnnpack.building.outputs import keep_distinct
 from xir.transforms.xnnpack.optimize._layout_islands import LayoutChooser, Layouts, transpose_cost
 from xir.transforms.xnnpack.optimize._layouts import (
     Layout,
@@ -155,8 +155,7 @@ class LayoutWriter:
         if layout is None:
             op.operands = self.operands(op, [identity(rank_of(value)) for value in op.operands])
             if isinstance(op, xnnpack.YieldOp):
-                op.operands, copies = distinct_outputs(op.operands)
-                self.block.insert_ops_before(copies, op)
+                keep_distinct(op)
             return
         op.operands = self.operands(op, [layout] * len(op.operands))
         if layout == identity(len(layout)):

@@ -21,6 +21,7 @@ from random_programs.families.scalars import (
     scalar_operand,
     scalar_power,
 )
+from random_programs.families.written import written
 
 Family = Callable[[Builder], None]
 
@@ -28,7 +29,7 @@ FAMILIES: dict[Family, float] = {
     scalar_operand: 2, scalar_division: 1, scalar_power: 0.7, scalar_argument: 1.2, scalar_activation: 0.7,
     scalar_choice: 1, constant_operand: 2, constant_joined: 0.7, constant_product: 0.7, unary: 2, binary: 3,
     conversion: 1.5, round_trip: 1.2, product: 1.5, transposed_product: 1.2, attention: 0.4, movement: 3, joined: 0.8,
-    reduction: 1.5, normalisation: 1, image: 1, complex_numbers: 0.25,
+    reduction: 1.5, normalisation: 1, image: 1, complex_numbers: 0.25, written: 1.5,
 }  # fmt: skip
 """How often each is drawn, beside the others."""
 
