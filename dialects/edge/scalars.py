@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, TensorType, bf16, f16
+from xdsl.dialects.builtin import IntegerType, TensorType, bf16, f16, i64
 from xdsl.ir import Attribute, SSAValue
 
 from xir.ir.elements import stored, values_of
@@ -86,4 +86,6 @@ def _element_met(op: EdgeOp, value: float) -> Attribute:
     if isinstance(op, families.CompareWithNumber):
         tensors = (each for each in op.operands if isinstance(each.type, TensorType))
         return result_element(tensors, (value,))
-    return element_of(op.results[0])
+    element = element_of(op.results[0])
+    # Its numbers count in int64 whatever the type of its integers (`at::acc_type`): a step of -1 is none of 255.
+    return i64 if isinstance(op, ops.ArangeStartStepOp) and isinstance(element, IntegerType) else element

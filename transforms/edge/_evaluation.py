@@ -106,7 +106,7 @@ def _scalar_tensor(op: edge.ScalarTensorOp, call: Call) -> np.ndarray:
 @evaluator
 def _arange(op: edge.ArangeStartStepOp, call: Call) -> np.ndarray:
     # start + i·step in the precision of ATen's accumulation type, not by repeated addition.
-    steps = np.arange(call.shape[0], dtype=call.dtype if call.dtype.kind in "iu" else np.float64)
+    steps = np.arange(call.shape[0], dtype=np.int64 if call.dtype.kind in "iu" else np.float64)
     return op.start + steps * op.step
 
 

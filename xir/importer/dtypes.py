@@ -141,3 +141,8 @@ def number_type(example: Any) -> Attribute:
     if isinstance(example, bool | torch.SymBool):
         return i1
     return f64 if isinstance(example, float | torch.SymFloat) else i64
+
+
+def number_tensor(value: bool | float) -> torch.Tensor:
+    """A number as a tensor without dimensions, whose element is that number: torch makes fp32 of a Python float."""
+    return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)

@@ -17,7 +17,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from .aliasing import Operator, mutated_argument
-from .dtypes import is_dynamic
+from .dtypes import is_dynamic, is_open
 
 MAX_BYTES = 2**26
 """The most that all results may take."""
@@ -102,7 +102,7 @@ def evaluate(node: Node, values: dict[Node, Any]) -> Any:
         if leaf in values:
             return values[leaf]
         like = leaf.meta["val"]
-        return torch.empty((), dtype=like.dtype).expand([size if isinstance(size, int) else 1 for size in like.shape])
+        return torch.empty((), dtype=like.dtype).expand([1 if is_open(size) else int(size) for size in like.shape])
 
     args, kwargs = pytree.tree_map(value_of, (node.args, node.kwargs))
     return node.target(*args, **kwargs)

@@ -43,7 +43,7 @@ from .bounds import Ranges, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
 from .control_flow import body_of, meaning_of, name_of
 from .decompose import ClosedSizeError, Decomposer, can_decompose, row_of
-from .dtypes import ELEMENT_TYPES, import_type, number_type, numpy_view
+from .dtypes import ELEMENT_TYPES, import_type, number_tensor, number_type, numpy_view
 from .packed_weights import DEQUANTIZE_INT4, import_dequantize_int4
 from .source import name_hint, node_location
 
@@ -215,7 +215,7 @@ class StepImporter:
         names = [name for name in op_class.row.schema.tensors if isinstance(args.get(name), bool | int | float)]
         if not names or not isinstance(result, torch.Tensor):
             return {}
-        return {name: self.constant(torch.tensor(args[name]).to(result.dtype), "number") for name in names}
+        return {name: self.constant(number_tensor(args[name]).to(result.dtype), "number") for name in names}
 
     def _import_complex(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> None:
         """Import a call that reads or makes complex numbers."""
@@ -362,7 +362,7 @@ class StepImporter:
     def _as_tensor(self, value: Any, location: LocationAttr) -> SSAValue:
         """What loops carry, and functions give: a number as a tensor without dimensions."""
         if not isinstance(value, SSAValue):
-            return self.constant(torch.tensor(value), "number")
+            return self.constant(number_tensor(value), "number")
         if isinstance(value.type, TensorType):
             return value
         given = {"s": value, "dtype": value.type}

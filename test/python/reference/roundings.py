@@ -16,11 +16,12 @@ from torch.overrides import TorchFunctionMode
 ROUNDINGS = 32.0
 """How many times as far from the exact result as eager's, or as one rounding moves it, ours may be."""
 
-FLUSHED = 1.2
+FLUSHED = 2**0.5
 """How many of the smallest normal number a result may lose where processors take what is below it for 0.
 
-XNNPACK's exponential is `s + (t * s) * p` (f32-raddstoreexpminusmax): `t * s` goes where it is below, and `p`, which is
-(eᵗ - 1) / t for |t| up to ln 2 / 2, would have made up to 1.2 of it.
+XNNPACK's exponential is `s + (t * s) * p` with a power s of 2 and |t| up to ln 2 / 2 (f32-raddstoreexpminusmax). Where
+`t * s` is below, s is left of s·eᵗ; where that is the smallest normal number, the softmax's division takes it below,
+and nothing is left of up to √2 of it.
 """
 
 
@@ -39,7 +40,10 @@ class Noise:
     sign: int = 0
 
     def moved(self, value: Tensor, dtype: torch.dtype, steps: float = 1.0) -> Tensor:
-        """Numbers in fp64, each up or down by some roundings of `dtype`; 0 stays, and so do integers."""
+        """Numbers in fp64, each up or down by some roundings of `dtype`. 0 is one of both zeros; integers stay.
+
+        Compositions of nodes need not keep the sign of a zero, as the rationale says.
+        """
         dtype = dtype.to_real()
         if value.is_complex():
             parts = torch.view_as_real(value.resolve_conj())
@@ -51,7 +55,8 @@ class Noise:
             value = torch.where(value.abs() < limits.smallest_normal, 0.0, value)
         step = torch.clamp(value.abs() * (limits.eps / 2), min=limits.smallest_normal * limits.eps / 2) * steps
         signs = self.sign or torch.randint(0, 2, value.shape, generator=self.generator) * 2 - 1
-        return torch.where((value == 0) | ~value.isfinite(), value, value + signs * step)
+        moved = torch.where(value.isfinite(), value + signs * step, value)
+        return torch.where(value == 0, torch.zeros_like(value) * signs, moved)
 
 
 class Steps(TorchFunctionMode):

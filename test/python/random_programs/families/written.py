@@ -38,9 +38,10 @@ OF_A_MATRIX = (
     "{x}.masked_fill(torch.ones_like({x}, dtype=torch.bool).tril(), 0)",
 )  # fmt: skip
 
+# Which of equal elements an index without a promise of order means is unspecified.
 JUMPING = (
-    "{x}.argsort({d})", "{x}.topk(1, {d}).indices", "{x}.clone().masked_scatter_({x} > 0, {x}.abs())",
-    "torch.bucketize({x}, torch.tensor([-1.0, 0.0, 1.0]))", "{x}.sort({d}, descending=True).indices",
+    "{x}.argsort({d}, stable=True)", "{x}.clone().masked_scatter_({x} > 0, {x}.abs())",
+    "torch.bucketize({x}, torch.tensor([-1.0, 0.0, 1.0]))", "{x}.sort({d}, stable=True, descending=True).indices",
     "({x} > 0).cumsum({d})", "({x} * 4).clamp(-99, 99).int() // 3", "F.one_hot({x}.argmax(-1), {last})",
     "torch.where({x} > 0, {x}, torch.where({x} < -1, {x} * 2, -{x}))",
 )  # fmt: skip

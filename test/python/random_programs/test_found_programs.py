@@ -1,0 +1,65 @@
+"""Programs that random ones were reduced to, and that were wrong or refused once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.runtime import Runtime
+
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[[Tensor], tuple[Tensor, ...]]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return self.function(x)
+
+
+def check(function: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, *, is_open: bool = False) -> None:
+    """Eager's numbers to the bit, with and without a delegate; with the first dimension open if `is_open`."""
+    shapes = ({0: torch.export.Dim.AUTO},) if is_open else None
+    edge = xir.to_edge(torch.export.export(Function(function), (x,), dynamic_shapes=shapes), max_size=9)
+    for program in (edge, edge.to_backend(xir.XnnpackPartitioner())):
+        method = Runtime.get().load_program(program.to_executorch().buffer).load_method()
+        for got, wanted in zip(method.execute([x]), function(x), strict=True):
+            assert torch.equal(torch.as_tensor(got), wanted)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_positions_of_any_type_count_down(is_open: bool) -> None:
+    check(
+        lambda x: (
+            *(torch.arange(x.shape[0], 0, -1, dtype=dtype) for dtype in (*INTEGERS, torch.float16)),
+            torch.arange(2, -2, -2, dtype=torch.uint8),
+            torch.arange(250, 260, 5, dtype=torch.uint8),
+        ),
+        torch.ones(3, 2),
+        is_open=is_open,
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_numbers_in_place_of_tensors_are_of_their_type(dtype: torch.dtype) -> None:
+    """ATen has no overload of these for a number: 1/3 in fp32 is none of fp64."""
+    x = torch.tensor([3e-5, -0.7, 2.0], dtype=dtype)
+    check(lambda x: ((1 / 3) // x, torch.div(1 / 3, x, rounding_mode="trunc")), x)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def test_sizes_that_the_program_fixes_are_numbers() -> None:
+    """torch keeps their symbols: the mask was that of one row, beside anything that is written in place."""
+
+    def model(x: Tensor) -> tuple[Tensor, ...]:
+        written = torch.zeros(2)
+        written[0] = 1
+        masked = x.masked_fill(torch.ones_like(x, dtype=torch.bool).tril(), 0)
+        return masked + torch.ones(5, 5), written
+
+    check(model, torch.randn(5, 5), is_open=True)
