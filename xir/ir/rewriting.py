@@ -4,7 +4,7 @@ Against that one: a pattern is tried on the ops that it can match alone, if it s
 rewrite puts back on the list all that define operands of what it erased, not only those with one
 use left, so that what moves up a long chain needs no sweep for each step; ops that a pattern builds get the location
 and origins of the op that was matched; and patterns that do not converge end in an error. Figures for both are in
-docs/rationale.md.
+docs/rationale/ir.md.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ MEANING = {
     Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute",
     Kind.TORCH: "right, with kernels that torch lends the Python runtime",
     Kind.EDGE: "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
-    "[XNNPACK's edges](../rationale.md#compositions)",
+    "[XNNPACK's edges](../rationale/lowering.md#xnnpacks-edge-cases-are-kept)",
     Kind.UNCOMPARED: "runs, with the right shapes and types; its numbers are others each time",
     Kind.REFUSED: "a diagnostic of the compiler, at the operator's place in the program",
     Kind.NOT_EXPORTED: "an error of torch's own, in eager or in `torch.export`",
