@@ -114,6 +114,11 @@ test-explore: build ## The pages of xir-explore in Chromium, with screenshots in
 	scripts/setup.sh --chromium
 	$(BIN)/python -m pytest -m browser test/python/explore $(ARGS)
 
+.PHONY: screenshots
+screenshots: build ## The pictures in the pages, docs/images, from the real tools in Chromium; installs Chromium
+	scripts/setup.sh --chromium
+	$(BIN)/python scripts/screenshots.py
+
 .PHONY: fuzz
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
