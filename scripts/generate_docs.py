@@ -196,7 +196,7 @@ def operators_page() -> str:
         "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for their "
         "samples (`transforms/xnnpack/legalizations/samples.py`); on `bf16` nodes compute in fp32, between "
         "conversions. What is refused, with an example of each reason, is [a page of its own](refusals.md). "
-        "*static int8* says what the quantizer and the lowering make of the op in a statically quantised program: "
+        "*static int8* says what the quantiser and the lowering make of the op in a statically quantised program: "
         "nodes on integers, one look-up in 256 entries, integers that are only moved, or fp32 inside the delegate.\n\n"
         + table(heads, operator_table.rows())
     )

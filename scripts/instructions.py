@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "runtime.md"
+PAGE = Path(__file__).parents[1] / "docs" / "embedding.md"
 LIBRARY = "lib/libexecutorch_backend_xnnpack.so"
 
 

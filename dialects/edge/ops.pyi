@@ -1703,7 +1703,7 @@ class QuantizedDecomposedDequantizePerChannelOp(EdgeOp):
     out_dtype: Attribute | None = None
 
 class QuantizedDecomposedQuantizePerChannelGroupOp(EdgeOp):
-    """quantize with parameters [channel, group] along the last dimension."""
+    """quantise with parameters [channel, group] along the last dimension."""
 
     input: SSAValue
     scales: SSAValue
@@ -1714,7 +1714,7 @@ class QuantizedDecomposedQuantizePerChannelGroupOp(EdgeOp):
     group_size: int
 
 class QuantizedDecomposedDequantizePerChannelGroupOp(EdgeOp):
-    """dequantize with parameters [channel, group] along the last dimension."""
+    """dequantise with parameters [channel, group] along the last dimension."""
 
     input: SSAValue
     scales: SSAValue
@@ -1726,7 +1726,7 @@ class QuantizedDecomposedDequantizePerChannelGroupOp(EdgeOp):
     output_dtype: Attribute
 
 class QuantizedDecomposedQuantizePerTokenOp(EdgeOp):
-    """quantize with parameters for each vector of the last dimension."""
+    """quantise with parameters for each vector of the last dimension."""
 
     input: SSAValue
     scales: SSAValue
@@ -1736,7 +1736,7 @@ class QuantizedDecomposedQuantizePerTokenOp(EdgeOp):
     dtype: Attribute
 
 class QuantizedDecomposedDequantizePerTokenOp(EdgeOp):
-    """dequantize with parameters for each vector of the last dimension."""
+    """dequantise with parameters for each vector of the last dimension."""
 
     input: SSAValue
     scales: SSAValue

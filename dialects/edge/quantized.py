@@ -197,17 +197,17 @@ ROWS = [
         "ScalarType? out_dtype=None) -> Tensor", "(input - zero_points) * scales by channel of axis.",
         out=f"{_Q}dequantize_per_channel.out", infer=_dequantize_per_channel),
     row(f"{_Q}quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
-        "int group_size) -> Tensor", "quantize with parameters [channel, group] along the last dimension.",
+        "int group_size) -> Tensor", "quantise with parameters [channel, group] along the last dimension.",
         out=f"{_Q}quantize_per_channel_group.out", infer=_quantize),
     row(f"{_Q}dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, {_RANGE}, "
         "int group_size, ScalarType output_dtype) -> Tensor",
-        "dequantize with parameters [channel, group] along the last dimension.",
+        "dequantise with parameters [channel, group] along the last dimension.",
         out=f"{_Q}dequantize_per_channel_group.out", infer=_dequantize_to),
     row(f"{_Q}quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}) -> Tensor",
-        "quantize with parameters for each vector of the last dimension.", out=f"{_Q}quantize_per_token.out",
+        "quantise with parameters for each vector of the last dimension.", out=f"{_Q}quantize_per_token.out",
         infer=_quantize),
     row(f"{_Q}dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, {_RANGE}, "
-        "ScalarType output_dtype) -> Tensor", "dequantize with parameters for each vector of the last dimension.",
+        "ScalarType output_dtype) -> Tensor", "dequantise with parameters for each vector of the last dimension.",
         out=f"{_Q}dequantize_per_token.out", infer=_dequantize_to),
     row(f"{_Q}choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) "
         "-> (Tensor, Tensor)", "Scale and zero point for the input's range.", out=f"{_Q}choose_qparams.Tensor_out"),
