@@ -55,7 +55,7 @@ func.func @positions_as_integers(%x: tensor<?xf32> {xir.max_shape = array<i64: 9
 func.func @too_late(%x: tensor<?xi64>) -> tensor<?x4xf32> {
   %w = edge.constant dense<1.0> : tensor<9x4xf32>
   %1 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
-  // expected-remark @+1 {{edge.full not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
+  // expected-remark @+1 {{edge.full not delegated: it has a dynamic size that no earlier floating-point value has}}
   %2 = edge.full()[%1] {size = array<i64: -9223372036854775808, 4>, fill_value = 2.5 : f64} : (i64) -> tensor<?x4xf32>
   %0 = edge.embedding(%w, %x) : (tensor<9x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
   %3 = edge.add.Tensor(%0, %2) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
@@ -77,7 +77,7 @@ func.func @full_like(%x: tensor<3xf32>) -> tensor<3xf32> {
 // CHECK-LABEL: func.func @single(
 // CHECK:         edge.full
 func.func @single(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {
-  // expected-remark @+1 {{edge.full not delegated: it is a single number, and nothing to compute}}
+  // expected-remark @+1 {{edge.full not delegated: it is a single number, so there is nothing to compute}}
   %0 = edge.full() {size = array<i64: 1, 1>, fill_value = 2.0 : f64} : () -> tensor<1x1xf32>
   %1 = edge.add.Tensor(%x, %0) : (tensor<1x3xf32>, tensor<1x1xf32>) -> tensor<1x3xf32>
   func.return %1 : tensor<1x3xf32>
@@ -170,7 +170,7 @@ func.func @no_numbers(%x: tensor<?xf32> {xir.max_shape = array<i64: 2>}) -> tens
 
 // Two rows of two leave nothing behind them, and XNNPACK has no empty tensors.
 func.func @first_rows(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 9, 4>}, %y: tensor<2x4xf32>) -> tensor<?x4xf32> {
-  // expected-remark @+1 {{edge.slice_scatter not delegated: nothing may be left behind what it replaces of a dynamic dimension, and XNNPACK has no empty tensors}}
+  // expected-remark @+1 {{edge.slice_scatter not delegated: nothing may remain after the part of a dynamic dimension that it replaces, and XNNPACK has no empty tensors}}
   %0 = edge.slice_scatter(%x, %y) {end = 2 : i64} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
   func.return %0 : tensor<?x4xf32>
 }

@@ -71,7 +71,7 @@ func.func @other_powers(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.pow.Tensor_Scalar(%x) {exponent = 1.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.pow.Tensor_Scalar(%0) {exponent = 0.3 : f64} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = edge.pow.Tensor_Scalar(%1) {exponent = 65 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @+1 {{the power 0 is no function of its base (replace it by its value)}}
+  // expected-remark @+1 {{the power 0 does not depend on its base (replace it by its value)}}
   %3 = edge.pow.Tensor_Scalar(%2) {exponent = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %3 : tensor<4xf32>
 }
@@ -213,7 +213,7 @@ func.func @div_Tensor_mode(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32
 // CHECK-LABEL: func.func @inexact_div_Scalar_mode(
 // CHECK:         edge.div.Scalar_mode
 func.func @inexact_div_Scalar_mode(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark @+1 {{edge.div.Scalar_mode not delegated: its quotient is rounded down, which takes the remainder that XNNPACK does not compute}}
+  // expected-remark @+1 {{edge.div.Scalar_mode not delegated: its quotient is rounded down, which needs a remainder, and XNNPACK computes none}}
   %0 = edge.div.Scalar_mode(%x) {other = 3 : i64, rounding_mode = "floor"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
@@ -238,7 +238,7 @@ func.func @beyond_fp16(%x: tensor<4xf16>) -> tensor<4xf16> {
 // CHECK:         edge.maximum
 func.func @maximum_of_nan(%x: tensor<2xf32>) -> tensor<2xf32> {
   %n = edge.constant dense<0x7FC00000> : tensor<2xf32>
-  // expected-remark @+1 {{edge.maximum not delegated: one of its operands is NaN, over which XNNPACK passes}}
+  // expected-remark @+1 {{edge.maximum not delegated: one of its operands is NaN, which XNNPACK ignores}}
   %0 = edge.maximum(%x, %n) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }

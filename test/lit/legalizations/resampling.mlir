@@ -111,7 +111,7 @@ func.func @hardly_larger(%x: tensor<1x2x?x4xf32> {xir.max_shape = array<i64: 1, 
 // CHECK-LABEL: func.func @not_quite_a_quotient(
 // CHECK:         edge.upsample_bilinear2d.vec
 func.func @not_quite_a_quotient(%x: tensor<1x2x?x5xf32> {xir.max_shape = array<i64: 1, 2, 8, 5>}) -> tensor<1x2x?x7xf32> {
-  // expected-remark @+1 {{edge.upsample_bilinear2d.vec not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
+  // expected-remark @+1 {{edge.upsample_bilinear2d.vec not delegated: it has a dynamic size that no earlier floating-point value has}}
   %0 = edge.upsample_bilinear2d.vec(%x) {align_corners = false, scale_factors = array<f64: 1.4, 1.4>} : (tensor<1x2x?x5xf32>) -> tensor<1x2x?x7xf32>
   func.return %0 : tensor<1x2x?x7xf32>
 }
@@ -121,7 +121,7 @@ func.func @not_quite_a_quotient(%x: tensor<1x2x?x5xf32> {xir.max_shape = array<i
 // CHECK-LABEL: func.func @wide(
 // CHECK:         edge.upsample_nearest2d
 func.func @wide(%x: tensor<1x1x1x100000xf32>) -> tensor<1x1x1x99999xf32> {
-  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: it takes a matrix of 99999x100000 weights; 16777216 are sensible}}
+  // expected-remark @+1 {{edge.upsample_nearest2d not delegated: it takes a matrix of 99999x100000 weights; the limit is 16777216}}
   %0 = edge.upsample_nearest2d(%x) {output_size = array<i64: 1, 99999>} : (tensor<1x1x1x100000xf32>) -> tensor<1x1x1x99999xf32>
   func.return %0 : tensor<1x1x1x99999xf32>
 }

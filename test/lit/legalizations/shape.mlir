@@ -46,7 +46,7 @@ func.func @flip(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // CHECK-LABEL: func.func @long_flip(
 // CHECK:         edge.flip
 func.func @long_flip(%x: tensor<257xf32>) -> tensor<257xf32> {
-  // expected-remark @+1 {{edge.flip not delegated: it takes 257 separate runs of elements; 256 are sensible}}
+  // expected-remark @+1 {{edge.flip not delegated: it takes 257 separate runs of elements; the limit is 256}}
   %0 = edge.flip(%x) {dims = array<i64: 0>} : (tensor<257xf32>) -> tensor<257xf32>
   func.return %0 : tensor<257xf32>
 }
@@ -326,7 +326,7 @@ func.func @dynamic_expand(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK:         edge.expand
 func.func @dynamic_expand_by_tokens(%x: tensor<?xi64>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
   %0 = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi64>) -> i64
-  // expected-remark @+1 {{edge.expand not delegated: it is as long as a dynamic dimension says that no floating-point value before it has}}
+  // expected-remark @+1 {{edge.expand not delegated: it has a dynamic size that no earlier floating-point value has}}
   %1 = edge.expand(%y)[%0] {size = array<i64: -9223372036854775808, 4>} : (tensor<1x4xf32>, i64) -> tensor<?x4xf32>
   func.return %1 : tensor<?x4xf32>
 }
@@ -541,7 +541,7 @@ func.func @of_a_scalar(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<1xf
 // CHECK:         edge.gather
 func.func @long_gather(%x: tensor<2xf32>) -> tensor<100000xf32> {
   %index = edge.constant dense<0> : tensor<100000xi64>
-  // expected-remark @+1 {{edge.gather not delegated: it takes at least 50000 separate runs of elements; 256 are sensible}}
+  // expected-remark @+1 {{edge.gather not delegated: it takes at least 50000 separate runs of elements; the limit is 256}}
   %0 = edge.gather(%x, %index) {dim = 0 : i64} : (tensor<2xf32>, tensor<100000xi64>) -> tensor<100000xf32>
   func.return %0 : tensor<100000xf32>
 }

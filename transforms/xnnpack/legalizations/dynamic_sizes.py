@@ -27,13 +27,14 @@ EXACT = 2**24
 
 
 SINGLE_NUMBER = Refusal(
-    "it is a single number, and nothing to compute", example=call("edge.full", size=(1, 1), fill_value=2.0, dtype=f32)
+    "it is a single number, so there is nothing to compute",
+    example=call("edge.full", size=(1, 1), fill_value=2.0, dtype=f32),
 )
 UNBOUNDED = Refusal(
     "it counts along a dynamic dimension, whose bound is {bound}", example=call("edge.tril", self=tensor("?", 4))
 )
 NO_DONOR = Refusal(
-    "it is as long as a dynamic dimension says that no floating-point value before it has",
+    "it has a dynamic size that no earlier floating-point value has",
     example="""
 func.func @forward(%x: tensor<?xi32>, %y: tensor<1x4xf32>) -> tensor<?x4xf32> {
   %size = edge.sym_size.int(%x) {dim = 0 : i64} : (tensor<?xi32>) -> i64

@@ -37,12 +37,12 @@ LARGEST_ANGLE = 1e8
 what rounds such a number may give it any other sine."""
 
 FLOORED_QUOTIENT = Refusal(
-    "its quotient is rounded down, which takes the remainder that XNNPACK does not compute",
-    "divide by a number that is a power of 2, or write torch.floor(x / y) if that is as well",
+    "its quotient is rounded down, which needs a remainder, and XNNPACK computes none",
+    "divide by a power of 2, or write torch.floor(x / y) if that is exact enough",
     example=call("edge.div.Scalar_mode", self=tensor(4), other=3, rounding_mode="floor"),
 )
 NAN_OPERAND = Refusal(
-    "one of its operands is NaN, over which XNNPACK passes",
+    "one of its operands is NaN, which XNNPACK ignores",
     example=call("edge.maximum", self=tensor(2), other=numbers([1.0, math.nan])),
 )
 

@@ -23,7 +23,7 @@ from xir.transforms.xnnpack.legalizations.rule import NodeBuilder, rule
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END
 
 NAN_FILLED = Refusal(
-    "it fills in NaN, over which XNNPACK's extremes pass",
+    "it fills in NaN, which XNNPACK's minimum and maximum ignore",
     example="""
 func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
   %m = edge.constant dense<[true, false]> : tensor<2xi1>

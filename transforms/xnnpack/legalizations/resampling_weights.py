@@ -25,7 +25,7 @@ MOST_OPEN_WEIGHTS = 2**17
 it take longer than ExecuTorch's kernel."""
 
 TOO_MANY_WEIGHTS = Refusal(
-    "it takes a matrix of {rows}x{columns} weights; {most} are sensible",
+    "it takes a matrix of {rows}x{columns} weights; the limit is {most}",
     example=call("edge.upsample_nearest2d", self=tensor(1, 1, 1, 5000), output_size=(1, 4999)),
 )
 

@@ -59,7 +59,7 @@ class Quantized(Enum):
     """How an edge op takes part in static quantisation: which of its tensors have quantisation parameters of their own.
 
     What is said here is what `fold-qdq` makes of the op between dequantised operands and a quantised result: nodes on
-    integers. A quantizer annotates by it, so that both agree; an op without an entry computes in floating point.
+    integers. A quantiser annotates by it, so that both agree; an op without an entry computes in floating point.
     """
 
     WEIGHTED = "weighted"

@@ -56,15 +56,15 @@ INDICES_OUTSIDE = Refusal(
     example=call("edge.index.Tensor", self=tensor(3, 4), indices=[numbers([0, 3])]),
 )
 TOO_MANY_RUNS = Refusal(
-    "it takes {count} separate runs of elements; {most} are sensible",
+    "it takes {count} separate runs of elements; the limit is {most}",
     example=call("edge.flip", self=tensor(257), dims=[0]),
 )
 REST_MAY_BE_EMPTY = Refusal(
-    "nothing may be left behind what it replaces of a dynamic dimension, and XNNPACK has no empty tensors",
+    "nothing may remain after the part of a dynamic dimension that it replaces, and XNNPACK has no empty tensors",
     example=call("edge.slice_scatter", self=tensor("?", 4), src=tensor(2, 4), start=1, end=3),
 )
 NOTHING_LEFT = Refusal(
-    "it surrounds what it has cut off wholly",
+    "its padding surrounds what it cuts off completely",
     example=call("edge.constant_pad_nd", self=tensor(2, 4), pad=[0, 0, 1, -2]),
 )
 

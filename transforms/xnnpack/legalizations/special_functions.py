@@ -62,7 +62,7 @@ INEXACT_DIVISOR = Refusal(
     example=call("edge.remainder.Scalar", self=tensor(4), other=3),
 )
 NO_FUNCTION_OF_BASE = Refusal(
-    "the power {exponent:g} is no function of its base",
+    "the power {exponent:g} does not depend on its base",
     "replace it by its value",
     example=call("edge.pow.Tensor_Scalar", self=tensor(4), exponent=0),
 )

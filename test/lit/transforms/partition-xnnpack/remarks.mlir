@@ -72,7 +72,7 @@ func.func @empty_result(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 // -----
 
 func.func @empty_inside(%x: tensor<2x4xf32>) -> tensor<1x4xf32> {
-  // expected-remark @+1 {{edge.constant_pad_nd not delegated: it surrounds what it has cut off wholly}}
+  // expected-remark @+1 {{edge.constant_pad_nd not delegated: its padding surrounds what it cuts off completely}}
   %0 = edge.constant_pad_nd(%x) {pad = array<i64: 0, 0, 1, -2>} : (tensor<2x4xf32>) -> tensor<1x4xf32>
   func.return %0 : tensor<1x4xf32>
 }
