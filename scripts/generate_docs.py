@@ -128,9 +128,9 @@ def kernels_page() -> str:
     )
     return (
         "# Kernels\n\n"
-        "What runs an edge op that is not delegated: the kernel of its name, in xir's native runtime and in "
-        f"{EXECUTORCH}; or, behind `decompose-for-kernels`, what the last column says. An op that has neither runs in "
-        "Python alone, through ATen.\n\n"
+        "What runs an undelegated edge op: the kernel of its name, in xir's native runtime and in "
+        f"{EXECUTORCH}, or the ops in the last column, into which `decompose-for-kernels` decomposes it. An op that "
+        "has neither runs in Python only, through ATen.\n\n"
         + table(("op", "kernel", "native", EXECUTORCH, "is decomposed to"), rows)
         + f"Kernels of {EXECUTORCH} that the native runtime lacks; programs of other compilers that call them run in "
         f"Python alone: {', '.join(f'`{kernel}`' for kernel in sorted(stock - native))}.\n\n"
@@ -172,6 +172,8 @@ def commands_page() -> str:
         printed = subprocess.run(
             command, cwd=ROOT, env=os.environ | {"COLUMNS": "100"}, capture_output=True, text=True, check=True
         ).stdout
+        if not printed.startswith("usage: "):
+            raise ValueError(f"{' '.join(command)} prints no usage")
         name = printed.removeprefix("usage: ").split(" [")[0]
         text += f"## `{name}`\n\n```text\n{printed.rstrip()}\n```\n\n"
     return text
@@ -190,15 +192,14 @@ def operators_page() -> str:
     )
     return (
         "# Operators\n\n"
-        "What the compiler makes of each op of the edge dialect. A *kernel* is code outside the delegate: portable C++ "
-        "([the kernels](kernels.md)) or, in Python, ATen. The third column says where nodes that only xir's runtime "
-        "has replace others. *nothing* means that the op goes away. Any op stays outside as well when a tensor has "
-        "more dimensions than XNNPACK takes, or no elements. Nodes and types are what the rules build for their "
-        "samples (`transforms/xnnpack/legalizations/samples.py`); on `bf16` nodes compute in fp32, between "
-        "conversions. What is refused, with an example of each reason, is [a page of its own](refusals.md). "
-        "*static int8* says what the quantiser and the lowering make of the op in a statically quantised program: "
-        "nodes on integers, one look-up in 256 entries, integers that are only moved, or fp32 inside the delegate.\n\n"
-        + table(heads, operator_table.rows())
+        "What the compiler makes of each op of the edge dialect. A *kernel* runs outside the delegate, in portable C++ "
+        "([the kernels](kernels.md)) or, in Python, in ATen. The third column lists nodes that only xir's runtime has. "
+        "*nothing* means that the op is removed. Any op also stays outside if a tensor has no elements, or more "
+        "dimensions than XNNPACK supports. Nodes and types are those that the rules build for their samples "
+        "(`transforms/xnnpack/legalizations/samples.py`); `bf16` computes in fp32 between conversions. "
+        "[Refusals](refusals.md) has an example of each reason. *static int8* says how the op computes in a statically "
+        "quantised program: in integer nodes, in one look-up in 256 entries, as moved integers, or in fp32 inside the "
+        "delegate.\n\n" + table(heads, operator_table.rows())
     )
 
 
@@ -210,9 +211,9 @@ def refusals_page() -> str:
             ops.setdefault(refusal, []).append(name)
     text = (
         "# Refusals\n\n"
-        "Why an op stays outside of a delegate, or in floating point in a quantised program: the reason as remarks "
-        "give it, with … where it depends on the op, the change that would help, and a program that meets it. Remarks "
-        "also pass on what the verifier of a node or XNNPACK itself says.\n\n"
+        "Why an op stays outside a delegate, or in floating point in a quantised program: the reason as remarks "
+        "print it, with … for parts that depend on the op, the change that would help, and a program that shows it. "
+        "Remarks also contain messages of a node's verifier and of XNNPACK itself.\n\n"
     )
     for refusal in sorted(REFUSALS, key=lambda refusal: refusal.text.lower()):
         text += f"## {refusal.text}\n\n"
@@ -226,10 +227,12 @@ def refusals_page() -> str:
 def xnnpack_faults_page() -> str:
     """What XNNPACK is known to compute wrong."""
     text = f"# XNNPACK's known faults\n\n{module_docstring(known_faults)}\n\n"
-    text += f"Places are in google/XNNPACK at commit `{known_faults.VERSION}`, the one in the wheels of ExecuTorch.\n\n"
+    text += (
+        f"Source files are those of google/XNNPACK at commit `{known_faults.VERSION}`, as in ExecuTorch's wheels.\n\n"
+    )
     for fault in known_faults.KNOWN_FAULTS:
         found = f"{inspect.getdoc(fault.sites)}\n\n" if fault.sites else ""
-        text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` keeps graphs from it.\n\n"
+        text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` avoids it.\n\n"
         text += f"{found}```mlir\n{fault.smallest.strip()}\n```\n\n"
     return text
 
@@ -237,8 +240,8 @@ def xnnpack_faults_page() -> str:
 def annotations_page() -> str:
     """The attributes that passes and the importer note."""
     text = (
-        "# Annotations\n\nWhat passes and the importer note on ops and on functions' arguments, in attributes `xir.*`. "
-        "A program computes the same without them; the verifier refuses other names and types.\n\n"
+        "# Annotations\n\nThe attributes `xir.*` that passes and the importer add to ops and to functions' arguments. "
+        "They do not change what a program computes. The verifier refuses unknown names and other types.\n\n"
     )
     for title, known in (("On ops", ON_OPS), ("On arguments", ON_ARGUMENTS)):
         rows = ((f"`{name}`", f"`{each.expected}`", each.meaning) for name, each in known.items())

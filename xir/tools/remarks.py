@@ -23,25 +23,25 @@ _FILTERS = {
     "remarks_filter": "all remarks of these passes",
     "remarks_filter_passed": "what these passes did",
     "remarks_filter_missed": "what they did not do, and why",
-    "remarks_filter_failed": "what had to be taken back",
-    "remarks_filter_analyse": "what they found out, such as costs",
+    "remarks_filter_failed": "what a backend refused late",
+    "remarks_filter_analyse": "figures that they found, such as costs",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags, which have `mlir-opt`'s names."""
     group = parser.add_argument_group(
-        "remarks", "What passes did, missed and found. A filter is a regular expression of names of passes."
+        "remarks", "What passes did, missed and found. A filter is a regular expression that matches pass names."
     )
     for name, help in _FILTERS.items():
         group.add_argument(f"--{name.replace('_', '-')}", metavar="REGEX", help=help)
     group.add_argument(
         "--remark-format", choices=(PRINTED, "yaml", "json"),
-        help="print them as diagnostics (default), or write LLVM's YAML or JSON",
+        help="print diagnostics (default), or write LLVM's YAML, or JSON",
     )  # fmt: skip
     group.add_argument(
         "--remark-policy", choices=("all", "final"), default="all",
-        help="of remarks with one name by one pass about one place, 'all' (default) or the last one",
+        help="for remarks with the same pass, name and location: print 'all' (default) or only the last one",
     )  # fmt: skip
     group.add_argument(
         "--remarks-output-file", metavar="FILE",

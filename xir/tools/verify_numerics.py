@@ -17,13 +17,13 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[re
     """Add both flags."""
     group.add_argument(
         "--verify-numerics", type=float, metavar="RTOL",
-        help="evaluate the module after each pass that changed it, and fail at the first pass that changes what it "
-        "computes; each pass may move outputs by RTOL of their largest magnitude (default: 0), or as far as it says",
+        help="evaluate the module after each pass that changed it, and fail at the first pass that changes its "
+        "results; a pass may move outputs by RTOL of their largest magnitude (default: 0), or by its own bound",
     )  # fmt: skip
     group.add_argument(
         "--inputs", metavar="FILES",
-        help="what --verify-numerics evaluates on: a .npy file for each input, separated by commas, or one .npz or .pt "
-        "file (default: drawn)",
+        help="the inputs of --verify-numerics: a .npy file for each input, separated by commas, or one .npz or .pt "
+        "file (default: random)",
     )  # fmt: skip
 
 

@@ -212,3 +212,7 @@ def _type_of(program: ExportedProgram) -> str:
         str(tensor.dtype).removeprefix("torch.") for tensor in program.state_dict.values() if tensor.is_floating_point()
     }
     return next((short for short, name in DTYPES.items() if names == {name}), "fp32")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,40 +24,40 @@ def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
         prog="xir-bisect",
-        description="Find the first pass of a pipeline that changes what a program computes, crashes or refuses it; in "
-        "it the first rewrite, and its op; and the smallest program with which that happens, as a lit test.",
+        description="Find the first pass of a pipeline that changes a program's results, crashes or refuses the "
+        "program; its first wrong rewrite and the op; and write the smallest program that shows it as a lit test.",
         allow_abbrev=False,
     )
     program.add_arguments(parser)
     parser.add_argument(
-        "-o", dest="output", metavar="FILE", default="culprit.mlir", help="where the test goes (default: culprit.mlir)"
+        "-o", dest="output", metavar="FILE", default="culprit.mlir", help="the test to write (default: culprit.mlir)"
     )
     parser.add_argument(
         "--rtol", type=float, default=0.0, metavar="RTOL",
-        help="let each pass move outputs by RTOL of their largest magnitude (default: as far as the pass says)",
+        help="let each pass move outputs by RTOL of their largest magnitude (default: the pass's own bound)",
     )  # fmt: skip
     parser.add_argument(
         "--inputs", metavar="FILES",
         help="a .npy file for each input, separated by commas, or one .npz or .pt file (default: a model's example "
-        "inputs, drawn ones for text)",
+        "inputs, random ones for text)",
     )  # fmt: skip
     parser.add_argument(
         "--pte", metavar="FILE",
-        help="a .pte file of the program, xir's or stock ExecuTorch's: find its first node, in delegates too, whose "
-        "value is not the one that eager has",
+        help="a .pte file of the program, from xir or stock ExecuTorch: find the first node, in delegates too, whose "
+        "value differs from eager's",
     )  # fmt: skip
     parser.add_argument(
-        "--method", default="forward", metavar="NAME", help="the method of the file that is run (default: forward)"
+        "--method", default="forward", metavar="NAME", help="with --pte: the method to run (default: forward)"
     )
     parser.add_argument(
         "--libraries", metavar="FILES",
-        help="with --pte: shared libraries of kernels and backends, separated by commas, which are asked before the "
+        help="with --pte: shared libraries of kernels and backends, separated by commas; they take precedence over the "
         "runtime's own",
     )  # fmt: skip
     parser.add_argument(
         "--allow-ops", metavar="NAMES",
-        help="with --pte: operators that the file may call through torch beside those that xir knows, or whole "
-        "namespaces of torch.library, separated by commas",
+        help="with --pte: further operators, or namespaces of torch.library, that the file may call through torch, "
+        "separated by commas",
     )  # fmt: skip
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser

@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _argument_parser() -> argparse.ArgumentParser:
     parser = PassArgumentParser(
         prog="xir-explore",
-        description="Write an HTML page that shows a program after each pass: its text, what the pass changed, its "
-        "graph, and for each op where it comes from, what it reads, what it costs and what it took.",
+        description="Write an HTML page that shows a program after each pass: its text, the pass's changes, its graph, "
+        "and for each op its source, operands, cost and time.",
         usage="xir-explore [options] [--<pass>[='option=value ...']]... input -o page.html",
         epilog="The passes and pipelines are those of xir-opt: `xir-opt --list-passes`.",
         allow_abbrev=False,
@@ -64,10 +64,12 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--pass-pipeline", metavar="TEXT", help="the passes as builtin.module(a{x=1},b) instead of as flags"
     )
     parser.add_argument(
-        "--profile", metavar="FILE", help="what `xnn_executor_runner --profile-trace FILE` wrote for the program"
+        "--profile", metavar="FILE", help="the output of `xnn_executor_runner --profile-trace FILE` for the program"
     )
     parser.add_argument(
-        "--errors", metavar="FILE", help="what `xir-aot --quant-report-json FILE` wrote: how far layers are from float"
+        "--errors",
+        metavar="FILE",
+        help="the output of `xir-aot --quant-report-json FILE`: how far layers are from float",
     )
     parser.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects"

@@ -53,13 +53,13 @@ def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
         prog="xir-llm",
-        description="Compile language models of transformers, and generate text with them.",
+        description="Compile transformers' language models, and generate text with them.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"xir-llm {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_export(commands.add_parser("export", allow_abbrev=False, help="a model's folder to a .pte file"))
-    _add_run(commands.add_parser("run", allow_abbrev=False, help="a .pte file to text"))
+    _add_export(commands.add_parser("export", allow_abbrev=False, help="compile a model's folder to a .pte file"))
+    _add_run(commands.add_parser("run", allow_abbrev=False, help="generate text with a .pte file"))
     return parser
 
 
@@ -70,38 +70,44 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="output", metavar="FILE", help="the file to write (default: DIR's name with .pte)")
     parser.add_argument(
         "--quantize", choices=("none", "int8", "int4"), default="none",
-        help="weights in fp32, in 8 bits with a scale a channel, or in 4 bits with a scale a group (default: none)",
+        help="weights in fp32, in 8 bits with a scale for each channel, or in 4 bits with a scale for each group "
+        "(default: none)",
     )  # fmt: skip
     parser.add_argument(
         "--quantize-embedding", choices=("none", "int8", "int4"),
-        help="embeddings in fp32, in 8 bits with a scale a row, or in 4 bits with a scale a group (default: int8 where "
-        "--quantize is given, else none)",
+        help="embeddings in fp32, in 8 bits with a scale for each row, or in 4 bits with a scale for each group "
+        "(default: int8 with --quantize, otherwise none)",
     )  # fmt: skip
     parser.add_argument(
-        "--group-size", type=int, default=32, metavar="N", help="inputs that share a scale in 4 bits (default: 32)"
+        "--group-size",
+        type=int,
+        default=32,
+        metavar="N",
+        help="the number of inputs that share a 4-bit scale (default: 32)",
     )
     parser.add_argument(
         "--max-seq-len", type=int, metavar="N",
-        help="tokens that the caches hold, prompt and answer together (default: the model's positions, up to 2048)",
+        help="the most tokens of prompt and answer together, which the caches hold (default: the model's positions, up "
+        "to 2048)",
     )  # fmt: skip
     parser.add_argument(
         "--prefill-len", type=int, metavar="N",
-        help="tokens of a prompt that are computed at once; longer prompts are split (default: 512)",
+        help="the most tokens of a prompt that are computed at once; longer prompts are split (default: 512)",
     )  # fmt: skip
     parser.add_argument(
         "--dtype", choices=("fp32", "fp16", "bf16"), default="fp32",
-        help="the elements of activations, and of weights that are not quantised (default: fp32)",
+        help="the type of activations, and of weights that are not quantised (default: fp32)",
     )  # fmt: skip
     parser.add_argument(
         "--cache-type", choices=("fp32", "fp16", "bf16", "int8"),
-        help="the elements of caches of keys and values; in 8 bits each token has a scale a head (default: --dtype)",
+        help="the type of the caches of keys and values; int8 has a scale for each token and head (default: --dtype)",
     )  # fmt: skip
     parser.add_argument(
         "--target", choices=("executorch", "xir"), default="executorch",
-        help="the runtime that the file is for; a file for executorch runs in both (default)",
+        help="the runtime that the file is for; a file for executorch (default) runs in both",
     )  # fmt: skip
     parser.add_argument(
-        "--weights-apart", action="store_true", help="write the weights to a .ptd file beside FILE, of the same name"
+        "--weights-apart", action="store_true", help="write the weights to a .ptd file next to FILE, with the same name"
     )
 
 
@@ -132,35 +138,38 @@ def _export(options: argparse.Namespace) -> int:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Generate text. The answer goes to standard output as it comes, the speed to standard error. Without --prompt "
-        "the prompt is read from standard input; with --chat each of its lines is a turn of one conversation."
+        "Generate text. The answer is streamed to standard output; the speed goes to standard error. Without --prompt, "
+        "the prompt is read from standard input; with --chat, each line of it is a turn of one conversation."
     )
     parser.set_defaults(run=_run)
-    parser.add_argument("file", metavar="FILE", help="what `xir-llm export` wrote")
+    parser.add_argument("file", metavar="FILE", help="a file from `xir-llm export`")
     parser.add_argument(
         "--tokenizer", metavar="PATH",
-        help="the model's folder, or its tokenizer.json (default: tokenizer.json beside FILE)",
+        help="the model's folder, or its tokenizer.json (default: tokenizer.json next to FILE)",
     )  # fmt: skip
-    parser.add_argument("--prompt", metavar="TEXT", help="what the answer continues")
+    parser.add_argument("--prompt", metavar="TEXT", help="the text to continue")
     parser.add_argument("--chat", action="store_true", help="put the prompt into the model's chat template")
-    parser.add_argument("--system", metavar="TEXT", help="with --chat, what the model is told beforehand")
+    parser.add_argument("--system", metavar="TEXT", help="with --chat: the system message")
     parser.add_argument(
-        "--max-new-tokens", type=int, metavar="N", help="the longest answer (default: until the caches are full)"
+        "--max-new-tokens",
+        type=int,
+        metavar="N",
+        help="the most tokens of an answer (default: until the caches are full)",
     )
     parser.add_argument(
         "--temperature", type=float, default=0.0, metavar="T",
-        help="0 takes the likeliest token, 1 draws as the model says (default: 0)",
+        help="0 takes the likeliest token, 1 samples from the model's distribution (default: 0)",
     )  # fmt: skip
-    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest tokens alone")
+    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="sample only from the K likeliest tokens")
     parser.add_argument(
         "--top-p", type=float, default=1.0, metavar="P",
-        help="draw from the likeliest tokens that together have the probability P",
+        help="sample only from the likeliest tokens whose probabilities add up to P",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, metavar="N", help="draw the same each time")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of the samples, to repeat an answer")
     parser.add_argument(
-        "--stop", action="append", default=[], metavar="TEXT", help="end the answer before this text; may be repeated"
+        "--stop", action="append", default=[], metavar="TEXT", help="end the answer before this text; repeat for more"
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of XNNPACK (default: one a core)")
+    parser.add_argument("--threads", type=int, metavar="N", help="the number of threads (default: one for each core)")
 
 
 def _run(options: argparse.Namespace) -> int:

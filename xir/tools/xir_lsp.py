@@ -35,11 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str]) -> None:
     parser = ArgumentParser(
         prog="xir-lsp",
-        description="A language server for MLIR text with xir's dialects. Editors start it and talk to it over "
-        "standard input and output; docs/editors.md says how to set them up.",
+        description="A language server for MLIR text with xir's dialects. Editors start it and use its standard input "
+        "and output; docs/editors.md shows how to set them up.",
         allow_abbrev=False,
     )
-    parser.add_argument("--stdio", action="store_true", help="talk over standard input and output, as it does anyway")
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always the case)")
     # Taken out before; here for the help.
     parser.add_argument("--load-plugin", metavar="FILE|MODULE", help=PLUGIN_HELP)
     parser.add_argument("--version", action="version", version=f"xir {__version__}")

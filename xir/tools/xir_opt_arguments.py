@@ -74,7 +74,7 @@ def argument_parser() -> argparse.ArgumentParser:
     text = parser.add_argument_group("input and output")
     text.add_argument(
         "--split-input-file", metavar="MARKER",
-        help=f"process the parts between marker lines (default: '{SPLIT_MARKER}') each on its own",
+        help=f"process the parts between marker lines (default: '{SPLIT_MARKER}') separately",
     )  # fmt: skip
     text.add_argument(
         "--output-split-marker",
@@ -97,18 +97,18 @@ def argument_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     text.add_argument(
         "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
-        help="print the data of those resources whose text has at most N characters",
+        help="print only the data of resources whose text has at most N characters",
     )  # fmt: skip
 
     checks = parser.add_argument_group("diagnostics and debugging")
     checks.add_argument(
         "--verify-diagnostics", choices=("all", "only-expected"), metavar="MODE",
-        help="match diagnostics against expected-* comments: 'all' of them (default), or 'only-expected'",
+        help="match diagnostics against expected-* comments: 'all' (default), or 'only-expected'",
     )  # fmt: skip
     checks.add_argument(
         "--verify-roundtrip",
         action="store_true",
-        help="require that each module, printed, reads back as it is",
+        help="require that each printed module parses to the same module",
     )
     checks.add_argument("--mlir-print-ir-before-all", action="store_true", help="print the module before each pass")
     checks.add_argument("--mlir-print-ir-after-all", action="store_true", help="print the module after each pass")
@@ -127,22 +127,22 @@ def argument_parser() -> argparse.ArgumentParser:
     checks.add_argument(
         "--mlir-print-ir-tree-dir",
         metavar="DIR",
-        help="print each of these modules to a file in this folder",
+        help="print these modules to files in this folder",
     )
     checks.add_argument(
-        "--mlir-print-ir-module-scope", action="store_true", help="accepted: what is printed is always the whole module"
+        "--mlir-print-ir-module-scope",
+        action="store_true",
+        help="accepted for compatibility: the whole module is always printed",
     )
     checks.add_argument(
         "--mlir-pass-pipeline-crash-reproducer", "--mlir-pass-pipeline-local-reproducer", dest="crash_reproducer",
-        metavar="FILE", help="when a pass fails, write the module that it was given, and the pass, to this file",
+        metavar="FILE", help="when a pass fails, write its input module and the pass to this file",
     )  # fmt: skip
-    checks.add_argument(
-        "--run-reproducer", action="store_true", help="run the pipeline that the input, a reproducer, names"
-    )
+    checks.add_argument("--run-reproducer", action="store_true", help="run the pipeline in the input, a reproducer")
     add_numerics_arguments(checks)
     checks.add_argument(
         "--mlir-debug-counter", metavar="COUNTERS", action="append", default=[],
-        help="<pass>-count=N,…: let a pass make its first N rewrites, and no more",
+        help="<pass>-count=N,…: limit a pass to its first N rewrites",
     )  # fmt: skip
     checks.add_argument(
         "--mlir-print-debug-counter", action="store_true",

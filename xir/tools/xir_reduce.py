@@ -32,8 +32,9 @@ def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
         prog="xir-reduce",
-        description="Make a program smaller while it stays interesting: while a script says so, or a pipeline computes "
-        "something else, crashes or refuses it. Its floating-point constants become random ones where that does.",
+        description="Make a program smaller while it stays interesting: while a script says so, or a pipeline changes "
+        "its results, crashes or refuses it. Floating-point constants become random where the program stays "
+        "interesting.",
         allow_abbrev=False,
     )
     program.add_arguments(parser)
@@ -42,7 +43,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--test", metavar="SCRIPT", help=f"a command, called with a file; exit code {INTERESTING} is interesting"
     )
     what.add_argument("--wrong", action="store_true", help="a pass changes what the program computes")
-    what.add_argument("--crash", action="store_true", help="a pass crashes, or leaves what does not verify")
+    what.add_argument("--crash", action="store_true", help="a pass crashes, or leaves invalid IR")
     what.add_argument("--refused", action="store_true", help="a pass refuses the program with an error")
     parser.add_argument(
         "-o", dest="output", metavar="FILE", default="-", help="the file to write; - is standard output (default)"

@@ -80,9 +80,9 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     direction = parser.add_mutually_exclusive_group(required=True)
     for flag, text in (
-        ("pt2-to-mlir", "import a program saved by torch.export.save into the edge dialect (needs torch)"),
-        ("mlir-to-pte", "write a module that holds a pte.program as a .pte file"),
-        ("pte-to-mlir", "read a .pte file, xir's or ExecuTorch's, into the pte and xnnpack dialects"),
+        ("pt2-to-mlir", "import a program from torch.export.save into the edge dialect (needs torch)"),
+        ("mlir-to-pte", "write a module with a pte.program as a .pte file"),
+        ("pte-to-mlir", "read a .pte file, from xir or ExecuTorch, into the pte and xnnpack dialects"),
     ):
         direction.add_argument(f"--{flag}", dest="translation", action="store_const", const=flag, help=text)
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
@@ -93,10 +93,10 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--mlir-elide-resource-strings-if-larger", type=int, metavar="N",
-        help="print the data of those resources whose text has at most N characters",
+        help="print only the data of resources whose text has at most N characters",
     )  # fmt: skip
     parser.add_argument(
-        "--debug-info", action="store_true", help="write into a .pte file what its parts come from, as locations say"
+        "--debug-info", action="store_true", help="write debug information from the locations into the .pte file"
     )
     parser.add_argument("--mlir-print-op-generic", action="store_true", help="print every operation in generic form")
     parser.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")

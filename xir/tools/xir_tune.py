@@ -34,18 +34,18 @@ def argument_parser() -> argparse.ArgumentParser:
     parser = ArgumentParser(
         prog="xir-tune",
         description="Measure XNNPACK's nodes over many sizes on this machine, on one thread, and write a cost profile "
-        "for `xir-aot --cpu FILE`. It takes some minutes; nothing else should run meanwhile.",
+        "for `xir-aot --cpu FILE`. This takes some twenty minutes; run nothing else meanwhile.",
         allow_abbrev=False,
     )
     parser.add_argument("-o", dest="output", metavar="FILE.toml", type=Path, required=True, help="the profile to write")
-    parser.add_argument("--processor", metavar="NAME", help="what the profile calls this processor")
+    parser.add_argument("--processor", metavar="NAME", help="the processor's name in the profile")
     parser.add_argument(
         "--samples", metavar="N", type=int, help="measure only every N-th size, for a rough profile in less time"
     )
     parser.add_argument(
         "--only",
         metavar="KERNELS",
-        help="measure these kernels alone, separated by commas, and keep what FILE.toml says of the others",
+        help="measure only these kernels, separated by commas, and keep the others' figures in FILE.toml",
     )
     return parser
 

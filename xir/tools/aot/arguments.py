@@ -26,7 +26,7 @@ def _argument_parser() -> argparse.ArgumentParser:
 
     parser = ArgumentParser(
         prog="xir-aot",
-        description="Compile a model to a .pte file, which is named after the model, and say what became of it.",
+        description="Compile a model to a .pte file named after the model, and report what is not delegated.",
         allow_abbrev=False,
     )
     source = parser.add_mutually_exclusive_group(required=True)
@@ -34,18 +34,20 @@ def _argument_parser() -> argparse.ArgumentParser:
     source.add_argument(
         "--model",
         metavar="FILE.py:FACTORY",
-        help="a function that returns (module, example inputs), and behind them, if the model needs these, a dict of "
-        "keyword arguments and torch.export's dynamic shapes",
+        help="a function that returns (module, example inputs), optionally followed by a dict of keyword arguments and "
+        "torch.export's dynamic shapes",
     )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     add_source_options(parser)
-    parser.add_argument("-d", "--delegate", action="store_true", help="run on XNNPACK what it can compute")
+    parser.add_argument("-d", "--delegate", action="store_true", help="delegate to XNNPACK what it can compute")
     parser.add_argument(
         "--report",
         action="store_true",
-        help="print the ops outside the delegate, and those in float in a quantised one, by reason and line",
+        help="print each undelegated op, and each float op of a quantised delegate, by reason and source line",
     )
-    parser.add_argument("--report-json", metavar="FILE", help="write that table as JSON; - for standard output alone")
+    parser.add_argument(
+        "--report-json", metavar="FILE", help="write the report as JSON; - prints only the JSON to standard output"
+    )
     parser.add_argument(
         "-o", "--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one"
     )
@@ -59,12 +61,12 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--test-sqnr",
         metavar="DB",
         type=float,
-        help="the least signal-to-noise ratio that passes that test, of each output (default: 60 for a program in fp32 "
-        "or fp64, 20 in fp16 and bf16, 5 for a quantised one)",
+        help="with --test_after_export: the least signal-to-noise ratio of each output that passes (default: 60 for "
+        "fp32 and fp64, 20 for fp16 and bf16, 5 for quantised programs)",
     )
     parser.add_argument("--print", action="store_true", help="print the lowered program")
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="tell of each op that stays outside or in float, one line an op"
+        "-v", "--verbose", action="store_true", help="print a diagnostic for each op that stays outside or in float"
     )
     parser.add_argument(
         "--verify-numerics",
@@ -72,42 +74,42 @@ def _argument_parser() -> argparse.ArgumentParser:
         type=float,
         nargs="?",
         const=0.0,
-        help="check after each pass that the program still computes what it did, on the example inputs, and fail at "
-        "the first pass that changes it; each may move outputs by RTOL of their largest magnitude (default: 0), or as "
-        "far as it says",
+        help="check after each pass that the program still computes the same on the example inputs, and fail at the "
+        "first pass that changes it; a pass may move outputs by RTOL of their largest magnitude (default: 0), or by "
+        "its own bound",
     )
     parser.add_argument(
         "--explore",
         metavar="FILE",
         type=Path,
-        help="write an HTML page of the program after each pass, with its graph, places and costs",
+        help="write an HTML page of the program after each pass, with its graph, source lines and costs",
     )
     parser.add_argument(
         "--profile",
         metavar="FILE",
-        help="what `xnn_executor_runner --profile-trace FILE` wrote for the same program, from an earlier compilation: "
-        "the latency to expect, and times on the page of --explore",
+        help="the output of `xnn_executor_runner --profile-trace FILE` for an earlier compilation of the program: "
+        "prints the expected latency, and adds times to the page of --explore",
     )
     parser.add_argument(
         "--only-stock-kernels",
         action="store_true",
-        help="write no file that calls kernels which ExecuTorch's own runtime lacks, and fail",
+        help="fail instead of writing a file with kernels that ExecuTorch's runtime lacks",
     )
     parser.add_argument(
         "--strip-debug",
         action="store_true",
-        help="leave out which source lines and modules the file's parts come from; profiles and errors lack them then",
+        help="omit the source lines and modules of the file's parts; profiles and errors then lack them",
     )
     parser.add_argument(
         "--weights-apart",
         action="store_true",
-        help="write the weights to a .ptd file beside the .pte file, of the same name; runtimes need both",
+        help="write the weights to a .ptd file next to the .pte file, with the same name; runtimes need both",
     )
     parser.add_argument(
         "--passes",
         metavar="PIPELINE",
-        help="passes and pipelines to run on the imported program, before -d delegates what is left, as xir-opt names "
-        "them: simplify,my-pass{option=2}",
+        help="passes and pipelines to run on the imported program before -d delegates the rest, named as in xir-opt: "
+        "simplify,my-pass{option=2}",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_remark_arguments(parser)
@@ -122,40 +124,40 @@ def _argument_parser() -> argparse.ArgumentParser:
     delegation.add_argument(
         "--cpu",
         metavar="CPU",
-        help="the processors that the file is for, where the fastest nodes differ; it runs on all: any (default), x86, "
-        f"or the cost profile of one: {', '.join(shipped())}, or a .toml file of xir-tune",
+        help="the processor that the file is optimised for (it runs on all): any (default), x86, or a cost profile: "
+        f"{', '.join(shipped())}, or a .toml file from xir-tune",
     )
     delegation.add_argument(
         "--cost-report",
         action="store_true",
-        help="print what the program is predicted to take, node by node, by the cost profile that --cpu names",
+        help="print the program's predicted time, node by node, by the cost profile of --cpu",
     )
     delegation.add_argument(
         "--max-error",
         metavar="RATIO",
         type=float,
-        help="how many times the rounding error of plain convolutions the faster forms that a cost profile chooses may "
-        "make; 0 for none of them (default: 4)",
+        help="the largest rounding error of the faster forms of convolutions that a cost profile chooses, relative to "
+        "plain convolutions; 0 for no such forms (default: 4)",
     )
     delegation.add_argument(
         "--max-arena",
         metavar="BYTES",
         type=int,
-        help="the most memory that a delegate may need for tensors at once: chains of convolutions are computed in "
-        "bands of rows until it is enough (default: no limit)",
+        help="the most memory that a delegate may need for tensors at once; chains of convolutions are computed in "
+        "bands of rows to stay within it (default: no limit)",
     )
     delegation.add_argument(
         "--tune",
         metavar="FILE.toml",
         type=Path,
-        help="measure on this machine which form of each convolution is the fastest in the program, where the cost "
-        "profile of --cpu cannot tell; the file keeps what was found, and what it has is not measured again",
+        help="measure on this machine the fastest form of each convolution in the program, where the cost profile of "
+        "--cpu cannot tell; the file keeps the results, which are not measured again",
     )
     delegation.add_argument(
         "--tune-seconds",
         metavar="S",
         type=float,
-        help="begin no more measurements after so many seconds; 0 to take what the file has (default: 60)",
+        help="start no measurement after S seconds; 0 uses only the file's results (default: 60)",
     )
     return parser
 
@@ -169,13 +171,13 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         help="convert the model and its floating-point inputs to this type first (default: as they are)",
     )
     parser.add_argument(
-        "--max-batch", metavar="N", type=int, help="let the first dimension of all inputs be anything from 1 to N"
+        "--max-batch", metavar="N", type=int, help="make the first dimension of all inputs dynamic, from 1 to N"
     )
     parser.add_argument(
         "--max-size",
         metavar="N",
         type=int,
-        help="the largest that open dimensions get which were exported without a bound, as by Dim.AUTO",
+        help="the bound of dimensions that were exported without one, such as Dim.AUTO",
     )
 
 
@@ -196,26 +198,30 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         nargs="?",
         const="auto",
         help="compute on integers: int8 with calibrated (static) or run-time (dynamic) ranges of activations, or 4-bit "
-        "weights; auto, the default: what suits the zoo's model, static for others",
+        "weights; auto (without a value): static, or dynamic for the zoo's models that it suits",
     )
     group.add_argument(
         "--calibration",
         metavar="FILE.py:FACTORY",
         help="a function that returns an iterable of inputs, each a tuple of positional arguments, a dict of keyword "
-        "arguments or a pair of both; default: random ones for the zoo's models, the example "
-        "inputs for others",
+        "arguments or a pair of both (default: random ones for the zoo's models, the example inputs for others)",
     )
     group.add_argument(
-        "--group-size", metavar="N", help="inputs that share a 4-bit weight's scale, or 'channel' (default: 32)"
+        "--group-size",
+        metavar="N",
+        help="the number of inputs that share a 4-bit weight's scale, or 'channel' (default: 32)",
     )
     group.add_argument(
         "--keep-float",
         metavar="PATTERN",
         action="append",
-        help="leave layers in float: a module's path, an operator such as aten.add, or a node's name; repeat for more",
+        help="keep layers in float: a module's path, an operator such as aten.add, or a node's name; repeat for more",
     )
     group.add_argument(
-        "--min-sqnr", metavar="DB", type=float, help="leave the worst layers in float until the outputs are this good"
+        "--min-sqnr",
+        metavar="DB",
+        type=float,
+        help="keep the worst layers in float until each output reaches this signal-to-noise ratio",
     )
     if with_reports:
         group.add_argument(

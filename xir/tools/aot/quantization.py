@@ -72,7 +72,7 @@ def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
 
 
 def _guarded(inputs: Any, name: str) -> Any:
-    """An iterable whose errors are the user's; what is none is left for the quantizer to say so."""
+    """An iterable whose errors are the user's; what is none is left for the quantiser to report."""
     from torch import Tensor
 
     if isinstance(inputs, Tensor) or not isinstance(inputs, Iterable):
