@@ -117,7 +117,7 @@ test-explore: build ## The pages of xir-explore in Chromium, with screenshots in
 .PHONY: screenshots
 screenshots: build ## The pictures in the pages, docs/images, from the real tools in Chromium; installs Chromium
 	scripts/setup.sh --chromium
-	$(BIN)/python scripts/screenshots.py
+	PYTHONPATH=test/python $(BIN)/python -m explore.screenshots
 
 .PHONY: fuzz
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times

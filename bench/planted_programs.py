@@ -280,7 +280,7 @@ class Quantised(nn.Module):
 
 
 class Fine(nn.Module):
-    """What the quantizer takes apart, and layers wide enough for groups of weights."""
+    """What the quantiser takes apart, and layers wide enough for groups of weights."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ def quantize_xir(
 def quantize_stock(
     model: nn.Module, sample: tuple[Tensor, ...], inputs: Sequence[tuple[Tensor, ...]], mode: str
 ) -> ExportedProgram:
-    """Quantise with stock ExecuTorch's quantizer, by channel as its `aot_compiler` does."""
+    """Quantise with stock ExecuTorch's quantiser, by channel as its `aot_compiler` does."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
         get_symmetric_quantization_config,

@@ -1,7 +1,7 @@
-"""The `delegate` dialect: what belongs to a backend before the backend has made anything of it, and what all have then.
+"""The `delegate` dialect: regions for a backend before it is legalised, and what all backends' graphs have in common.
 
 `form-delegates` moves the ops that a backend takes into a `delegate.region`. The backend's legalisation replaces the
-region by an op of its own dialect, a `GraphOp`, which is what ends up in a file as a delegate.
+region by an op of its own dialect, a `GraphOp`, which becomes a delegate in the file.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class InfersShapes(IRDLOperation, ABC):
 class RegionOp(IRDLOperation):
     """Edge ops that one backend computes together. They read values from outside directly.
 
-    A backend's rules so see what ops read: whether it is a constant, and which ops a value went through before.
+    So a backend's rules see what ops read: whether a value is a constant, and which ops produced it.
 
     ```mlir
     %1 = delegate.region "xnnpack" : tensor<4xf32> {

@@ -20,39 +20,41 @@ class Pipeline:
 
 
 PIPELINES: dict[str, Pipeline] = {
-    "cleanup": Pipeline("canonicalize,cse,drop-dead-resources", "Removes what nothing needs."),
+    "cleanup": Pipeline("canonicalize,cse,drop-dead-resources", "Removes unused ops and resources."),
     "simplify": Pipeline(
         "canonicalize{delegates=false},densify-experts,fuse-quantized-embedding,fold-constants,raise-items,"
         "raise-int-mm,cse{delegates=false},fold-batch-norm,put-slices",
-        "Says the program in fewer edge ops, whatever runs them.",
+        "Expresses the program in fewer edge ops, for any backend.",
     ),
     "prepare": Pipeline(
         "check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,attend-live-prefix,"
         "fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims",
-        "Rewrites edge ops into forms that more rules take: rules see one op at a time.",
+        "Rewrites edge ops into forms that XNNPACK's rules accept, since a rule sees one op at a time.",
     ),
-    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK gets, and builds its nodes of them."),
+    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK gets, and builds its nodes."),
     "optimize": Pipeline(
         "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
         "skip-masked-keys,fold-width-stride",
-        "Makes fewer and cheaper nodes, whatever the processor: conversions and activations first, since they stand"
-        " between nodes that layouts are then chosen for together.",
+        "Makes fewer and cheaper nodes on any processor: conversions and activations first, since they separate nodes"
+        " that share a layout.",
     ),
     "schedule": Pipeline(
         "widen-depthwise,band-spatial,canonicalize,cse,pad-channels,winograd-conv2d",
-        "Chooses among forms of a node by what a processor's profile predicts, and by the memory that may be taken;"
-        " composed convolutions last, since no pass looks into them.",
+        "Chooses among forms of a node by a processor's profile and by the memory limit; composed convolutions last,"
+        " since no pass looks into them.",
     ),
     "finish": Pipeline(
         "drop-dead-resources,avoid-xnnpack-faults,check-xnnpack",
-        "Rewrites what XNNPACK is known to compute wrong, which other passes bring about and would undo, and shows it"
-        " the graphs as the file will hold them.",
+        "Rewrites what XNNPACK is known to compute wrong, last because other passes would undo that, and lets XNNPACK"
+        " check the finished graphs.",
     ),
-    "delegate": Pipeline("simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK all that it computes."),
+    "delegate": Pipeline(
+        "simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK everything that it can compute."
+    ),
     "emit": Pipeline(
         "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
         "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
-        "Makes a program of a file: delegates, kernels, and memory for what is between them.",
+        "Lowers the module to the program that a file holds: delegates, kernel calls and planned memory.",
     ),
 }
 """Pipelines by name."""

@@ -77,9 +77,9 @@ PassT = TypeVar("PassT", bound="type[XirPass]")
 
 
 def register_pass(cls: PassT) -> PassT:
-    """Add a pass from outside, also as a decorator of its class.
+    """Add a pass from outside; usable as a decorator of its class.
 
-    ValueError if there is one of that name; TypeError if it has no `apply`, or options that nobody could give.
+    Raises ValueError if the name exists; TypeError if the class has no `apply`, or options of unsupported types.
     """
     cls.check_declaration()
     register_factory(cls.name, lambda: cls)
@@ -93,7 +93,7 @@ def register_factory(name: str, factory: Callable[[], type[XirPass]]) -> None:
 
 
 def register_pipeline(name: str, text: str, reason: str = "") -> None:
-    """Add a pipeline from outside. ValueError if there is one, or a pass, of that name."""
+    """Add a pipeline from outside. Raises ValueError if a pipeline or pass has that name."""
     _refuse_taken(name)
     PIPELINES[name] = Pipeline(text, reason)
 
@@ -104,7 +104,7 @@ def _refuse_taken(name: str) -> None:
 
 
 def passes_of(text: str) -> list[XirPass]:
-    """The passes of a textual pipeline, such as `simplify,fold-constants`. DiagnosticError for what is none."""
+    """The passes of a textual pipeline, such as `simplify,fold-constants`. Raises DiagnosticError if it is invalid."""
     from xir.ir.pipeline import parse_pipeline
 
     return parse_pipeline(text, PASSES, pipeline_texts())

@@ -7,10 +7,9 @@
     method = xir.runtime.Runtime.get().load_program("model.pte").load_method("forward")
     outputs = method.execute(inputs)
 
-For integers instead of floats, `xir.quantize(model, inputs, calibration=batches)` takes the place of
-`torch.export.export`.
+To compute on integers, `xir.quantize(model, inputs, calibration=batches)` replaces `torch.export.export`.
 
-Names are loaded when they are first used: importing this package costs nothing.
+Names are loaded when they are first used, so importing this package costs nothing.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""What users call: from an exported program to the bytes of a `.pte`, in the steps that ExecuTorch's users know.
+"""The public API: from an exported program to the bytes of a `.pte`, with the names of ExecuTorch's API.
 
-Each step gives a new object and leaves the one it came from as it was.
+Each step returns a new object, and leaves its argument unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 Constant = int | float | str | Sequence[int | float | str]
-"""What a constant method answers."""
+"""The result of a constant method."""
 
 
 def to_edge(
@@ -56,15 +56,18 @@ def to_edge(
 ) -> EdgeProgram:
     """Import an exported program, or the `.pt2` file of one, into the edge dialect as the method `forward`.
 
-    With a mapping from names to programs, each becomes the method of its name. They share weights of equal content, and
-    mutable buffers of one name, which have to begin alike. `constant_methods` are methods that answer what is known
-    now, such as `get_max_seq_len`: a number, a text, or a list of them. `max_size` is the largest that open dimensions
-    become which were exported without a bound (`Dim.AUTO`, `Dim("n")`); memory is planned for it.
-    `return_changed_inputs`: programs may write to their inputs, whose new values are outputs behind their own, in the
-    inputs' order.
+    A mapping from names to programs gives one method for each name. Methods share weights with equal contents, and
+    mutable buffers with the same name, whose initial values must be equal.
 
-    DiagnosticError, with the line of the model's Python, for what a compiled program cannot do. TypeError or ValueError
-    for what are no programs, names or values.
+    - `constant_methods` are methods with a fixed result, such as `get_max_seq_len`: a number, a text, or a list of
+      them.
+    - `max_size` bounds dimensions that were exported without a bound (`Dim.AUTO`, `Dim("n")`); memory is planned for
+      it.
+    - `return_changed_inputs` accepts programs that write to their inputs, and appends the new values to the outputs, in
+      the order of the inputs.
+
+    Raises DiagnosticError, with the line of the model's Python, for what a compiled program cannot do; TypeError or
+    ValueError for invalid programs, names or values.
     """
     from xir.plugin_loading import load_installed_plugins
 
@@ -113,7 +116,7 @@ def constant_values(name: str, value: object) -> tuple[int | float | str, ...]:
 
 
 class Partitioner(Protocol):
-    """What `to_backend` takes: which passes delegate ops to a backend."""
+    """The argument of `to_backend`: the passes that delegate ops to a backend."""
 
     def passes(self) -> Sequence[XirPass]:
         """The passes, in order."""
@@ -122,9 +125,9 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True)
 class XnnpackPartitioner:
-    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack` and of passes behind it.
+    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack` and of later passes.
 
-    ValueError for the name of no op.
+    Raises ValueError for a name that no op has.
     """
 
     target: Literal["executorch", "xir"] = "executorch"
@@ -132,7 +135,7 @@ class XnnpackPartitioner:
     ops: tuple[str, ...] = ()
     """Delegate only these ops, such as "edge.linear"; all ops if none is named.
 
-    `edge.` may be left out; a name without overload, as "add", stands for all overloads.
+    `edge.` may be omitted; a name without an overload, such as "add", stands for all overloads.
     """
     exclude: tuple[str, ...] = ()
     """Leave these ops to the kernels outside XNNPACK, named as for `ops`."""
@@ -143,17 +146,17 @@ class XnnpackPartitioner:
     per_op: bool = False
     """Make each op a delegate of its own, to find out which one is wrong or slow."""
     check: bool = True
-    """Ask the installed XNNPACK whether it takes each node, and leave outside what it does not."""
+    """Ask the installed XNNPACK whether it accepts each node, and leave outside what it refuses."""
     cpu: str = "any"
     """The processors that the file is for, where the fastest nodes differ: `any`, `x86`, or a cost profile.
 
-    A profile is named, if it comes with xir, or is a file of `xir-tune`. The file runs on all processors.
+    A profile is a name, such as `zen4`, or a file from `xir-tune`. The compiled file runs on all processors.
     """
     max_error: float = 4.0
-    """How many times the error of plain convolutions faster forms may make: an option of `winograd-conv2d`."""
+    """The largest error of faster forms of convolutions, relative to plain ones: an option of `winograd-conv2d`."""
 
     choices: str = ""
-    """A file of forms that were measured in programs, as `xir.tuning.search.tune` writes it."""
+    """A file of measured forms of convolutions, written by `xir.tuning.search.tune`."""
 
     max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit: an option of `band-spatial`."""
@@ -199,9 +202,9 @@ class XnnpackPartitioner:
 
 @dataclass(frozen=True)
 class PipelinePartitioner:
-    """Passes as `xir-opt` takes them, such as "simplify,my-pass" or the name of a plugin's pipeline.
+    """Passes in `xir-opt`'s notation, such as "simplify,my-pass" or the name of a plugin's pipeline.
 
-    DiagnosticError for what is none.
+    Raises DiagnosticError for an invalid pipeline.
     """
 
     pipeline: str
@@ -222,15 +225,15 @@ class EdgeProgram:
     """
 
     module: ModuleOp = field(repr=False)
-    """The IR. Its text leaves the weights out."""
+    """The IR. Printing it omits the weights."""
     ctx: XirContext = field(repr=False)
-    """Where the IR's weights are."""
+    """Holds the IR's weights."""
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
-    """What passes had to say, such as why an op was not delegated."""
+    """The remarks of passes, such as why an op was not delegated."""
     constant_methods: Mapping[str, Sequence[int | float | str]] = field(
         default_factory=dict[str, tuple[int, ...]], repr=False
     )
-    """Methods that answer values that are known."""
+    """Methods with fixed results."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
@@ -243,21 +246,21 @@ class EdgeProgram:
         recorder: Recorder | None = None,
         remarks: RemarkFilter | None = None,
     ) -> EdgeProgram:
-        """Delegate what a backend can compute: XNNPACK by an `XnnpackPartitioner`, then others of what is left.
+        """Delegate what a backend can compute: `XnnpackPartitioner` for XNNPACK; call again for other backends.
 
-        `remarks` are those of passes that are wanted besides what is not delegated or stays in floating point.
+        `remarks` selects further remarks of passes, besides ops that are not delegated or stay in floating point.
 
-        A node that XNNPACK refuses only after it was fused, laid out or joined with others is taken back out: the ops
-        that it was made of stay outside, and the rest is delegated once more.
+        If XNNPACK refuses a node after fusion or layout, the ops that it was made of stay outside, and the rest is
+        delegated again.
         """
         module, ctx, said = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder, remarks)
         return EdgeProgram(module, ctx, (*_still_true(self.remarks, said, module), *said), self.constant_methods)
 
     def cost_report(self, cpu: str) -> CostReport:
-        """What the delegated program is predicted to take, node by node, on one thread and without running it.
+        """The delegated program's predicted time on one thread, node by node, without running it.
 
-        `cpu` is a cost profile: the name of one that comes with xir, or a file of `xir-tune`. ValueError or OSError for
-        what is none.
+        `cpu` is a cost profile: a name, such as `zen4`, or a file from `xir-tune`. Raises ValueError or OSError for
+        anything else.
         """
         from xir.cost.profile import load_profile
         from xir.cost_report import cost_report
@@ -274,9 +277,9 @@ class EdgeProgram:
     ) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
 
-        With `debug_info` the file tells the source line, module and ATen op of each node and kernel call, for profiles
-        and errors. It takes some bytes a node, and names the model's source files. `remarks` are those of passes that
-        are wanted besides kernels that ExecuTorch lacks.
+        With `debug_info` the file has the source line, module and ATen op of each node and kernel call, for profiles
+        and errors. This takes some tens of bytes a node, and contains the names of the model's source files. `remarks`
+        selects further remarks of passes, besides kernels that ExecuTorch lacks.
         """
         passes = passes_of("emit")
         module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
@@ -291,16 +294,16 @@ class ExecutorchProgram:
     module: ModuleOp = field(repr=False)
     ctx: XirContext = field(repr=False)
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
-    """What passes had to say, such as that ExecuTorch lacks a kernel."""
+    """The remarks of passes, such as that ExecuTorch lacks a kernel."""
     debug_info: bool = True
-    """Whether the file tells where its parts come from."""
+    """Whether the file says where its parts come from."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
 
     @property
     def kernel_names(self) -> list[str]:
-        """The kernels that it calls outside of delegates, such as `aten::add.out`, in the order of their first call."""
+        """The kernels that it calls outside delegates, such as `aten::add.out`, in the order of their first call."""
         from xir.dialects.pte import KernelCallOp
 
         calls = ops_in(self.module, KernelCallOp)
@@ -308,7 +311,7 @@ class ExecutorchProgram:
 
     @property
     def missing_kernels(self) -> list[str]:
-        """Those of `kernel_names` that ExecuTorch's own runtime lacks, so that it refuses the file."""
+        """The `kernel_names` that stock ExecuTorch lacks; it refuses a file with any of them."""
         from xir.dialects.edge.kernels import executorch_kernels
 
         return [name for name in self.kernel_names if name not in executorch_kernels()]
@@ -321,7 +324,7 @@ class ExecutorchProgram:
         return stream.getvalue()
 
     def write_to_file(self, file: BinaryIO, weights: BinaryIO | None = None) -> None:
-        """Write the file's bytes, weights straight from where they are; with `weights` these go there, as a `.ptd`."""
+        """Write the file's bytes without copying the weights; with `weights`, they are written there, as a `.ptd`."""
         from xir.emitter import emit
 
         own = self._operators_of_the_model()
@@ -342,10 +345,10 @@ class ExecutorchProgram:
         return [name for name in self.kernel_names if name not in known]
 
     def save(self, path: str | os.PathLike[str], *, weights_apart: bool = False) -> None:
-        """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name beside it.
+        """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name next to it.
 
-        They appear complete and both, or not at all, the program last, so that it is never there before its weights.
-        OSError where a file cannot be written, ValueError for a program that is to be named `.ptd` itself.
+        Both files appear complete, or neither does; the program appears last. Raises OSError if a file cannot be
+        written, and ValueError if `path` itself ends in `.ptd`.
         """
         if weights_apart and weights_path(path) == Path(path):
             raise ValueError(f"'{os.fspath(path)}' is where the weights go: name the program .pte")

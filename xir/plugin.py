@@ -1,7 +1,7 @@
-"""What extends xir from outside: the public names for plugins, which docs/extending.md shows at work.
+"""The public names for plugins; docs/extending.md shows how to use them.
 
-A plugin imports them from here, and nothing else of xir but the dialects (`xir.dialects.*`). They change as
-docs/versioning.md says.
+A plugin imports from here and from the dialects (`xir.dialects.*`), and nothing else of xir. docs/versioning.md says
+how these names may change.
 """
 
 from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial

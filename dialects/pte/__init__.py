@@ -1,9 +1,9 @@
 """The `pte` dialect: a `.pte` file, table for table.
 
-Values and instructions are ops whose properties and operands bear the names of the schema's fields
-(`xir/schema/program.fbs`), so that the emitter and the reader have no code for any single one. What a file says by
-number is said by reference here: values are SSA values, delegates are symbols, kernels are named where they are called,
-and constants are resources where they are used.
+Values and instructions are ops whose properties and operands have the names of the schema's fields
+(`xir/schema/program.fbs`), so the emitter and the reader are generic. Indices of the file are references here: values
+are SSA values, delegates are symbols, kernels are named where they are called, and constants are resources where they
+are used.
 """
 
 from xdsl.ir import Dialect

@@ -102,7 +102,7 @@ class ProgramOp(IRDLOperation):
 
 @irdl_op_definition
 class NamedDataOp(IRDLOperation):
-    """Bytes that delegates find by name. What follows from the graphs of delegates, such as weights, is not listed.
+    """Bytes that delegates find by name. Data that follow from the delegates' graphs, such as weights, are not listed.
 
     ```mlir
     pte.named_data "weights" dense_resource<weights> : tensor<64xi8>
@@ -125,8 +125,9 @@ class ExecutionPlanOp(IRDLOperation):
 
     `non_const_buffer_sizes` are the arenas' sizes in bytes; the first is always 0 and stands for the constants.
     `encoded_inp_str` and `encoded_out_str` describe how inputs and outputs nest (pytree). `input_sizes` has a text for
-    each dimension of each input: "" where the size is fixed, else a name, which is the same where sizes have to be the
-    same ("?" is no other's), and perhaps the least size, "s0>=4". Without it every size of a dynamic tensor is open.
+    each dimension of each input: "" for a fixed size, otherwise a name, with the least size if known ("s0>=4").
+    Dimensions with the same name have the same size; "?" is unique. Without `input_sizes`, every size of a dynamic
+    tensor is open.
     """
 
     name = "pte.execution_plan"
@@ -222,7 +223,7 @@ class ExecutionPlanOp(IRDLOperation):
 
 @irdl_op_definition
 class SignatureOp(IRDLOperation):
-    """The values that a plan takes and gives, in the order of the method's arguments and results.
+    """The inputs and outputs of a plan, in the order of the method's arguments and results.
 
     ```mlir
     pte.signature inputs (%0) outputs (%1)
@@ -248,7 +249,7 @@ class SignatureOp(IRDLOperation):
 
 @irdl_op_definition
 class ChainOp(IRDLOperation):
-    """Instructions that run one after the other. ExecuTorch writes one chain a plan, without inputs and outputs.
+    """Instructions that run one after the other. ExecuTorch writes one chain for each plan, without inputs and outputs.
 
     ```mlir
     pte.chain {
@@ -300,11 +301,11 @@ class ChainOp(IRDLOperation):
 class DelegateOp(IRDLOperation):
     """A part of the program that a backend runs: a graph in the backend's dialect, or bytes that only it understands.
 
-    A region holds one graph, such as `xnnpack.subgraph`, between the block's arguments and `pte.yield`. `processed`
-    holds the bytes of a backend that is not known here. `inline` says that the bytes lie in the FlatBuffer and not in a
-    segment of their own. `value_ids` are the ids that a file gave to the graph's values (arguments, then the results of
-    its ops in order), kept so that the file is written again as it was; without it, or once it no longer fits, the
-    backend's writer gives them ids.
+    The region has one graph, such as `xnnpack.subgraph`, between the block's arguments and `pte.yield`. `processed` has
+    the bytes of an unknown backend. `inline` means that the bytes are in the FlatBuffer instead of a segment of their
+    own. `value_ids` are the ids of the graph's values in a file that was read (arguments, then results of its ops in
+    order), so that the file can be written unchanged; without them, or when they no longer fit, the backend's writer
+    assigns ids.
 
     ```mlir
     pte.delegate @delegate_0 "XnnpackBackend" {

@@ -285,7 +285,8 @@ class TensorOp(ValueOp):
     | yes | yes | at an offset of an arena, with initial contents |
 
     A tensor with a name in `extra_tensor_info`, whose contents are not in another file, is a mutable buffer: it keeps
-    what it holds from one call to the next, and begins with `data`, or as zeros. Plans share buffers of one name.
+    its contents from one call to the next, and starts with `data`, or with zeros. Plans share buffers with the same
+    name.
 
     `dim_order` lists the dimensions from the outermost in memory to the innermost; without it they are in order. `data`
     has the shape that memory has.

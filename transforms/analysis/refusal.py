@@ -34,10 +34,10 @@ REFUSALS: list[Refusal] = []
 
 @dataclass(frozen=True, eq=False)
 class Refusal:
-    """A reason for which ops stay outside of a delegate; calling it makes the error to raise.
+    """A reason why ops stay outside a delegate; calling it creates the error to raise.
 
-    `reason` completes "not delegated: …", and has replacement fields for what depends on the op, as `str.format` takes
-    them: `raise NOT_STATIC(what="weight")`.
+    `reason` completes "not delegated: …", with `str.format` fields for parts that depend on the op: `raise
+    NOT_STATIC(what="weight")`.
     """
 
     reason: str

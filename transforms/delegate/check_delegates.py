@@ -18,11 +18,11 @@ from xir.transforms.delegate.forming.late_refusals import RefusingPass
 
 @dataclass(frozen=True)
 class CheckDelegatesPass(RefusingPass):
-    """Show a backend the graphs that were made of its delegates, each at its largest shapes.
+    """Let a backend check the graphs of its delegates, each at its largest shapes.
 
-    `mark-delegates` asks about each op by itself, before other passes fuse ops and rearrange them. What the backend
-    refuses now is an error; behind `mark-delegates` or `partition-xnnpack` in one pipeline, it is taken back: the ops
-    that it was made of stay outside, and delegates are formed once more. `check-xnnpack` is this pass for XNNPACK.
+    `mark-delegates` asks about single ops, before other passes fuse and rearrange them. A node that the backend refuses
+    now is an error. After `mark-delegates` or `partition-xnnpack` in one pipeline, the ops that it was made of stay
+    outside instead, and delegates are formed again. `check-xnnpack` is this pass for XNNPACK.
     """
 
     backend: str

@@ -20,10 +20,10 @@ from xir.transforms.delegate.forming.regions import move_into_regions
 
 @dataclass(frozen=True)
 class FormDelegatesPass(XirPass):
-    """Move the ops that `mark-delegates` marked into a `delegate.region` for each delegate, as few as can be.
+    """Move the ops that `mark-delegates` marked into as few delegates as possible, each a `delegate.region`.
 
     Ops that only move data between ops outside stay outside, with the reason. A backend's own pass, such as
-    `legalize-to-xnnpack`, makes its graphs of the regions.
+    `legalize-to-xnnpack`, then turns the regions into its graphs.
 
     Before:
     ```mlir

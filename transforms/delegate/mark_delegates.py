@@ -29,11 +29,10 @@ from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selecti
 
 @dataclass(frozen=True)
 class MarkDelegatesPass(DelegatingPass):
-    """Mark the edge ops that a backend takes; those that the pass marked before for another one stay with that.
+    """Mark the edge ops that a backend takes, except those that are already marked for another backend.
 
-    An op that the backend does not take carries the reason as attribute `xir.reason`, and is reported as a remark; it
-    may yet be taken by a backend that is asked later. One that does nothing goes away. `form-delegates` makes delegates
-    of what is marked.
+    Each undelegated op is reported with its reason, which is also its attribute `xir.reason`; a backend that is asked
+    later may still take it. Ops that do nothing are removed. `form-delegates` turns marked ops into delegates.
 
     Before:
     ```mlir

@@ -39,22 +39,21 @@ Elementwise = (
 
 @dataclass(frozen=True)
 class AttendLivePrefixPass(XirPass):
-    """Attend to as many keys as a mask lets anything see, where they are in a cache.
+    """Read only the filled part of a cache of keys and values, where a mask hides the rest.
 
-    A cache of keys and values has room for the longest text, its window, and a mask hides what has not been written
-    yet: `arange(window) <= positions[:, None]`. No column behind the largest position counts then, so keys, values and
-    mask are cut there. The cut is a run-time size: delegates compute for as many keys as there are, in memory that is
-    planned for the window.
+    A cache has room for the longest text, its window, and a mask hides what has not been written yet: `arange(window)
+    <= positions[:, None]`. No column after the largest position counts, so keys, values and mask are cut there. The cut
+    is a run-time size: delegates compute for the keys that exist, in memory planned for the window.
 
-    - How the mask is computed tells which columns it hides: comparisons of columns with positions, rows of constant
-      tables, and logic, choices and moves of these. A mask that may show a column behind the largest position is left
-      alone.
-    - Lengths are multiples of `block`, or the window. When a size changes, XNNPACK plans all nodes of a delegate anew,
-      which takes longer than a few hidden keys. So one step of generation in `block` does, not each.
+    - The columns that a mask hides follow from how it is computed: comparisons of columns with positions, rows of
+      constant tables, and logic, choices and moves of these. A mask that may show a column after the largest position
+      is left alone.
+    - Lengths are multiples of `block`, or the window. When a size changes, XNNPACK plans all nodes of a delegate again,
+      which takes longer than a few hidden keys; so only one step of generation in `block` does.
     - Positions may be any integers. If the mask hides every key, the first ones are kept, and stay hidden.
-    - A number of -10,000 or less that is added to scores hides as −∞ does: softmax makes 0 of it unless hidden and seen
-      scores are that far apart. A row that sees nothing but such numbers is garbage, before and after.
-    - Values behind the cut are not read.
+    - A number of -10,000 or less that is added to scores hides as −∞ does: softmax turns it into 0 unless hidden and
+      seen scores are that far apart. A row with only such numbers is meaningless, before and after.
+    - Values after the cut are not read.
 
     Before:
     ```mlir

@@ -19,11 +19,10 @@ from xir.transforms.analysis.quantization_parameters import parameters
 
 @dataclass(frozen=True)
 class CheckQuantizationPass(XirPass):
-    """Refuse quantise and dequantise ops with parameters that give integers no meaning.
+    """Refuse quantise and dequantise ops with senseless parameters.
 
-    Scales are finite and positive, zero points and ranges within the integers' type, and there are as many as the
-    tensor has channels or blocks. What breaks that is an error at the op: kernels would compute with it, and XNNPACK
-    would not.
+    Scales must be finite and positive, zero points and ranges within the integer type, and there must be one for each
+    channel or block. Anything else is an error at the op: kernels would compute with it, XNNPACK would not.
 
     Before:
     ```mlir

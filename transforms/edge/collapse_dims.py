@@ -28,12 +28,12 @@ INFERRED = -1
 
 @dataclass(frozen=True)
 class CollapseDimsPass(XirPass):
-    """Merge dimensions of tensors that have more than `max-rank` of them.
+    """Merge dimensions of tensors with more than `max-rank` dimensions.
 
-    Windows of videos and what `einsum` makes of its subscripts have seven or eight dimensions; many are of size 1, or
-    stay side by side. An op on such a tensor becomes the same op on a tensor of fewer dimensions between two views, and
-    views of views become one. A permutation that keeps too many dimensions apart is made in several steps. At most one
-    size of a tensor may be open.
+    Windows of videos and the tensors of an `einsum` have seven or eight dimensions, many of size 1 or always side by
+    side. An op on such a tensor becomes the same op on fewer dimensions between two views, and views of views are
+    merged. A permutation that keeps too many dimensions apart takes several steps. At most one size of a tensor may be
+    open.
 
     Before:
     ```mlir
@@ -52,7 +52,7 @@ class CollapseDimsPass(XirPass):
     """
 
     max_rank: int = 6
-    """How many dimensions tensors may have."""
+    """The largest number of dimensions that tensors may have."""
 
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)

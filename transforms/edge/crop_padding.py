@@ -26,11 +26,11 @@ Padded = edge.ConvolutionOp | edge.Conv1dOp | edge.Conv2dOp
 
 @dataclass(frozen=True)
 class CropPaddingPass(XirPass):
-    """Pad less before a convolution, where the end of its result along an open dimension is cut off.
+    """Reduce a convolution's padding instead of cutting off the end of its result along an open dimension.
 
-    XNNPACK has no slice that counts from the end of a dimension whose size it infers. `conv(x)[..., :-1]`, as causal
-    convolutions, those of even width and Mamba's are written, is a convolution that is padded by less on that side:
-    the border becomes an op of its own, and the convolution's padding in that dimension 0.
+    XNNPACK has no slice that counts from the end of a dimension whose size it infers. `conv(x)[..., :-1]`, as in causal
+    convolutions, in those of even width and in Mamba's, is a convolution with less padding on that side: the padding
+    becomes an op of its own, and the convolution's padding in that dimension is 0.
 
     Before:
     ```mlir

@@ -20,10 +20,10 @@ from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
 
 @dataclass(frozen=True)
 class DecomposeForKernelsPass(XirPass):
-    """Replace edge ops that ExecuTorch has no kernel for by ops that it has one for.
+    """Replace edge ops without a kernel in ExecuTorch by ops that have one.
 
-    The rules are in `transforms/edge/decompositions/`. An op without a kernel and without a rule stays as it is; so
-    does one whose rule does not cover the call.
+    The rules are in `transforms/edge/decompositions/`. An op without a rule, or whose rule does not cover the call, is
+    left alone.
 
     Before:
     ```mlir

@@ -32,12 +32,12 @@ WITHOUT_EFFECT = frozenset({*GROUPED_PRODUCTS, "aten::histc", "aten::empty_permu
 
 @dataclass(frozen=True)
 class DensifyExpertsPass(XirPass):
-    """Let all experts compute every token, and weigh their results: 0 for those that a token is not given to.
+    """Let all experts compute every token, with weight 0 for experts that are not chosen.
 
-    transformers sorts tokens by their experts, multiplies each group by the matrix of its expert, and puts the results
-    back into order. Neither XNNPACK nor stock ExecuTorch has such a product, nor has XNNPACK a sort. As two products
-    with the matrices of all experts, the first beside each other and the last below each other, a layer is a part of
-    the delegate for any number of tokens. It multiplies experts ÷ chosen experts times as often.
+    transformers sorts tokens by expert, multiplies each group by its expert's matrix, and restores the order. Neither
+    XNNPACK nor stock ExecuTorch has such a product, and XNNPACK has no sort. As two products with the matrices of all
+    experts (side by side for the first, stacked for the last), a layer is part of the delegate for any number of
+    tokens. It multiplies experts ÷ chosen experts times as often.
 
     Before, with two of four experts for each of five tokens, and one product of groups:
     ```mlir

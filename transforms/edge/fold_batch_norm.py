@@ -38,9 +38,9 @@ LARGEST_F16 = 65504.0
 
 @dataclass(frozen=True)
 class FoldBatchNormPass(XirPass):
-    """Fold a batch norm in inference into the weight and bias of the convolution or linear op before it.
+    """Fold a batch norm (in inference) into the weight and bias of the convolution or linear op before it.
 
-    The convolution must have no other user, and weights and statistics must be constants.
+    The op must have no other user, and weights and statistics must be constants.
 
     Before:
     ```mlir

@@ -37,10 +37,10 @@ all constants divided by this. A file that is an eighth larger is little for wha
 class FoldConstantsPass(XirPass):
     """Evaluate edge ops whose operands are constants.
 
-    Positions, causal masks and the like, which a model computes from nothing but its sizes, become constants, and
-    the ops behind them that want a constant get one. An op that computes in bf16 stays, and one whose result is more
-    than a megabyte larger than its operands; what is gathered may be, as long as the program gets an eighth larger at
-    most. Constants that are dequantised stay integers: they are rearranged before.
+    Positions, causal masks and other values that a model computes from its sizes alone become constants, for ops that
+    require one. An op that computes in bf16 is left alone, and one whose result is more than a megabyte larger than its
+    operands; gathered results may be larger if the program grows by at most an eighth. Dequantised constants stay
+    integers: moves are applied to the integers.
 
     Before:
     ```mlir

@@ -36,14 +36,14 @@ def is_along_dim(op: object) -> TypeGuard[edge.SliceTensorOp | edge.UnsqueezeOp]
 
 @dataclass(frozen=True)
 class FoldLookupsPass(XirPass):
-    """Take rows of constant tables by what is known of their indices.
+    """Simplify look-ups in constant tables by what is known of their indices.
 
-    - Rows of a table by constant indices that are then sliced or repeated, as learned positions are up to the length of
-      a sequence, are a constant that is sliced or repeated. So are rows by `arange`, and by what is computed of nothing
-      else, as relative positions are: a slice of what is looked up at the largest length.
-    - A row that is the same everywhere, as that of token types if the program is given none, is added as one row.
-    - Rows by an index plus a number are those of the rest of the table, where the index is not negative.
-    - Integers that stay small keep the type in which they are looked up: `cumsum(ids != 1)` needs no conversions.
+    - A look-up by constant indices that are sliced or repeated, such as learned positions up to the length of a
+      sequence, is a constant that is sliced or repeated. So is a look-up by `arange`, or by indices computed from it
+      alone, such as relative positions: a slice of the look-up at the largest length.
+    - A row that is the same everywhere, such as the token type if the program is given none, is added as one row.
+    - A look-up by an index plus a number is a look-up in the rest of the table, if the index is not negative.
+    - Small integers keep the type in which they are looked up: `cumsum(ids != 1)` needs no conversions.
 
     Before:
     ```mlir

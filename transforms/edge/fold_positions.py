@@ -31,14 +31,15 @@ Shifted = edge.AddScalarOp | edge.MulScalarOp
 
 @dataclass(frozen=True)
 class FoldPositionsPass(XirPass):
-    """Leave out what positions answer by themselves, at every size.
+    """Compute at compile time what depends on positions alone, for every size.
 
-    What a program computes of `arange` along an open dimension alone is known at compile time, whatever the size.
+    Values computed only from `arange` along an open dimension are known at compile time, whatever the size.
 
     - Integers that count up or down by the same number are `arange`, times and plus a number.
-    - What is the same everywhere is one element: `diff(positions) != 1` is False, and its sums are 0. A conjunction
-      with True is the other operand, and so is a disjunction with False; attention needs no mask that hides nothing.
-    - Masks that are repeated, as for each text of a batch, are computed once, and repeated where that has to be.
+    - A value that is the same everywhere is one element: `diff(positions) != 1` is False, and its sums are 0.
+      Conjunctions with True, disjunctions with False, and masks that hide nothing are removed.
+    - Masks that are repeated, for example for each text of a batch, are computed once, and repeated only where
+      necessary.
 
     Before, where `%n` is the size of the dimension:
     ```mlir

@@ -25,15 +25,14 @@ KEYS = 2
 
 @dataclass(frozen=True)
 class FusePrefixAttentionPass(XirPass):
-    """Attend to the prefix of a cache without copying it.
+    """Compute attention over the filled part of a cache without copying it, by a kernel of xir's runtime.
 
-    XNNPACK takes contiguous operands, and packs the right one of a product each time. To it, attention of a few queries
-    is two copies of the cache's live prefix, packing keys and values, and little arithmetic. The kernel
-    `xir::attend_prefix` reads each key and value once, where it is: floats of any type, or 8 bits with a scale for each
-    position and head.
+    XNNPACK takes contiguous operands, and packs the right operand of a product each time. For a few queries it mostly
+    copies and packs the cache's filled part. The kernel `xir::attend_prefix` reads each key and value once, in place:
+    floats of any type, or 8 bits with a scale for each position and head.
 
-    It is xir's own: for another target than `xir` the pass does nothing. With many queries XNNPACK's products are
-    faster, so `rows` bounds how many share a head of keys, and an open number of queries is left alone.
+    Only xir's runtime has the kernel, so the pass does nothing unless the target is `xir`. With many queries XNNPACK's
+    products are faster: `rows` bounds the queries for a head of keys, and an open number of queries is left alone.
 
     Before:
     ```mlir
@@ -52,7 +51,7 @@ class FusePrefixAttentionPass(XirPass):
     target: Literal["executorch", "xir"] = "executorch"
     """The runtime that the file is for."""
     rows: int = 16
-    """How many rows of queries may share a head of keys and values."""
+    """The most rows of queries that may share a head of keys and values."""
 
     numerics: ClassVar[Numerics] = Numerics.SAME
     preserves: ClassVar = (ValueAnalysis,)

@@ -29,10 +29,10 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class FuseQuantizedEmbeddingPass(XirPass):
-    """Look rows up in tables of integers, and dequantise these rows.
+    """Look up rows in quantised tables, and dequantise only these rows.
 
-    A table whose integers are declared to be from -8 to 7, or from -2 to 1, is packed, two or four to a byte. Scales
-    may be those of rows or of groups in them.
+    A table whose integers are declared as -8 to 7, or -2 to 1, is packed, two or four to a byte. Scales are for rows,
+    or for groups within rows.
 
     Before:
     ```mlir

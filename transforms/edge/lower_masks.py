@@ -45,19 +45,19 @@ MOST_KEYS = 2**24
 
 @dataclass(frozen=True)
 class LowerMasksPass(XirPass):
-    """Compute masks in floating point where they meet floats.
+    """Compute masks in floating point where they are combined with floats.
 
-    XNNPACK has neither booleans nor a choice. A mask that a program computes of integers, such as token ids or a
-    padding mask, is computed as numbers 1 and 0: conjunctions are products, and comparisons with a number are clamped
-    differences. What is left to a kernel is the conversion of the integers, before everything else.
+    XNNPACK has neither booleans nor `where`. A mask computed from integers, such as token ids or a padding mask,
+    becomes numbers 1 and 0: conjunctions are products, and comparisons with a number are clamped differences. Only the
+    conversion of the integers, at the beginning, is left to a kernel.
 
-    - Attention gets what is added to its scores: 0, or the lowest number. Rows that see nothing, for which attention
-      gives zeros, are multiplied by 0 afterwards. All that is computed once for a mask, however many layers have it.
-    - A choice of two numbers is a sum of products; of attention's scores, the smaller of a score and ±∞. Of values that
-      may be NaN it stays with a kernel: processors differ in what the smaller of NaN and −∞ is.
+    - Attention adds 0 or the lowest number to its scores. Rows that see nothing, for which attention gives zeros, are
+      multiplied by 0 afterwards. This is computed once for each mask, however many layers use it.
+    - `where` of two numbers is a sum of products; of attention scores, the smaller of a score and ±∞. `where` of values
+      that may be NaN stays with a kernel, because processors differ in the smaller of NaN and −∞.
     - Integers become floats before they are reshaped, not after.
 
-    Masks that depend on floats stay, since a kernel has to compare those in any case.
+    Masks that depend on floats are left alone, since a kernel has to compare those anyway.
 
     Before:
     ```mlir

@@ -25,11 +25,11 @@ Writing = edge.IndexPutOp | edge.SliceScatterOp | edge.SelectScatterOp
 
 @dataclass(frozen=True)
 class PutSlicesPass(XirPass):
-    """Write to mutable buffers by `index_put` of whole slices at a vector of positions, which has a kernel in place.
+    """Write to mutable buffers by `index_put` of whole slices at a vector of positions, which can be done in place.
 
-    torch strips leading dimensions of 1 off the values that `cache[:, :, at] = x` writes, and makes slices with known
-    bounds of writes to views. Both become what `lower-to-pte` can leave in the buffer's memory. Only ops between a
-    buffer and its update are looked at.
+    torch removes leading dimensions of 1 from the values that `cache[:, :, at] = x` writes, and turns writes to views
+    into `slice_scatter`. Both become an op that `lower-to-pte` can run in the buffer's memory. Only ops between a
+    buffer and its update are considered.
 
     Before:
     ```mlir

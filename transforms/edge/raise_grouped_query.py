@@ -24,10 +24,10 @@ HEADS = -3
 
 @dataclass(frozen=True)
 class RaiseGroupedQueryPass(XirPass):
-    """Let groups of query heads share a head of keys and values, where a program repeats these for it.
+    """Use grouped-query attention where a program repeats heads of keys and values for groups of query heads.
 
-    `repeat_kv` of transformers and `repeat_interleave` write each head once for each query head of its group.
-    Attention with `enable_gqa` computes the same of the heads themselves.
+    `repeat_kv` of transformers and `repeat_interleave` copy each head for each query head of its group. Attention with
+    `enable_gqa` computes the same without copies.
 
     Before:
     ```mlir

@@ -36,7 +36,7 @@ SHIFT = 128
 
 @dataclass(frozen=True)
 class RaiseIntMmPass(XirPass):
-    """Turn scaled products of integers into products of dequantised numbers.
+    """Turn scaled integer products into products of dequantised numbers.
 
     Before:
     ```mlir

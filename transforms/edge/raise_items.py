@@ -33,11 +33,11 @@ TakesNumber = (
 
 @dataclass(frozen=True)
 class RaiseItemsPass(XirPass):
-    """Compute with a tensor of one element instead of with the number that is read of it.
+    """Compute with a one-element tensor instead of the number that is read from it.
 
-    `x * scale.item()` reads a number at run time, for which a kernel is called, and a product with it is another. As a
-    product of two tensors it is part of a delegate, and so is what computes the scale. This is done where the tensor
-    and what is computed have one floating-point type: the number is an element of it, so that both round alike.
+    `x * scale.item()` needs a kernel to read the number at run time, and another for the product. As a product of two
+    tensors it is part of a delegate, as is the computation of the scale. This applies if the tensor and the result have
+    the same floating-point type, so that both forms round alike.
 
     Before:
     ```mlir

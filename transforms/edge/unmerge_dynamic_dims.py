@@ -33,15 +33,16 @@ MOST_DIMS = 6
 
 @dataclass(frozen=True)
 class UnmergeDynamicDimsPass(XirPass):
-    """Keep dynamic dimensions apart that a view merges and a later one splits again.
+    """Keep dynamic dimensions separate where a view merges them and a later one splits them again.
 
-    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. Multi-head
-    attention as PyTorch writes it merges batch and heads, and batch and length for a projection. A view behind such a
-    view, through permutations, becomes a view that keeps the dimensions; what computes row by row on merged rows, as a
-    linear layer, a product with a matrix, a normalisation or an elementwise op does, computes on the rows as they were.
-    So do models that take the pixels of an image for tokens between convolutions. Products of the matrices of a merged
-    batch, softmax along another dimension, and sums with masks that are merged alike compute with the parts as a batch
-    of several dimensions: `nn.MultiheadAttention` whose weights are asked for.
+    XNNPACK infers one dynamic size of a reshape, so it can merge two dynamic dimensions, but not split them. PyTorch's
+    multi-head attention merges batch and heads, and batch and length for a projection.
+
+    - A view after such a view, possibly through permutations, becomes a view that keeps the dimensions.
+    - Ops that compute row by row (linear layers, products with a matrix, normalisations, elementwise ops) compute on
+      the original rows. This covers models that treat the pixels of an image as tokens between convolutions.
+    - Batched matrix products, softmax along another dimension, and sums with masks that are merged alike compute with a
+      batch of several dimensions, as in `nn.MultiheadAttention` with its weights as output.
 
     Before, with %n and %t the sizes of %x:
     ```mlir

@@ -34,7 +34,7 @@ def canonicalization_patterns(root: Operation, *, graphs: bool = True) -> list[R
 class CanonicalizePass(XirPass):
     """Simplify each op by its own rules and erase ops without effect whose results are unused.
 
-    The rules belong to the ops: the dialects declare them, and this pass knows none.
+    The dialects declare the rules with their ops; this pass has none of its own.
 
     ```mlir
     // before
@@ -50,7 +50,7 @@ class CanonicalizePass(XirPass):
     preserves: ClassVar = (ValueAnalysis,)
 
     delegates: bool = True
-    """Whether to look into delegates, which hold most ops of a program: what has made them may have cleaned them."""
+    """Whether to look into delegates, which have most ops of a program and may already have been cleaned."""
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite until nothing changes."""

@@ -30,8 +30,8 @@ _Known = ChainMap[object, Operation]
 class CsePass(XirPass):
     """Replace an op by an equal one that dominates it.
 
-    Only ops without effect and without regions are looked at; equal means the same op type, operands, properties,
-    attributes and result types.
+    Only ops without effects and regions are considered. Equal ops have the same type, operands, properties, attributes
+    and result types.
 
     ```mlir
     // before
@@ -48,7 +48,7 @@ class CsePass(XirPass):
     preserves: ClassVar = (ValueAnalysis,)
 
     delegates: bool = True
-    """Whether to look into delegates, which hold most ops of a program: what has made them may have cleaned them."""
+    """Whether to look into delegates, which have most ops of a program and may already have been cleaned."""
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """One walk, each block after the blocks that dominate it."""

@@ -31,7 +31,7 @@ from xir.ir.walking import ops_in
 class DropDeadResourcesPass(XirPass):
     """Drop the resources that no op of the module refers to.
 
-    Folding leaves the weights that it read behind; without this pass they would stay in memory, and in the text under
+    Folding leaves behind the weights that it read; without this pass they would stay in memory, and in the text under
     `--print-resources`.
     """
 

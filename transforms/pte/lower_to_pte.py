@@ -66,19 +66,18 @@ ExecuTorch's `Module` and its Python bindings hand in zeroed memory, and so does
 
 @dataclass(frozen=True)
 class LowerToPtePass(XirPass):
-    """Turn each function into an execution plan: values are declared, ops become calls.
+    """Turn each function into an execution plan: declare values, and turn ops into calls.
 
-    A backend's graph, such as `xnnpack.subgraph`, becomes a delegate and a call of it; an edge op a call of its out
-    variant, as ExecuTorch names it. An op without one is called under its own name, with its results behind the
-    arguments, which only xir's Python runtime can do. That is reported as a remark, and so is a kernel that ExecuTorch
-    lacks: `decompose-for-kernels` leaves few of either. Memory is left to `plan-memory`.
+    A backend's graph, such as `xnnpack.subgraph`, becomes a delegate and a call of it. An edge op becomes a call of its
+    out variant, under ExecuTorch's name. An op without one is called under its own name with its results after the
+    arguments, which only xir's Python runtime supports. A remark reports such calls and kernels that ExecuTorch lacks;
+    `decompose-for-kernels` leaves few of them. `plan-memory` plans the memory.
 
-    A mutable buffer is a tensor with a name. What updates it is computed in its memory where that changes nothing, or
-    else copied there when all else is done.
+    A mutable buffer is a tensor with a name. It is updated in place when safe, otherwise copied back at the end.
 
     The functions of branches and loops become parts of the plan between jumps. Both branches of `edge.cond` compute
-    into the memory of its results; `edge.while_loop` has memory for what it carries, in which the body computes the
-    values of the next step where that changes nothing, as it does for buffers.
+    into the memory of its results. `edge.while_loop` has memory for the values that it carries, which the body updates
+    in place when safe, as for buffers.
 
     Before:
     ```mlir

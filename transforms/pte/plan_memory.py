@@ -36,13 +36,13 @@ methods of a program one arena of this id lets them share."""
 class PlanMemoryPass(XirPass):
     """Place the tensors of each plan in an arena, in which tensors share bytes if their live ranges do not overlap.
 
-    A live range is from the first instruction that names a tensor to the last; an input's from the start, an output's
-    to the end. In a loop it is all of the loop, but for what is of use within one step only. Large tensors are placed
-    first, each at the lowest offset that is free over its live range; or, where that takes fewer bytes or too many
-    ranges overlap to compare them all, in the program's order, each in the smallest gap that holds it.
+    A live range spans from the first instruction that names a tensor to the last; an input's begins at the start, an
+    output's lasts to the end. In a loop it is the whole loop, unless the tensor is used within one step only. Large
+    tensors are placed first, each at the lowest offset that is free over its live range. If fewer bytes result, or too
+    many ranges overlap to compare them all, tensors are placed in the program's order, each in the smallest sufficient
+    gap.
 
-    Mutable buffers live between calls as well. They have a second arena, in which none shares bytes with another, and a
-    buffer is at the same offset in each plan that names it.
+    Mutable buffers live between calls. They have a second arena without sharing, with the same offset in each plan.
 
     ```mlir
     // before
@@ -55,10 +55,10 @@ class PlanMemoryPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.KERNELS
 
     alloc_inputs: bool = True
-    """Place the inputs, whose contents are then copied in; otherwise the caller hands their memory over."""
+    """Place the inputs, so their contents are copied in; otherwise the caller provides their memory."""
 
     alloc_outputs: bool = True
-    """Place the outputs, which are then valid until the next run; otherwise the caller hands their memory over."""
+    """Place the outputs, which are then valid until the next run; otherwise the caller provides their memory."""
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Plan each plan on its own; one that has arenas, such as one read from a file, is left as it is."""

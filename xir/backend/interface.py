@@ -30,7 +30,7 @@ Target = Literal["executorch", "xir"]
 
 @dataclass(frozen=True)
 class Request:
-    """What the user wants of a backend."""
+    """The user's requests to a backend."""
 
     target: Target = "executorch"
     """The runtime whose features may be used."""
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass
 class Taken:
-    """What a backend says of an op that it takes."""
+    """A backend's answer about an op that it takes."""
 
     nodes: int = 1
     """How many things to run the op becomes."""
@@ -53,7 +53,7 @@ class Taken:
 
     @property
     def does_nothing(self) -> bool:
-        """Whether the results are values that were there before."""
+        """Whether the results are existing values."""
         return self.values is not None and all(value.owner not in self.built for value in self.values)
 
 
@@ -66,17 +66,17 @@ class Trial(ABC):
 
     @abstractmethod
     def take(self, op: EdgeOp) -> Taken:
-        """What becomes of an op. RefusalError if the backend does not compute it."""
+        """What the backend makes of an op. Raises RefusalError if it does not compute the op."""
 
     def looks_through(self, op: EdgeOp) -> bool:
-        """Whether the op is no work of its own, because those that read it compute with what is before it.
+        """Whether the op is no work by itself, because its users read through it.
 
         Such an op is tried only if it has other users as well.
         """
         return False
 
     def notes(self) -> Sequence[str]:
-        """What the user should know of the trial as a whole, such as that there was no library to ask."""
+        """Notes for the user about the whole trial, such as that there was no library to ask."""
         return ()
 
 
@@ -104,7 +104,7 @@ class ReadBlob:
 
 
 class Backend(ABC):
-    """One backend. It has no state: what it finds out about a program is in a `Trial`."""
+    """A backend. It has no state: what it knows about a program is in a `Trial`."""
 
     name: str
     """What passes call it, and the attribute `xir.backend`."""
@@ -113,7 +113,7 @@ class Backend(ABC):
 
     @abstractmethod
     def trial(self, ctx: XirContext, request: Request) -> Trial:
-        """Begin to try the ops of a module."""
+        """A trial of the ops of a module."""
 
     @abstractmethod
     def legalize(
@@ -126,16 +126,17 @@ class Backend(ABC):
     ) -> GraphOp:
         """The graph of a delegate that computes `ops`, which a trial has `taken`.
 
-        The ops stand in this order in one block. `outputs` are those of their results that others read: the graph's
-        results, in order. Its operands are values of other ops. The caller puts the graph behind the last op, and
-        erases the ops.
+        The ops are in this order in one block. `outputs` are the results that other ops read, which are the graph's
+        results, in order. The graph's operands are values of other ops. The caller inserts the graph after the last op,
+        and erases the ops.
         """
 
     def check(self, ctx: XirContext, graphs: Sequence[GraphOp], request: Request) -> Mapping[Operation, RefusalError]:
-        """What the backend refuses of finished graphs after all, and why: ops in them, or whole graphs.
+        """The ops of finished graphs, or whole graphs, that the backend refuses, with the reasons.
 
-        The graphs are all that a module has of the backend, at their largest shapes; those with dynamic shapes are
-        copies without operands. Who delegates once more then leaves out all that is named. Nothing, by default.
+        `graphs` are all of the backend's graphs in a module, at their largest shapes; those with dynamic shapes are
+        copies without operands. The ops returned are left outside when delegates are formed again. By default, nothing
+        is refused.
         """
         return {}
 
@@ -148,7 +149,7 @@ class Backend(ABC):
         return id
 
     def bound(self, graph: GraphOp, largest: Mapping[SSAValue, TensorType]) -> None:
-        """Give the values of a graph that have dynamic dimensions their largest types: a file has no others."""
+        """Give values with dynamic dimensions their largest types, the only ones that a file holds."""
         for value, type in largest.items():
             Rewriter.replace_value_with_new_type(value, type)
 
@@ -158,13 +159,13 @@ class Backend(ABC):
     ) -> Blob:
         """The bytes of a verified graph.
 
-        `value_ids` are ids for the values, in the order that `ReadBlob` has them in; a format without ids ignores them.
-        What the graph's nodes come from goes into `debug_info`. DiagnosticError for what the format cannot hold.
+        `value_ids` are ids for the values, in the order of `ReadBlob`; a format without ids ignores them. The origins
+        of the graph's nodes go into `debug_info`. Raises DiagnosticError for what the format cannot hold.
         """
 
     @abstractmethod
     def read(self, data: memoryview, id: str, named_data: Mapping[str, memoryview], ctx: XirContext) -> ReadBlob:
         """Read the bytes of a delegate with one of the backend's ids, which are not trusted.
 
-        `named_data` is the program's. FormatError for anything that is not a sound graph.
+        `named_data` is the program's. Raises FormatError for anything that is not a valid graph.
         """

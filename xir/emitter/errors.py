@@ -6,8 +6,8 @@ from __future__ import annotations
 class FormatError(ValueError):
     """Bytes that are not a valid file of their format, or a tree that its schema cannot hold.
 
-    `offset` is the byte where the trouble is (None when a tree is being written), `path` the field that was being
-    read, such as `Program.execution_plan[0].values[3]`.
+    `offset` is the byte with the error (None when a tree is being written); `path` is the field that was being read,
+    such as `Program.execution_plan[0].values[3]`.
     """
 
     def __init__(self, message: str, *, offset: int | None = None, path: str = ""):

@@ -266,7 +266,7 @@ class Noise:
 
 
 def is_rounded_by_passes(op: xnnpack.ConstantOp, element: UniformType) -> bool:
-    """Whether a constant may be integers that no quantizer made, but a pass: biases, operands of arithmetic."""
+    """Whether a constant may be integers that no quantiser made, but a pass: biases, operands of arithmetic."""
     readers = [use.operation for use in op.output.uses]
     return element.storage.width.data == 32 or any(isinstance(each, xnnpack.BinaryOp) for each in readers)
 

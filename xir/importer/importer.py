@@ -106,7 +106,7 @@ def import_with_nodes(
     *,
     return_changed_inputs: bool = False,
 ) -> Imported:
-    """`import_exported_program`, for who wants to compare the two."""
+    """Also returns the map from nodes of the exported graph to values."""
     program = with_known_numbers(program)
     wrapped = _has_higher_order(program.graph) or has_wrapped_tensors(program)
     static = {} if wrapped else static_values(program)

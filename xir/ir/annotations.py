@@ -127,18 +127,18 @@ ON_OPS: dict[str, Annotation] = {
         "keeps the op from a backend: a pass found that the backend refuses what other passes had made of it",
     ),
     BACKEND: Annotation(STRING, is_string, "the backend that takes the op"),
-    NODES: Annotation("2 : i64", is_integer, "how many things to run the op is for that backend, if it is not 1"),
-    ONLY_MOVES: Annotation("unit", is_unit, "that backend computes nothing for the op"),
-    COMPOSED: Annotation(STRING, is_string, "what the op is a part of: one of several that compute it together"),
-    UNASKED: Annotation("unit", is_unit, "a conversion that no program asked for: its rounding may be left out"),
-    LOOKED_THROUGH: Annotation("unit", is_unit, "the op goes along with those that read it, which that backend takes"),
+    NODES: Annotation("2 : i64", is_integer, "the number of operations that the op is for that backend, if not 1"),
+    ONLY_MOVES: Annotation("unit", is_unit, "the op only moves data in that backend"),
+    COMPOSED: Annotation(STRING, is_string, "the operation that this op and others compute together"),
+    UNASKED: Annotation("unit", is_unit, "a conversion of the compiler's own: its rounding may be omitted"),
+    LOOKED_THROUGH: Annotation("unit", is_unit, "the op goes into the delegate of the ops that read it"),
 }
 """Name -> what it says of an op."""
 
 ON_ARGUMENTS: dict[str, Annotation] = {
     MAX_SHAPE: Annotation(INTS, is_int_array, "the largest shape that a caller may give"),
     MIN_SHAPE: Annotation(
-        INTS, is_int_array, "the smallest shape that a caller may give, 0 where torch.export gives no bound of its own"
+        INTS, is_int_array, "the smallest shape that a caller may give, 0 where torch.export gives no bound"
     ),
     DIM_NAMES: Annotation(
         STRINGS, array_of(is_string), "the names of its dimensions, empty for a static one, as on an op"

@@ -60,7 +60,7 @@ class XirPass(ModulePass):
 
     @abstractmethod
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Transform the module in place. DiagnosticError if the user's program is at fault; any other is a bug."""
+        """Transform the module in place. DiagnosticError if the program is at fault; other errors are bugs."""
 
     @classmethod
     def check_declaration(cls) -> None:

@@ -41,7 +41,7 @@ def _numbers(numbers: Iterable[int]) -> DenseArrayBase:
 def inherit(op: Operation, *sources: Operation) -> None:
     """Give `op` the locations and origins of the ops that it replaces, or that it was added for.
 
-    Of one source they are shared, not copied, so that this costs little where nothing is fused.
+    A single source is shared, not copied, so this is cheap if nothing is fused.
     """
     first = sources[0]
     same = all(source.location is first.location or source.location == first.location for source in sources[1:])

@@ -1,11 +1,11 @@
-"""Language models: from a folder of Hugging Face's to one file, and from the file to text.
+"""Language models: from a Hugging Face folder to one file, and from the file to text.
 
     xir.llm.export("SmolLM2-135M", "smollm.pte", ExportOptions(quantize="int4", max_seq_len=2048))
     model = xir.llm.load("smollm.pte", tokenizer="SmolLM2-135M")
     for piece in model.stream("Once upon a time"):
         print(piece, end="", flush=True)
 
-Exporting needs torch and transformers (`xir[importer,llm]`), running neither.
+Exporting needs torch and transformers (`xir[importer,llm]`); running needs neither.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ DEFAULT_CHUNK = 512
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What becomes of a model. LlmError for values that do not go together."""
+    """How to compile a model. Raises LlmError for values that do not go together."""
 
     quantize: Literal["none", "int8", "int4"] = "none"
     """The weights of linear layers: fp32, 8 bits with a scale a channel, or 4 bits with a scale a group."""
@@ -80,9 +80,9 @@ def export(
     """Compile the model of a folder (`config.json`, `.safetensors`) to the file `output`; return its metadata.
 
     The file has the methods `prefill` and `decode`, which share weights and caches, and the metadata that ExecuTorch's
-    runners ask for. With `weights_apart` its weights are in a `.ptd` file of the same name. LlmError for a folder that
-    has no such model; DiagnosticError, with the line of its Python, for a model that cannot be compiled; OSError where
-    a file cannot be written.
+    runners ask for. With `weights_apart`, its weights are in a `.ptd` file with the same name. Raises LlmError for a
+    folder without such a model; DiagnosticError, with the line of its Python, for a model that cannot be compiled;
+    OSError if a file cannot be written.
     """
     program, metadata = compiled(folder, options or ExportOptions())
     with step(f"Writing {os.fspath(output)}"):

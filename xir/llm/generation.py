@@ -27,7 +27,7 @@ Reason = Literal["", "stop", "length"]
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast something was."""
+    """The speed of a phase."""
 
     tokens: int
     seconds: float
@@ -39,7 +39,7 @@ class Speed:
 
 @dataclass
 class Generation:
-    """An answer, while it is made and when it is done."""
+    """An answer, during and after its generation."""
 
     text: str = ""
     tokens: list[int] = field(default_factory=list[int])
@@ -55,7 +55,7 @@ class Generation:
 
 
 class LanguageModel:
-    """A loaded model. Generations in several threads do not disturb each other: each has caches of its own."""
+    """A loaded model. Several threads can generate at once: each generation has its own caches."""
 
     def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None, threads: int | None):
         """LlmError for a file that is no language model's, or a tokenizer of another model."""
@@ -94,9 +94,8 @@ class LanguageModel:
     ) -> GenerationStream:
         """Answer a prompt piece by piece, as tokens come.
 
-        The answer ends at a token that ends the model's answers, before the first of the texts `stop`, after
-        `max_new_tokens`, or where the caches are full. LlmError for a prompt that is empty, does not fit, or needs a
-        tokenizer where there is none.
+        The answer ends at the model's end token, before the first of the texts `stop`, after `max_new_tokens`, or when
+        the caches are full. Raises LlmError for a prompt that is empty, does not fit, or needs a missing tokenizer.
         """
         tokens = self._tokens(prompt)
         room = self.metadata.max_context_len - len(tokens)
@@ -276,11 +275,11 @@ def load(
     tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     threads: int | None = None,
 ) -> LanguageModel:
-    """Load a file of `xir-llm export`, with the `.ptd` file beside it where its weights are apart.
+    """Load a file from `xir-llm export`, with the `.ptd` file next to it if the weights are there.
 
-    `tokenizer` is the model's folder or its `tokenizer.json`; without it, the one beside the file, if there is one.
-    Without a tokenizer, prompts and answers are tokens. `threads` is what XNNPACK uses, one a core by default. LlmError
-    for what is no language model's file or no tokenizer.
+    `tokenizer` is the model's folder or its `tokenizer.json`; by default `tokenizer.json` next to the file, if it
+    exists. Without a tokenizer, prompts and answers are tokens. `threads` is the number of threads, by default one for
+    each core. Raises LlmError for a file that is not a language model or a tokenizer.
     """
     if tokenizer is None:
         beside = Path(path).with_name("tokenizer.json")

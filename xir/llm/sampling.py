@@ -13,9 +13,9 @@ Logits = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is drawn from logits. The options apply in the order in which they stand here.
+    """How a token is sampled from logits. The options apply in this order.
 
-    LlmError for values that mean nothing.
+    Raises LlmError for invalid values.
     """
 
     temperature: float = 0.0

@@ -1,4 +1,4 @@
-"""What a user chooses about quantisation."""
+"""The options of quantisation."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ Observer = Literal["histogram", "minmax"]
 class QuantConfig:
     """How to quantise; the defaults are static int8, with weights by output channel.
 
-    ValueError for values that make no sense together.
+    Raises ValueError for values that are invalid or do not go together.
     """
 
     mode: Mode = "static"
-    """`static`: int8 weights and activations, whose ranges come from calibration. `dynamic`: int8 weights, and
-    activations of linear layers and convolutions quantised as they come, by row; the rest computes in float.
-    `int4`: as `dynamic`, with 4-bit weights in linear layers (known as 8da4w)."""
+    """`static`: int8 weights, and int8 activations with ranges from calibration. `dynamic`: int8 weights; linear layers
+    and convolutions quantise their input at run time, by row, and the rest computes in float. `int4`: as `dynamic`,
+    with 4-bit weights in linear layers (8da4w)."""
     per_channel: bool = True
     """Weights have a scale for each output channel; False: one for the tensor. 4-bit weights always have several."""
     group_size: int | None = 32
-    """4-bit weights have a scale for this many neighbouring inputs of each output channel (a multiple of 32, as
-    XNNPACK wants); None: one for the channel."""
+    """How many neighbouring inputs of an output channel share a scale of 4-bit weights (a multiple of 32, as XNNPACK
+    requires); None: all of the channel."""
     observer: Observer = "histogram"
-    """Where a static activation's range comes from. `histogram` cuts off outliers where that makes the mean squared
-    error smaller, `minmax` cuts off nothing."""
+    """How the range of a static activation is found. `histogram` cuts off outliers if that reduces the mean squared
+    error; `minmax` cuts off nothing."""
     bias_correction: bool = True
-    """In static mode, let biases take back what rounding the weights adds to the mean of each output channel."""
+    """In static mode, correct biases for the shift that rounding the weights causes in each output channel's mean."""
     attention: bool = True
     """Compute the two products of `scaled_dot_product_attention` on integers in static mode; softmax stays float."""
     keep_float: tuple[str, ...] = ()
     """Layers to leave in float: patterns (`*` matches anything) of a module's path (`encoder.layers.*`), of an operator
     (`aten.add`), or of a node's name in the exported graph (`conv2d_3`)."""
     min_sqnr: float | None = None
-    """Leave layers in float, the worst first, until the outputs' signal-to-quantisation-noise ratio on the calibration
+    """Keep layers in float, the worst first, until each output's signal-to-quantisation-noise ratio on the calibration
     inputs is at least this many dB."""
     qat: bool = False
-    """Fake-quantise instead of observe, for `prepare_qat_pt2e` and training."""
+    """Fake-quantise instead of observing, for `prepare_qat_pt2e` and training."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("static", "dynamic", "int4"):

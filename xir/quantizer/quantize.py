@@ -41,20 +41,18 @@ def quantize(
     dynamic_shapes: Any = None,
     verify: bool = False,
 ) -> ExportedProgram:
-    """Quantise a model, and give what `xir.to_edge` takes.
+    """Quantise a model; the result goes to `xir.to_edge`.
 
-    `model` is a module in evaluation mode, exported with `sample_inputs`, `kwargs` and `dynamic_shapes`, as
-    `torch.export.export` takes them, or a program exported before. Inputs may be lists and dicts of tensors, numbers
-    and None. Static quantisation takes ranges from `calibration`: an iterable of inputs, each a tuple of positional
-    arguments, a dict of keyword arguments, a pair `(args, kwargs)` of both, or the tensor of a single input; default:
-    the sample inputs alone. `config` defaults to static int8; a quantizer of one's own has settings for each module and
-    operator.
+    - `model`: a module in evaluation mode, which is exported with `sample_inputs`, `kwargs` and `dynamic_shapes` as by
+      `torch.export.export`, or an exported program. Inputs may be lists and dicts of tensors, numbers and None.
+    - `calibration`: the inputs that give static ranges, an iterable of tuples of positional arguments, dicts of keyword
+      arguments, pairs `(args, kwargs)`, or tensors for a single input; by default the sample inputs.
+    - `config`: static int8 by default; an `XnnpackQuantizer` has settings for each module and operator.
+    - `verify`: compare each conversion with the float model on the calibration inputs. WrongQuantizationError names the
+      first layer whose error is larger than its bits explain.
 
-    With `verify` each conversion that is made is compared with the float model on the calibration inputs:
-    WrongQuantizationError names the first layer whose rounding is more than its bits explain.
-
-    DiagnosticError for calibration inputs that do not fit the model, values without a range, groups that do not
-    divide a weight, patterns that match nothing, and a model that has nothing to quantise.
+    Raises DiagnosticError for calibration inputs that do not fit the model, values without a range, groups that do not
+    divide a weight, patterns that match nothing, and a model with nothing to quantise.
     """
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
@@ -86,7 +84,7 @@ def quantize_and_measure(
     dynamic_shapes: Any = None,
     verify: bool = False,
 ) -> tuple[ExportedProgram, QuantReport]:
-    """`quantize`, and how far each layer is from the float program on the calibration inputs."""
+    """`quantize`, and a report of how far each layer is from the float program on the calibration inputs."""
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
     inputs = ModelInputs(program)

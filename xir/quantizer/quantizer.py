@@ -1,4 +1,4 @@
-"""The quantizer for torchao's PT2E flow."""
+"""The quantiser for torchao's PT2E flow."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     method = xir.runtime.Runtime.get().load_program("mv2.pte").load_method("forward")
     outputs = method.execute([x])
 
-The work is done by the C++ runtime (`backend_cpp/`); operators that it has no kernel for run through torch.
+The C++ runtime (`backend_cpp/`) does the work; operators without a C++ kernel run in torch.
 """
 
 from xir.runtime._native import XirCancelledError, XirMissingDataError, XirRuntimeError

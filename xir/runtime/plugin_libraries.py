@@ -9,9 +9,9 @@ _registered: list[str] = []
 
 
 def register_library(path: str | os.PathLike[str]) -> None:
-    """Have every program that is loaded from now on find the kernels and backends of a shared library.
+    """Make the kernels and backends of a shared library available to every program that is loaded from now on.
 
-    A plugin calls this with what it has built on `xir/kernel_library.h`. Twice for one file is once.
+    A plugin calls this with a library that it built on `xir/kernel_library.h`. Registering a file again has no effect.
     """
     name = os.path.realpath(path)
     if name not in _registered:

@@ -1,4 +1,4 @@
-"""Where the time of executions went, and which part of the model that was."""
+"""Where executions spend their time, and which parts of the model that is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xir.runtime import _native
 
 @dataclass(frozen=True)
 class Origin:
-    """A place in the model's source, as the compiler wrote it into the file; "" and 0 are unknown."""
+    """A location in the model's source, from the file's debug information; "" and 0 are unknown."""
 
     file: str
     line: int
@@ -60,7 +60,7 @@ class ProfileEvent:
 
 
 class Profile:
-    """Where one execution of a method, or several, spent their time. `a + b` has the executions of both."""
+    """The times of one or several executions of a method. `a + b` has the executions of both."""
 
     def __init__(self, executions: Iterable[_native.Profile]):
         self._executions = list(executions)
@@ -95,23 +95,23 @@ class Profile:
         return self.executions[-1]
 
     def table(self, *, order: Literal["time", "ran"] = "time", width: int | None = None) -> str:
-        """Tables for people: each operator with its share of the time, then totals by kind of operator and by module.
+        """Readable tables: each operator with its share of the time, then totals by kind of operator and by module.
 
-        Times are means over the executions. Lines are sorted by time, or as they `ran`, and are as wide as the terminal
-        unless `width` says how many characters they may have.
+        Times are means over the executions. Lines are sorted by time, or in the order in which they `ran`, and are as
+        wide as the terminal or `width` characters.
         """
         columns = width or shutil.get_terminal_size((120, 24)).columns
         return _native.profile_table(self._executions, by_time=order == "time", width=columns)
 
     def to_trace(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A trace in Chrome's JSON format, which ui.perfetto.dev opens; written to `path` as well, if there is one."""
+        """A trace in Chrome's JSON format, for ui.perfetto.dev; also written to `path`, if given."""
         trace = _native.profile_trace(self._executions)
         if path is not None:
             _write(path, trace.encode())
         return trace
 
     def to_etdump(self, path: str | os.PathLike[str] | None = None) -> bytes:
-        """An ETDump, which ExecuTorch's Inspector reads; written to `path` as well, if there is one."""
+        """An ETDump for ExecuTorch's Inspector; also written to `path`, if given."""
         etdump = _native.profile_etdump(self._executions)
         if path is not None:
             _write(path, etdump)

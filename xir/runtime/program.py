@@ -1,4 +1,4 @@
-"""Programs and methods, in the shape that users of ExecuTorch's Python runtime know."""
+"""Programs and methods, with the names of ExecuTorch's Python runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValueInfo:
-    """What one input or output of a method is.
+    """An input or output of a method.
 
     `kind` is "tensor", "int", "bool", "double", "string" or "none". The other fields are a tensor's: `dtype` such as
     "float32", `shape` (the largest one where `dynamic`), and `dim_order`, the dimensions from the outermost in memory
@@ -46,7 +46,7 @@ class ValueInfo:
 
 @dataclass(frozen=True)
 class BufferInfo:
-    """What one mutable buffer is."""
+    """A mutable buffer."""
 
     name: str
     dtype: str
@@ -66,7 +66,7 @@ class MethodMetadata:
     num_delegates: int
     kernel_names: tuple[str, ...]
     buffers: tuple[BufferInfo, ...] = ()
-    """What it keeps from one execution to the next."""
+    """The buffers that it keeps from one execution to the next."""
 
     def num_inputs(self) -> int:
         """How many inputs `execute` takes."""
@@ -79,22 +79,22 @@ class MethodMetadata:
 
 @dataclass(frozen=True)
 class PackedWeights:
-    """A program's packed weights, and what became of the file that they are kept in."""
+    """A program's packed weights, and the state of their cache file."""
 
     nbytes: int
     """Bytes that all methods and instances share; 0 until a method is loaded."""
     read: bool
-    """Some came from the file."""
+    """Whether some came from the file."""
     written: bool
-    """Weights that were packed are in the file now."""
+    """Whether newly packed weights were written to the file."""
     remark: str
-    """Why the file was of no use, or could not be written; mostly empty."""
+    """Why the file could not be used or written; usually empty."""
 
 
 class State:
-    """What mutable buffers hold: caches and counters, which a program keeps from one execution to the next.
+    """The contents of mutable buffers: caches and counters, which a program keeps from one execution to the next.
 
-    Methods that are loaded with one state share the buffers of one name, and run one after the other.
+    Methods that are loaded with one state share the buffers with the same name, and run one after the other.
     """
 
     def __init__(self, native: _native.State):
@@ -102,13 +102,13 @@ class State:
         self._buffers = {info["name"]: info for info in native.buffers}
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """A copy of what the buffers hold, by name."""
+        """A copy of the buffers' contents, by name."""
         return {name: self._read(name, info) for name, info in self._buffers.items()}
 
     def load_state_dict(self, values: Mapping[str, Any]) -> None:
-        """Put torch tensors or NumPy arrays into buffers; those that are not named stay as they are.
+        """Set buffers to torch tensors or NumPy arrays; buffers without a value keep their contents.
 
-        Raises XirRuntimeError, before anything is changed, for a name that there is not, or another type or shape.
+        Raises XirRuntimeError, before anything is changed, for an unknown name or a different type or shape.
         """
         if unknown := next((name for name in values if name not in self._buffers), None):
             known = ", ".join(self._buffers) or "none"
@@ -118,7 +118,7 @@ class State:
             self._native.write(name, array)
 
     def reset(self) -> None:
-        """Make all buffers what they were at first."""
+        """Reset all buffers to their initial values."""
         self._native.reset()
 
     def _read(self, name: str, info: dict[str, Any]) -> torch.Tensor:
@@ -139,7 +139,7 @@ class Method:
 
     @property
     def state(self) -> State:
-        """What its mutable buffers hold. An execution that failed or was cancelled may have changed some of them."""
+        """The contents of its mutable buffers. A failed or cancelled execution may have changed some of them."""
         return State(self._native.state)
 
     @property
@@ -151,13 +151,13 @@ class Method:
         """Run the method and return its outputs, each in memory of its own unless memory was bound to it. With
         `profile`, `profile()` has its times.
 
-        Inputs are the leaves of what the model takes, in the order of `torch.utils._pytree`: torch tensors, NumPy
-        arrays, and the numbers, strings and None that the model was exported with. Arrays and tensors are used in place
-        where they lie in memory as the method wants them. Outputs are NumPy arrays where there are tensors among the
-        inputs and all of them are NumPy's, and torch tensors otherwise. `max_seconds` limits this execution, 0 for no
-        limit; by default it is the program's. Raises XirRuntimeError for inputs that do not fit and where time is up,
-        and XirCancelledError where `cancel` stopped it. Limits, `cancel` and Ctrl-C take effect between two
-        instructions, of which a delegate is one.
+        `inputs` are the model's inputs as a flat list, in the order of `torch.utils._pytree`: torch tensors, NumPy
+        arrays, and the numbers, strings and None that the model was exported with. Arrays and tensors in the method's
+        memory order are used in place. Outputs are NumPy arrays if all tensors among the inputs are NumPy arrays, and
+        torch tensors otherwise. `max_seconds` limits this execution; 0 is no limit, the default is the program's limit.
+
+        Raises XirRuntimeError for inputs that do not fit and when time is up, and XirCancelledError if `cancel` stopped
+        it. Limits, `cancel` and Ctrl-C take effect between two instructions; a delegate is one instruction.
         """
         if len(inputs) != len(self._inputs):
             raise _native.XirRuntimeError(
@@ -171,12 +171,11 @@ class Method:
         return [_output(value, as_numpy) for value in outputs]
 
     def bind_output(self, index: int, out: Any) -> bool:
-        """Have this and all later executions leave output `index` in the memory of `out`; None undoes it.
+        """Write output `index` to the memory of `out` in all later executions; None undoes it.
 
-        `out` is a torch tensor or a NumPy array of the output's dtype and shape (the largest one where it is dynamic)
-        that lies in memory in the output's dimension order. `execute` then returns a view of it. Returns whether the
-        operator that computes the output writes there; otherwise each execution copies. Raises XirRuntimeError for
-        memory that does not fit.
+        `out` is a torch tensor or NumPy array with the output's dtype, shape (the largest if dynamic) and dimension
+        order. `execute` then returns a view of it. Returns True if the operator that computes the output writes there,
+        False if each execution copies. Raises XirRuntimeError for memory that does not fit.
         """
         if not 0 <= index < len(self._outputs):
             raise _native.XirRuntimeError(f"output {index} of {len(self._outputs)} does not exist")
@@ -186,13 +185,14 @@ class Method:
         return self._native.bind_output(index, None if out is None else bound_output(out, info, index))
 
     def cancel(self) -> None:
-        """Stop the execution that is under way in another thread between two instructions, or, if there is none, the
-        next one. A delegate is one instruction. That execution raises XirCancelledError, and the request is done with.
+        """Stop the execution that runs in another thread, between two instructions, or the next one if none runs.
+
+        A delegate is one instruction. The execution raises XirCancelledError; later ones run again.
         """
         self._native.cancel()
 
     def profile(self) -> Profile:
-        """Where the last execution with `profile=True` spent its time. Raises XirRuntimeError if there was none."""
+        """The times of the last execution with `profile=True`. Raises XirRuntimeError if there was none."""
         if self._profile is None:
             raise _native.XirRuntimeError("no execution was profiled: execute(inputs, profile=True) is")
         return self._profile
@@ -211,34 +211,34 @@ class Program:
 
     @property
     def threads(self) -> int:
-        """How many threads the delegates of this program use."""
+        """The number of threads that this program's delegates use."""
         return self._native.threads
 
     @property
     def packed_weights(self) -> PackedWeights:
-        """What is packed by now."""
+        """The state of packing."""
         return PackedWeights(self._native.packed_bytes, *self._native.packed_file)
 
     def metadata(self, name: str = "forward") -> MethodMetadata:
-        """What a method takes and returns, and what runs it: read from the file alone, without packing weights.
+        """A method's inputs and outputs, and what runs it, read from the file without packing weights.
 
-        Raises XirRuntimeError where there is no such method.
+        Raises XirRuntimeError if there is no such method.
         """
         return _metadata(self._native.metadata(name))
 
     def new_state(self) -> State:
-        """The mutable buffers of all methods, for instances to share.
+        """New mutable buffers for all methods, which instances can share.
 
-        Raises XirRuntimeError where methods do not agree on where they are. xir plans them so that they do, and
-        ExecuTorch with `share_mutable_buffers`.
+        Raises XirRuntimeError if methods place them differently. xir's files place them alike, as do ExecuTorch's with
+        `share_mutable_buffers`.
         """
         return State(self._native.new_state())
 
     def load_method(self, name: str = "forward", *, state: State | None = None) -> Method:
-        """Make an instance of a method: plan its memory, and pack its weights unless another instance has.
+        """Create an instance of a method: allocate its memory, and pack its weights unless another instance has.
 
-        Without a `state`, of `new_state` or of another instance of this method, it has one of its own. Raises
-        XirRuntimeError where it cannot run here.
+        `state` is from `new_state` or another instance of this method; without it, the instance has its own. Raises
+        XirRuntimeError if the method cannot run here.
         """
         info = self._native.metadata(name)
         native = None if state is None else state._native  # pyright: ignore[reportPrivateUsage]
@@ -256,7 +256,7 @@ class Program:
 
 
 class Runtime:
-    """The entry point. It holds nothing: threads belong to each program."""
+    """The entry point. It has no state: threads belong to programs."""
 
     @staticmethod
     @cache
@@ -280,24 +280,24 @@ class Runtime:
     ) -> Program:
         """Load a program from a file, which is mapped and must not change meanwhile, or from bytes, which are copied.
 
-        `threads` is the number of threads that XNNPACK uses, one for each core by default. `max_memory` bounds, in
-        bytes, what a method's arenas and a delegate's activations may take; the machine's memory by default.
-        `libraries` are shared libraries of kernels and backends (`xir/kernel_library.h`), which are asked before the
-        runtime's own, beside those that plugins have registered; such a library stays loaded in this process. `kernels`
-        is the same. `data` are `.ptd` files with weights that the program names and
-        does not hold; they are mapped. `packed_weights` names a file to keep packed weights in: what is there is mapped
-        instead of packing weights again, and what is not is written (`Program.packed_weights`). It keeps
-        `packed_weights_limit` bytes, of several programs and versions of them, and lets go of what was not used for
-        longest; by default 256 MiB, or twice what the method takes that is loaded if this is more.
-        `max_seconds` bounds each execution; without it there is no limit.
+        - `threads`: the number of threads, one for each core by default.
+        - `max_memory`: the most bytes of a method's arenas and a delegate's activations; the machine's memory by
+          default.
+        - `libraries`: shared libraries of kernels and backends (`xir/kernel_library.h`), besides those that plugins
+          register. They take precedence over the runtime's own, and stay loaded in this process. `kernels` is the same.
+        - `data`: `.ptd` files with the program's weights, which are mapped.
+        - `packed_weights`: a cache file for packed weights, which is mapped instead of packing again, or written
+          (`Program.packed_weights`). It keeps `packed_weights_limit` bytes, shared by several programs and versions,
+          and drops what was not used for longest; the default is 256 MiB, or twice what the loaded method needs if that
+          is more.
+        - `max_seconds`: the limit of each execution; no limit by default.
+        - `allow_ops`: further operators that the file may call in torch: namespaces of `torch.library` ("mylib") or
+          operators ("mylib::op", "mylib::op.overload"). Such an operator must cope with any arguments. Without it,
+          operators without a kernel run in torch only if xir knows them (`docs/reference/operators.md`), or if the
+          model calls them and this process compiled it.
 
-        Operators that the runtime has no kernel for run in torch. Of a file those are the ones that xir knows
-        (`docs/reference/operators.md`), and in a program that this process compiled also what the model itself calls.
-        `allow_ops` names others that the file may call: namespaces of `torch.library` as "mylib", or single operators
-        as "mylib::op" and "mylib::op.overload". Such an operator has to bear what a file may hand it.
-
-        Raises XirRuntimeError where a file is damaged or asks for what this runtime does not have, XirMissingDataError
-        where weights are apart from the program, and not in `data`.
+        Raises XirRuntimeError for a damaged file, or one that needs something this runtime lacks, and
+        XirMissingDataError for weights that are neither in the program nor in `data`.
         """
         if threads is not None and threads < 1:
             raise _native.XirRuntimeError(f"threads must be at least 1, not {threads}")
@@ -329,15 +329,15 @@ class Runtime:
 
 
 def manual_seed(seed: int) -> None:
-    """Begin the random numbers of the runtime's own kernels (`aten::rand.out`, …) anew, for all programs.
+    """Seed the random numbers of the runtime's kernels (`aten::rand.out`, …) for all programs.
 
-    They are other numbers than torch's for the same seed, below 2^64. Without a seed each process has its own.
+    `seed` is below 2^64. The numbers differ from torch's for the same seed. Without a seed, each process has its own.
     """
     _native.manual_seed(seed)
 
 
 def portable_kernels() -> frozenset[str]:
-    """The kernels that the runtime has itself, in C++, by the names that programs call them by (`aten::add.out`)."""
+    """The runtime's own C++ kernels, by the names under which programs call them (`aten::add.out`)."""
     return frozenset(_native.portable_kernels())
 
 

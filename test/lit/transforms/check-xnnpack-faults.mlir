@@ -7,7 +7,7 @@ func.func @refused(%x: tensor<?x?xi8> {xir.max_shape = array<i64: 4, 4>}) -> ten
   %0 = xnnpack.subgraph(%x) : (tensor<?x?xi8>) -> tensor<1x?x?xi8> {
   ^bb0(%a: tensor<?x?x!q>):
     %c = xnnpack.constant dense<1> : tensor<1x1x1xi8> -> tensor<1x1x1x!q>
-    // expected-error @+1 {{XNNPACK computes it wrong: it makes a table of the node, whose result has not the dimensions that a number adds}}
+    // expected-error @+1 {{XNNPACK computes it wrong: it turns the node into a table, whose result lacks the dimensions that a constant adds}}
     %b = xnnpack.binary add %a, %c : tensor<?x?x!q>, tensor<1x1x1x!q> -> tensor<1x?x?x!q>
     %z = xnnpack.unary abs %b : tensor<1x?x?x!q> -> tensor<1x?x?x!q>
     xnnpack.yield %z : tensor<1x?x?x!q>

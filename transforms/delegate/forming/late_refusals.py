@@ -22,7 +22,7 @@ from xir.ir.passes import PassManager, XirPass
 
 
 class LateRefusalError(DiagnosticError):
-    """A backend refuses what was delegated to it, once other passes have changed it."""
+    """A backend refuses delegated ops after other passes have changed them."""
 
     def __init__(self, where: Locatable, message: str, refused: Mapping[int, str], backend: str):
         super().__init__(where, message)
@@ -44,7 +44,7 @@ class DelegatingPass(XirPass):
 
 
 class RefusingPass(XirPass):
-    """A pass that raises `LateRefusalError`, about nodes whose origins it asks for."""
+    """A pass that may raise `LateRefusalError`; the pipeline tracks origins for it."""
 
     uses_origins: ClassVar[bool] = True
 

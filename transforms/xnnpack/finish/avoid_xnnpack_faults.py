@@ -19,11 +19,11 @@ from xir.transforms.xnnpack.known_faults import faulty_nodes
 
 @dataclass(frozen=True)
 class AvoidXnnpackFaultsPass(XirPass):
-    """Rewrite nodes that XNNPACK is known to compute wrong, as little as keeps its optimiser off them.
+    """Rewrite nodes that XNNPACK is known to compute wrong, so that its optimiser leaves them alone.
 
-    The faults are listed in [XNNPACK's known faults](xnnpack_faults.md), with what each takes. The graphs mean what
-    they say before and after; what XNNPACK makes of them differs. So it comes last: other passes bring about the
-    conditions, and would undo the rewrites. Where a fault cannot be kept away from, `check-xnnpack` refuses the node.
+    [XNNPACK's known faults](xnnpack_faults.md) lists the faults with their conditions. The rewritten graphs have the
+    same meaning, but XNNPACK computes them right. The pass runs last, because other passes create the conditions and
+    would undo the rewrites. `check-xnnpack` refuses nodes whose fault cannot be avoided.
 
     Before:
     ```mlir

@@ -18,15 +18,14 @@ from xir.transforms.xnnpack.backend import XnnpackBackend
 
 @dataclass(frozen=True)
 class CheckXnnpackPass(RefusingPass):
-    """Define every subgraph in the installed XNNPACK, at its largest shapes: what the file holds will load.
+    """Define every subgraph in the installed XNNPACK, at its largest shapes, to make sure that the file will load.
 
-    `partition-xnnpack` asks about each node by itself, before other passes fuse nodes and choose their layouts, and
-    about none with a dynamic shape. This asks about the subgraphs that come out of that; of the thousands of nodes that
-    composed ops are made of, equal ones are shown once. A node that XNNPACK refuses is an error; behind
-    `partition-xnnpack` in one pipeline, it is taken back: the ops that it was made of stay outside. So is a node that
-    XNNPACK is known to compute wrong ([XNNPACK's known faults](xnnpack_faults.md)); `avoid-xnnpack-faults` in front
-    leaves few of them, also in graphs that are written by hand. Where there is no XNNPACK, nothing else is checked. It
-    is `check-delegates{backend=xnnpack}`.
+    `partition-xnnpack` asks XNNPACK about single nodes, before other passes fuse nodes and choose layouts, and not
+    about dynamic shapes. This pass asks about the resulting subgraphs; equal nodes of composed ops are shown once. A
+    node that XNNPACK refuses is an error. After `partition-xnnpack` in one pipeline, the ops that it was made of stay
+    outside instead. The same applies to a node that XNNPACK is known to compute wrong ([XNNPACK's known
+    faults](xnnpack_faults.md)); `avoid-xnnpack-faults` before this pass leaves few of them. Without XNNPACK, only those
+    are checked. The pass is `check-delegates{backend=xnnpack}`.
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME

@@ -37,9 +37,9 @@ from xir.transforms.xnnpack.analysis.tables import (
 
 @dataclass(frozen=True)
 class IsolateTablesPass(XirPass):
-    """Give each chain of elementwise nodes between 8-bit numbers its own dequantisation: XNNPACK makes a table of it.
+    """Give each chain of elementwise nodes between 8-bit numbers its own dequantisation, so XNNPACK makes it a table.
 
-    A chain of more than nine nodes is cut by a transpose that moves nothing.
+    A chain of more than nine nodes is split by a transpose that moves nothing.
 
     Before:
     ```mlir

@@ -23,7 +23,7 @@ def rescaling_clamps(graph: xnnpack.SubgraphOp) -> Iterator[xnnpack.ClampOp]:
 
 
 def joined(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The clamps behind a largest of pixels, which nobody else reads. A copy stands between."""
+    """Clamps after a max pooling that nothing else reads. The rewrite inserts a copy between them."""
     for node in rescaling_clamps(graph):
         value = source_of(node.input)
         if isinstance(value.owner, xnnpack.MaxPooling2dOp) and readers_of(value) == {node}:
@@ -31,7 +31,7 @@ def joined(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
 
 
 def without_bounds(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The clamps without a bound. A conversion is the same."""
+    """Clamps without a bound. The rewrite replaces them by conversions."""
     for node in rescaling_clamps(graph):
         if node.bounds == (-inf, inf):
             yield Site(node, lambda node=node: convert(node))
@@ -47,7 +47,7 @@ def convert(node: Operation) -> None:
 CLAMP_IN_POOLING = KnownFault(
     name="clamp-in-pooling",
     place="src/subgraph.c, optimize_common_subgraphs_merge_clamps",
-    wrong="it joins the clamp with the largest of pixels in front of it, which keeps its integers",
+    wrong="it merges the clamp into the max pooling before it, which keeps the integers of its operand",
     smallest="""
 !a = !quant.uniform<i8:f32, 0.5>
 !b = !quant.uniform<i8:f32, 0.25>
@@ -68,7 +68,7 @@ func.func @forward(%x: tensor<1x2x2x1xi8>) -> tensor<1x1x1x1xi8> {
 CLAMP_WITHOUT_BOUNDS = KnownFault(
     name="clamp-without-bounds",
     place="src/subgraph.c, optimize_common_subgraphs_spurious_clamps",
-    wrong="it leaves the clamp out, and the change of the scale with it",
+    wrong="it removes the clamp, and with it the change of scale",
     smallest="""
 !a = !quant.uniform<i8:f32, 0.5>
 !b = !quant.uniform<i8:f32, 0.25>

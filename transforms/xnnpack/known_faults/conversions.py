@@ -10,9 +10,9 @@ from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site, apart, s
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The conversions to fp32 that a graph yields, and whose operand other nodes read (`is_mistaken_as_output`).
+    """Conversions to fp32 that a graph yields and whose operand other nodes read (`is_mistaken_as_output`).
 
-    The graph yields a copy.
+    The rewrite yields a copy.
     """
     for value in graph.yield_op.values:
         node = value.owner
@@ -23,7 +23,7 @@ def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
 WIDENED_OUTPUT = KnownFault(
     name="widened-output",
     place="src/subgraph/rewrites/cvt_to_fp32.cc, FallbackToFp32",
-    wrong="it lets the other nodes that read the operand read the fp32 result in that place",
+    wrong="it makes the other readers of the operand read the fp32 result instead",
     smallest="""
 func.func @forward(%x: tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>) {
   %0:2 = xnnpack.subgraph(%x) : (tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>) {

@@ -12,7 +12,7 @@ from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The copies inside of a graph that a node reads twice. What they copy is read instead."""
+    """Copies inside a graph that one node reads twice. The rewrite lets it read what they copy."""
     for node in graph.body.block.ops:
         if not isinstance(node, xnnpack.CopyOp):
             continue
@@ -24,7 +24,7 @@ def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
 COPY_READ_TWICE = KnownFault(
     name="copy-read-twice",
     place="src/subgraph.c, xnn_subgraph_fusion",
-    wrong="it leaves the copy out for one of the operands that are it, and crashes at the other one",
+    wrong="it removes the copy for one of the two operands, and crashes at the other",
     smallest="""
 func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = xnnpack.subgraph(%x) : (tensor<2xf32>) -> tensor<2xf32> {

@@ -62,9 +62,9 @@ BINARY: Mapping[str, Callable[[Number, Number], Number]] = {
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The extremes of two operands, one of which is computed and taken for a number. A copy stands between.
+    """Maxima and minima with a computed operand that XNNPACK takes for a number. The rewrite inserts a copy.
 
-    The copy is a padding by nothing, behind which XNNPACK knows no numbers.
+    The copy is a padding by nothing, which ends XNNPACK's knowledge of the number.
     """
     extremes = [node for node in graph.body.block.ops if is_extreme(node)]
     if not extremes:
@@ -139,8 +139,8 @@ def number_of_node(op: Operation, numbers: Mapping[SSAValue, float]) -> Number:
 TAKEN_FOR_NUMBER = KnownFault(
     name="taken-for-number",
     place="src/subgraph.c, propagate_constants and optimize_common_subgraphs_min_max_to_clamp",
-    wrong="it takes an operand for one number in each element, as 0 for any product with 0, and makes a "
-    "clamp of the node, which does not broadcast",
+    wrong="it assumes one number for all elements of an operand, such as 0 for any product with 0, and turns "
+    "the node into a clamp, which does not broadcast",
     smallest="""
 func.func @forward(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   %0 = xnnpack.subgraph(%x, %y) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {

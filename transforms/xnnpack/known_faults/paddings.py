@@ -16,10 +16,10 @@ from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site, apart, s
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The paddings with another number than 0 of a node's fp16 result, or of its 16 bits converted to fp32.
+    """Paddings, with a number other than 0, of a node's fp16 result, or of its 16-bit result converted to fp32.
 
-    Which nodes have no kernel for 16 bits depends on the processor. A copy in fp32 stands between, which is not marked
-    as a value that was kept in fp32; fp16 is padded in fp32, where the numbers are the same.
+    Which nodes have no kernel for 16 bits depends on the processor. The rewrite inserts a
+    copy in fp32, which is not marked as kept in fp32; fp16 is padded in fp32, where the numbers are the same.
     """
     for node in graph.body.block.ops:
         if not isinstance(node, xnnpack.StaticConstantPadOp) or node.padding_value.value.data == 0:
@@ -56,7 +56,7 @@ def pad_in_fp32(node: Operation) -> None:
 PADDING_KEPT_WIDE = KnownFault(
     name="padding-kept-wide",
     place="src/subgraph/rewrites/cvt_to_fp32.cc, FallbackToFp32",
-    wrong="it keeps the operand in fp32, and takes the number to pad with for one of 16 bits once too often",
+    wrong="it keeps the operand in fp32, and converts the padding number from 16 bits once too often",
     smallest="""
 func.func @forward(%x: tensor<2xbf16>) -> tensor<3xf32> {
   %0 = xnnpack.subgraph(%x) : (tensor<2xbf16>) -> tensor<3xf32> {

@@ -22,10 +22,9 @@ from xir.transforms.xnnpack.known_faults.fault import (
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The products whose right operand is a transpose, or one of a transpose, that the node reads elsewhere as well.
+    """Products whose right operand is a transpose, or comes from one, that the node also reads elsewhere.
 
-    A copy stands between. It is a reshape to the same shape where that can be: XNNPACK does it in place, as the product
-    is the only reader.
+    The rewrite inserts a copy: where possible a reshape to the same shape, which XNNPACK does in place.
     """
     for node in graph.body.block.ops:
         if isinstance(node, xnnpack.BatchMatrixMultiplyOp | xnnpack.FullyConnectedOp) and reads_turned_value(node):
@@ -66,7 +65,7 @@ def swaps_last_two(transpose: xnnpack.StaticTransposeOp) -> bool:
 TURNED_TRANSPOSE = KnownFault(
     name="turned-transpose",
     place="src/subgraph.c, optimize_common_subgraphs_gemm_rhs_transpose",
-    wrong="it turns the transpose that makes the right operand, and does not see that another operand is the same",
+    wrong="it folds away the transpose that makes the right operand, and misses that another operand is the same value",
     smallest="""
 func.func @forward(%x: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {
   %0 = xnnpack.subgraph(%x) : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {

@@ -16,7 +16,7 @@ SUMS = ("sum", "sum_squared")
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The products and quotients of a sum in fp16 and a number. A copy stands between, of as many elements as sums."""
+    """Products and quotients of an fp16 sum and a number. The rewrite inserts a copy after the sum."""
     for node in graph.body.block.ops:
         if not isinstance(node, xnnpack.BinaryOp) or node.kind.data not in ("multiply", "divide"):
             continue
@@ -34,7 +34,7 @@ def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
 SCALED_SUM = KnownFault(
     name="scaled-sum",
     place="src/subgraph.c, widen_fp16_accumulators and convert_static_value_to_fp32",
-    wrong="it computes the node in fp32, but puts a conversion in the node's place, behind nothing",
+    wrong="it computes the node in fp32, but replaces the node by a conversion without an operand",
     smallest="""
 func.func @forward(%x: tensor<2x4xf16>) -> tensor<2xf16> {
   %0 = xnnpack.subgraph(%x) {target = "xir"} : (tensor<2x4xf16>) -> tensor<2xf16> {

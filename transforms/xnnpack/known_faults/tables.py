@@ -14,7 +14,7 @@ from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site, apart, c
 
 
 def sites(graph: xnnpack.SubgraphOp, ctx: XirContext) -> Iterator[Site]:
-    """The nodes of a chain that a number gives more dimensions. Their operand gets these in front of the chain."""
+    """Nodes of a chain whose constant adds dimensions. The rewrite adds them before the chain."""
     if not has_8_bit(graph):
         return
     for node in {id(node): node for chain in tables(graph.body.block) for node in chain}.values():
@@ -33,7 +33,7 @@ def raise_rank(node: Operation, value: SSAValue, shape: tuple[int, ...]) -> None
 TABLE_OF_HIGHER_RANK = KnownFault(
     name="table-of-higher-rank",
     place="src/subgraph.c, xnn_subgraph_fuse_unary_quantized_into_lut",
-    wrong="it makes a table of the node, whose result has not the dimensions that a number adds",
+    wrong="it turns the node into a table, whose result lacks the dimensions that a constant adds",
     smallest="""
 !q = !quant.uniform<i8:f32, 0.5>
 func.func @forward(%x: tensor<4xi8>) -> tensor<1x4xi8> {
@@ -53,7 +53,7 @@ func.func @forward(%x: tensor<4xi8>) -> tensor<1x4xi8> {
 LONG_CHAIN = KnownFault(
     name="long-chain",
     place="src/subgraph.c, xnn_subgraph_fuse_unary_quantized_into_lut and rewrite_dequant_bmm_at",
-    wrong="it writes behind the end of an array of ten nodes, and no process survives that",
+    wrong="it writes past the end of an array of ten nodes, which ends the process",
     smallest="""
 !q = !quant.uniform<i8:f32, 0.5>
 func.func @forward(%x: tensor<4xi8>) -> tensor<4xi8> {

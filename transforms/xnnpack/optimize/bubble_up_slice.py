@@ -31,9 +31,10 @@ from xir.transforms.xnnpack.building.constants import part_of
 
 @dataclass(frozen=True)
 class BubbleUpSlicePass(XirPass):
-    """Move slices above the ops whose results they cut, where those have no other use.
+    """Move slices before the ops whose results they cut, if those have no other use.
 
-    A slice that would become several stays where it is if it takes more than half: each is a copy.
+    A slice that would become several slices stays if it keeps more than half of the elements, because each slice is a
+    copy.
 
     Before:
     ```mlir

@@ -31,12 +31,12 @@ from xir.transforms.xnnpack.legalizations.rule import bounds
 
 @dataclass(frozen=True)
 class FoldAffinePass(XirPass):
-    """Fold multiplications by and additions of constants into the weights and bias of the linear node next to them.
+    """Fold multiplications by constants and additions of constants into the weights and bias of a neighbouring node.
 
-    Behind a convolution or fully connected node: factors and offsets for all elements or by output channel; the node's
-    output bounds are moved along. In front of fully connected nodes: factors and offsets by feature, such as the scale
-    and shift of a layer norm, if nothing else uses them. A large splat, weights that are all one
-    number, is not expanded.
+    After a convolution or fully connected node, the pass folds factors and offsets for all elements or for each output
+    channel, and adjusts the node's output bounds. Before fully connected nodes, it folds factors and offsets for each
+    feature, such as the scale and shift of a layer norm, if nothing else uses them. Weights that are a large splat are
+    not expanded.
 
     Before:
     ```mlir

@@ -33,10 +33,10 @@ from xir.transforms.xnnpack.optimize._move_conversions import DequantiseLeftOver
 
 @dataclass(frozen=True)
 class FoldQdqPass(XirPass):
-    """Turn nodes between dequantise and quantise into nodes on integers, where XNNPACK has them.
+    """Turn nodes between dequantise and quantise into integer nodes, where XNNPACK has them.
 
-    Weights and biases become integers, and constants that no node takes as integers are dequantised. A remark says
-    of each op that stays in floating point why it does.
+    Weights and biases become integers; constants that no node takes as integers are dequantised. Each op that stays in
+    floating point is reported with its reason.
 
     Before:
     ```mlir

@@ -30,10 +30,10 @@ from xir.transforms.xnnpack.building.constants import constant_like
 
 @dataclass(frozen=True)
 class FoldWidthStridePass(XirPass):
-    """Make channels of the pixels that a strided convolution on integers steps over, where that multiplies less.
+    """Turn pixels that a strided integer convolution skips into channels, where that needs fewer multiplications.
 
-    A convolution of kernel width k, stride s and p pixels of padding on the left becomes one of kernel width
-    ⌈(⌈p / s⌉·s - p + k) / s⌉ and stride 1. The filter's pixels that are not there have weight zero.
+    A convolution of kernel width k, stride s and p pixels of padding on the left becomes one of kernel width ⌈(⌈p /
+    s⌉·s - p + k) / s⌉ and stride 1. Added filter pixels have weight zero.
 
     Before:
     ```mlir
@@ -51,7 +51,7 @@ class FoldWidthStridePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.SAME
 
     channel_group: int = 8
-    """Input channels that XNNPACK multiplies at once: 8 on x86 and on Arm with I8MM, 4 on Arm before."""
+    """How many input channels XNNPACK multiplies at once: 8 on x86 and on Arm with I8MM, 4 on older Arm."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

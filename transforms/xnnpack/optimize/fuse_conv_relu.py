@@ -106,9 +106,9 @@ def producer_of(value: SSAValue) -> Operation:
 class FuseConvReluPass(XirPass):
     """Fuse relu, relu6, hardtanh and clamp into the node before them, as its `output_min` and `output_max`.
 
-    Any node with output bounds takes them: convolutions, fully connected, arithmetic, pooling, and another clamp. A
-    quantised node takes the scale of the clamp's result as well, which resolves what is left between the bounds; one
-    whose own integers end before those stays as it is.
+    This applies to any node with output bounds: convolutions, fully connected, arithmetic, pooling, and other clamps. A
+    quantised node also takes the scale of the clamp's result, which has more steps between the bounds; a node whose own
+    integers end within the bounds is left alone.
 
     Before:
     ```mlir

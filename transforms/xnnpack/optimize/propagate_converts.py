@@ -38,8 +38,7 @@ SHORT: tuple[Attribute, ...] = (f16, bf16)
 
 @dataclass(frozen=True)
 class PropagateConvertsPass(XirPass):
-    """Remove conversions from fp32 to a 16-bit type that no program asked for and back, also across nodes that move
-    elements.
+    """Remove the compiler's own conversions from fp32 to a 16-bit type and back, also across nodes that move elements.
 
     Before:
     ```mlir

@@ -43,11 +43,11 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class SkipMaskedKeysPass(XirPass):
-    """Compute attention in blocks of queries, each with the keys that a known mask lets it see.
+    """Compute attention in blocks of queries, each only with the keys that a constant mask lets it see.
 
-    The mask is a constant that is added to the scores, as `is_causal` and masks of windows are. It hides what it adds
-    -inf or at least -1e30 to, and has to leave each query a key. Blocks have one size, so that the products and what it
-    takes to pack keys and values once more for each block are the least together.
+    The mask is a constant that is added to the scores, as for `is_causal` and windows. It hides scores to which it adds
+    -1e30 or less (or -inf), and must leave each query a key. All blocks have one size, which minimises the products
+    together with the cost of packing keys and values again for each block.
 
     Before, with `overhead=0`:
     ```mlir
@@ -76,9 +76,9 @@ class SkipMaskedKeysPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     overhead: int = 32
-    """For how many queries products take as long as to slice and pack keys and values for a block."""
+    """The number of queries whose products take as long as slicing and packing keys and values for a block."""
     least_gain: float = 0.1
-    """The share of the products that must be spared, the overhead taken off."""
+    """The share of the products that must be saved, after subtracting the overhead."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

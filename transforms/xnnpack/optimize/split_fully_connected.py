@@ -69,10 +69,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class SplitFullyConnectedPass(XirPass):
-    """Turn slices of a fully connected node's columns into fully connected nodes of fewer columns.
+    """Turn slices of a fully connected node's columns into fully connected nodes with fewer columns.
 
-    All that uses the node must be such slices, through reshapes and transposes, and they must not keep more columns
-    together than there are.
+    All users of the node must be such slices, possibly through reshapes and transposes, and together they must not keep
+    more columns than there are.
 
     Before:
     ```mlir

@@ -33,11 +33,11 @@ from xir.transforms.xnnpack.schedule._band_search import Chosen, Search
 class BandSpatialPass(XirPass):
     """Compute chains of nodes in bands of rows, so that no delegate needs more than `max-bytes` for tensors at once.
 
-    Counted are tensors from the node that computes them to the last one that reads them, with what the delegate is
-    given and yields, without constants. Chains of convolutions, poolings, arithmetic, joins of channels and transposes,
-    whose last result alone is used elsewhere, are cut along their height; a band computes again what it shares with the
-    next one. Of all chains and numbers of bands that keep the limit, those that compute least again are taken. It is an
-    error if none do. Nodes of a chain carry `xir.composed`.
+    A tensor counts from the node that computes it to the last one that reads it; the delegate's inputs and outputs
+    count, constants do not. Chains of convolutions, poolings, arithmetic, joins of channels and transposes are cut
+    along their height if only their last result is used elsewhere. Rows that two bands share are computed twice. Among
+    all chains and numbers of bands within the limit, the pass picks those with the least repeated work; if there are
+    none, it is an error. Nodes of a chain have the attribute `xir.composed`.
 
     Before:
     ```mlir

@@ -49,12 +49,12 @@ BY_CHANNEL: tuple[Kernel, ...] = ("average_pool", "max_pool", "resize")
 
 @dataclass(frozen=True)
 class PadChannelsPass(XirPass):
-    """Give values channels of zeros, up to whole tiles, where products by the faster kernel save more than those cost.
+    """Pad channels with zeros to whole tiles, where XNNPACK's faster kernel saves more than the extra channels cost.
 
-    Which kernel XNNPACK takes, and what both take, is what a cost profile tells; without one nothing changes. Channels
-    are padded from the products that make them, through depthwise convolutions, arithmetic by element, pooling and
-    resizing, to the products that sum over them. Where anything else reads them, as what the delegate returns, they
-    stay.
+    A cost profile says which kernel XNNPACK uses, and how long both take; without one nothing changes. Channels are
+    padded from the products that create them, through depthwise convolutions, elementwise arithmetic, pooling and
+    resizing, to the products that sum over them. Channels with other readers, such as the delegate's outputs, are left
+    alone.
 
     Before:
     ```mlir
@@ -73,7 +73,7 @@ class PadChannelsPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: str = "any"
-    """The cost profile: the name of one that is shipped, or a file of `xir-tune`; nothing changes for `any`, `x86`."""
+    """The cost profile: a name, such as `zen4`, or a file from `xir-tune`; nothing changes for `any` and `x86`."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

@@ -61,10 +61,10 @@ class Times:
 
 @dataclass(frozen=True)
 class WidenDepthwisePass(XirPass):
-    """Compute depthwise convolutions on integers in fp32, where the processor is faster so.
+    """Compute integer depthwise convolutions in fp32, where that is faster.
 
-    The numbers are those of the same filter: the quantised one, dequantised. Where it is faster is what a cost profile
-    predicts, if it knows kernels on integers and the size is known; else that is so on x86 from 25 taps on.
+    The filter is the quantised one, dequantised. A cost profile with integer kernels predicts where this is faster, if
+    the sizes are known; otherwise it applies on x86 from 25 taps on.
 
     Before:
     ```mlir

@@ -47,17 +47,19 @@ LEAST_SAVED = 20.0
 
 @dataclass(frozen=True)
 class WinogradConv2dPass(XirPass):
-    """Compose convolutions of nodes that take less time: Winograd's minimal filtering, and im2col.
+    """Compose convolutions of several nodes that take less time: Winograd's minimal filtering, and im2col.
 
-    Convolutions in fp32 of stride 1, with known filters of 3 or 5 taps along the height, the width or both, become
-    F(m, r) of m = 2 or 4 outputs along each of them: depthwise convolutions that transform the image, one 1x1
-    convolution for each product (3x1 or 1x3 if one dimension stays direct), and sums. The filters are transformed in
-    fp64. In forms by GEMM all products are 1x1 convolutions of one group, for which XNNPACK has the faster kernel on
-    some processors: the pixels under the filter along direct dimensions are gathered as channels, whatever their
-    strides and dilations; along both that is im2col. Each node carries `xir.composed`, which says what it is a part
-    of. Which form is the fastest is what `choices` says was measured, else what a cost profile predicts; without
-    either nothing changes. Nor does a convolution where its form would need more memory than `max-bytes`, with the
-    other tensors of its delegate.
+    fp32 convolutions of stride 1 with constant filters of 3 or 5 taps along the height, the width or both become F(m,
+    r) with m = 2 or 4 outputs: depthwise convolutions that transform the image, one 1x1 convolution for each product
+    (3x1 or 1x3 if one dimension stays direct), and sums. Filters are transformed in fp64.
+
+    In forms by GEMM, all products are 1x1 convolutions of one group, for which XNNPACK has a faster kernel on some
+    processors. The pixels under the filter along direct dimensions become channels, with any strides and dilations;
+    along both dimensions that is im2col.
+
+    The fastest form is the measured one in `choices`, or the one that a cost profile predicts; without either nothing
+    changes. A form that needs more memory than `max-bytes`, together with the delegate's other tensors, is not used.
+    Each node has the attribute `xir.composed`, which says what it is a part of.
 
     Before:
     ```mlir
@@ -81,17 +83,17 @@ class WinogradConv2dPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: str = "any"
-    """The cost profile: the name of one that is shipped, or a file of `xir-tune`; nothing changes for `any`, `x86`."""
+    """The cost profile: a name, such as `zen4`, or a file from `xir-tune`; nothing changes for `any` and `x86`."""
     max_error: float = 4.0
-    """How many times the root-mean-square error of the direct form a form may make; 1 allows only F(2), below none."""
+    """The largest root-mean-square error, as a multiple of the direct form's; 1 allows only F(2), less no form."""
     form: tuple[int, ...] | None = None
-    """Compute every convolution that allows it so, as height and width, whatever it costs: to measure forms."""
+    """The form (height, width) for every convolution that allows it, whatever it costs; for measuring forms."""
 
     by_gemm: bool = False
-    """Of the form that `form` names, take the one whose products are plain ones."""
+    """Use the variant of `form` whose products are plain ones (GEMM)."""
 
     choices: str = ""
-    """A file of forms that were measured in programs, which `xir-aot --tune` writes."""
+    """A file of measured forms, written by `xir-aot --tune`."""
 
     max_bytes: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit."""

@@ -20,8 +20,8 @@ from xir.transforms.xnnpack.backend import XnnpackBackend
 class LegalizeToXnnpackPass(RefusingPass):
     """Replace each `delegate.region "xnnpack"` by an `xnnpack.subgraph`, its ops lowered to xnnpack ops by their rules.
 
-    An op that has no rule, or that its rule refuses, is an error; behind `mark-delegates` in one pipeline it is taken
-    back: it stays outside, and delegates are formed once more.
+    An op without a rule, or that its rule refuses, is an error. After `mark-delegates` in one pipeline it stays outside
+    instead, and delegates are formed again.
 
     Before:
     ```mlir

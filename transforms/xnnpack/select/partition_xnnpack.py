@@ -26,8 +26,8 @@ from xir.transforms.xnnpack.backend import XnnpackBackend
 class PartitionXnnpackPass(DelegatingPass):
     """Outline maximal groups of edge ops that XNNPACK can compute into `xnnpack.subgraph`, lowered to xnnpack ops.
 
-    It is `mark-delegates{backend=xnnpack}`, `form-delegates` and `legalize-to-xnnpack` in one, and gives what they
-    give. An op that stays outside carries the reason as attribute `xir.reason`, and is reported as a remark.
+    The pass combines `mark-delegates{backend=xnnpack}`, `form-delegates` and `legalize-to-xnnpack`, with the same
+    result. Each undelegated op is reported with its reason, which is also its attribute `xir.reason`.
 
     Before:
     ```mlir

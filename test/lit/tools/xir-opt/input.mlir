@@ -14,7 +14,7 @@
 // PASSES: min-ops=<int> (default: 1)
 // PASSES: pipelines:
 // PASSES: --cleanup
-// PASSES-NEXT: Removes what nothing needs.
+// PASSES-NEXT: Removes unused ops and resources.
 // PASSES-NEXT: canonicalize,cse,drop-dead-resources
 
 // CHECK: builtin.module {
