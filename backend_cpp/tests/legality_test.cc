@@ -358,7 +358,50 @@ XIR_TEST(smaller_shapes_are_checked_when_they_come) {
   EXPECT(sliced.ok());
   EXPECT_OK(RunOn(sliced.value().get(), {ShapeOf({3})}));
   EXPECT(sliced.value()->output(0).get<Tensor>()->shape == ShapeOf({1}));
-  EXPECT_ERROR(RunOn(sliced.value().get(), {ShapeOf({2})}), "of a dimension of 2");
+  EXPECT_OK(RunOn(sliced.value().get(), {ShapeOf({2})}));
+  EXPECT(sliced.value()->output(0).get<Tensor>()->shape == ShapeOf({0}));
+  EXPECT_OK(RunOn(sliced.value().get(), {ShapeOf({4})}));
+  EXPECT(sliced.value()->output(0).get<Tensor>()->shape == ShapeOf({2}));
+}
+
+// XNNPACK gets the nodes of what is not empty.
+XIR_TEST(what_is_not_empty_is_computed) {
+  GraphMaker g;
+  const uint32_t x = g.Input(Type::FP32, {4}), rest = g.Internal(Type::FP32, {2});
+  graph::XNNStaticSliceT slice;
+  slice.offsets = slice.sizes = {2};
+  slice.num_dims = 1;
+  slice.input_id = x;
+  slice.output_id = rest;
+  g.Node(XNodeUnion::XNNStaticSlice, slice);
+  graph::XNNCatT joined;
+  joined.axis = 0;
+  joined.input1_id = rest;
+  joined.input2_id = x;
+  joined.output_id = g.Output(Type::FP32, {6});
+  g.Node(XNodeUnion::XNNConcatenate2, joined);
+  const uint32_t sum = g.Output(Type::FP32, {4});
+  g.Node(XNodeUnion::XNNAdd, Binary(x, x, sum));
+  auto method = LoadForward(g.Program());
+  EXPECT(method.ok());
+  for (const int64_t size : {2, 4, 1, 0, 3}) {
+    EXPECT_OK(RunOn(method.value().get(), {ShapeOf({size})}));
+    const int64_t left = std::max<int64_t>(size - 2, 0);
+    EXPECT(method.value()->output(0).get<Tensor>()->shape == ShapeOf({size + left}));
+    EXPECT(method.value()->output(1).get<Tensor>()->shape == ShapeOf({size}));
+  }
+
+  GraphMaker added;
+  graph::XNNStaticReduceT node;
+  node.reduction_axes = {0};
+  node.num_reduction_axes = 1;
+  node.input_id = added.Input(Type::FP32, {4, 2});
+  node.output_id = added.Output(Type::FP32, {2});
+  added.Node(XNodeUnion::XNNReduceSum, node);
+  auto sums = LoadForward(added.Program());
+  EXPECT(sums.ok());
+  EXPECT_ERROR(RunOn(sums.value().get(), {ShapeOf({0, 2})}), "which is empty at these shapes");
+  EXPECT_OK(RunOn(sums.value().get(), {ShapeOf({3, 2})}));
 }
 
 // Every node on inputs of any sizes up to the largest ones: it runs or refuses, and where it runs
@@ -379,7 +422,7 @@ XIR_TEST(every_row_takes_or_refuses_smaller_shapes) {
         for (size_t i = 0; i < method.value()->num_inputs(); ++i) {
           Shape shape = method.value()->input(i).get<Tensor>()->bound;
           for (size_t d = 0; d < shape.rank; ++d) {
-            if (random() % 2 == 0) shape[d] = 1 + static_cast<int64_t>(random()) % shape[d];
+            if (random() % 2 == 0) shape[d] = static_cast<int64_t>(random()) % (shape[d] + 1);
           }
           shapes.push_back(shape);
         }

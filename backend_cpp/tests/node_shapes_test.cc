@@ -485,27 +485,56 @@ XIR_TEST(graphs_of_other_writers_are_read) {
 }
 
 // What the runtime asks before XNNPACK sees inputs of other shapes.
-XIR_TEST(shapes_that_come_are_those_of_inputs) {
-  const Blob flatbuffer = Absolute(4).Flatbuffer();
+namespace {
+
+// Follows inputs, all of the shape `sizes`, through a graph. `empty` gets how many values are.
+Status Followed(const GraphMaker& made, std::initializer_list<uint64_t> sizes,
+                size_t* empty = nullptr) {
+  const Blob flatbuffer = made.Flatbuffer();
   WorkBudget budget(flatbuffer.size());
-  const auto view =
-      VerifyGraph(Bytes(flatbuffer.data(), flatbuffer.size()), ProgramView(), {1 << 20}, &budget);
-  EXPECT(view.ok());
-  if (!view.ok()) return;
-  GraphVerifier shapes(view.value(), 1 << 20);
-  EXPECT_OK(shapes.Run(&budget));
-  const auto follow = [&](std::initializer_list<uint64_t> sizes) {
-    return shapes.Follow([&](const graph::XNNTensorValue&) {
-      Dims dims;
-      for (const uint64_t size : sizes) dims[dims.rank++] = size;
-      return dims;
-    });
+  XIR_ASSIGN_OR_RETURN(const auto view, VerifyGraph(Bytes(flatbuffer.data(), flatbuffer.size()),
+                                                    ProgramView(), {1 << 20}, &budget));
+  GraphVerifier shapes(view, 1 << 20);
+  XIR_RETURN_IF_ERROR(shapes.Run(&budget));
+  Status status = shapes.Follow([&](const graph::XNNTensorValue&) {
+    Dims dims;
+    for (const uint64_t size : sizes) dims[dims.rank++] = size;
+    return dims;
+  });
+  if (empty != nullptr) *empty = shapes.Empty().size();
+  return status;
+}
+
+}  // namespace
+
+XIR_TEST(shapes_that_come_are_those_of_inputs) {
+  size_t empty = 1;
+  EXPECT_OK(Followed(Absolute(4), {4}, &empty));
+  EXPECT(empty == 0);
+  EXPECT_OK(Followed(Absolute(4), {1}));
+  EXPECT_ERROR(Followed(Absolute(4), {5}), "input 0 of shape [5] is none within [4]");
+  EXPECT_ERROR(Followed(Absolute(4), {2, 2}), "is none within [4]");
+}
+
+XIR_TEST(shapes_that_come_may_be_empty) {
+  size_t empty = 0;
+  EXPECT_OK(Followed(Absolute(4), {0}, &empty));
+  EXPECT(empty == 2);
+  const auto convolution = [](XNodeUnion kind) {
+    return Convolution(kind, {1, 4, 4, 2}, {2, 1, 1, 2}, {1, 4, 4, 2}, [](auto*) {});
   };
-  EXPECT_OK(follow({4}));
-  EXPECT_OK(follow({1}));
-  EXPECT_ERROR(follow({5}), "input 0 of shape [5] is none within [4]");
-  EXPECT_ERROR(follow({0}), "is none within [4]");
-  EXPECT_ERROR(follow({2, 2}), "is none within [4]");
+  EXPECT_OK(Followed(convolution(XNodeUnion::XNNConv2d), {1, 0, 4, 2}, &empty));
+  EXPECT(empty == 2);
+  EXPECT_ERROR(Followed(convolution(XNodeUnion::XNNConvTranspose2d), {1, 0, 4, 2}), "no elements");
+  GraphMaker slice;
+  graph::XNNStaticSliceT node;
+  node.offsets = {2};
+  node.sizes = {2};
+  node.input_id = slice.Input(Type::FP32, {4});
+  node.output_id = slice.Output(Type::FP32, {2});
+  slice.Node(XNodeUnion::XNNStaticSlice, node);
+  EXPECT_OK(Followed(slice, {2}, &empty));
+  EXPECT(empty == 1);
 }
 
 }  // namespace xir::testing

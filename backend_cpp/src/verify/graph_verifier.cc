@@ -50,7 +50,7 @@ bool ByteSize(const Dims& dims, xnn_datatype datatype, uint64_t* nbytes) {
 bool Within(const Dims& dims, const Dims& largest) {
   if (dims.rank != largest.rank) return false;
   for (size_t i = 0; i < dims.rank; ++i) {
-    if (dims[i] == 0 || dims[i] > largest[i]) return false;
+    if (dims[i] > largest[i]) return false;
   }
   return true;
 }
@@ -118,6 +118,14 @@ Status GraphVerifier::Follow(const std::function<Dims(const graph::XNNTensorValu
     XIR_RETURN_IF_ERROR(VerifyXnode(*node, this).In(NodeName(index++, *node)));
   }
   return {};
+}
+
+std::unordered_set<uint32_t> GraphVerifier::Empty() const {
+  std::unordered_set<uint32_t> empty;
+  for (const auto& [id, value] : values_) {
+    if (value.numel() == 0) empty.insert(id);
+  }
+  return empty;
 }
 
 namespace {

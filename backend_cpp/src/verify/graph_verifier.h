@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "verify/graph_view.h"
@@ -58,8 +59,10 @@ class GraphVerifier {
   Status Run(WorkBudget* budget);
 
   // Checks that the graph, for which Run has passed, runs on inputs of other shapes. `dims_of`
-  // gives the sizes of an external input.
+  // gives the sizes of an external input, which may be 0.
   Status Follow(const std::function<Dims(const graph::XNNTensorValue&)>& dims_of);
+  // The values without an element, at the shapes that were followed last.
+  std::unordered_set<uint32_t> Empty() const;
 
   // Called by the functions of the nodes.
 

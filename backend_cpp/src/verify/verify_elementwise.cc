@@ -20,7 +20,7 @@ Status Broadcast(const Dims& a, const Dims& b, size_t last, Dims* dims) {
       return Fail(Code::kInvalidProgram, "shapes ", a.ToString(), " and ", b.ToString(),
                   " do not broadcast");
     }
-    (*dims)[dims->rank - 1 - i] = std::max(from_a, from_b);
+    (*dims)[dims->rank - 1 - i] = from_a == 1 ? from_b : from_a;
   }
   return {};
 }

@@ -114,8 +114,9 @@ Status VerifyStaticSlice(const graph::XNNStaticSlice& node, GraphVerifier* g) {
     const uint64_t size = node.sizes()->Get(static_cast<uoffset_t>(i));
     const uint64_t available = input.dims[i] - std::min(offset, input.dims[i]);
     dims[i] = std::min(size, available);
-    // Of an input that is smaller than the largest one XNNPACK takes what is there.
-    if (dims[i] == 0 || (dims[i] < size && !g->following())) {
+    // Of an input that is smaller than the largest one XNNPACK takes what is there, if that is
+    // anything.
+    if (!g->following() && (dims[i] == 0 || dims[i] < size)) {
       return Bad("[", offset, ", +", size, ") of a dimension of ", input.dims[i]);
     }
   }

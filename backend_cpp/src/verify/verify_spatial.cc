@@ -28,6 +28,7 @@ Status CheckWindow(const Window& w) {
 Result<uint64_t> Slide(const Window& w, uint64_t size) {
   XIR_RETURN_IF_ERROR(CheckWindow(w));
   const uint64_t padded = size + w.pad_before + w.pad_after;
+  if (padded == 0) return uint64_t{0};
   if (padded < w.extent()) return Bad("a window of ", w.extent(), " over ", padded, " elements");
   return (padded - w.extent()) / w.stride + 1;
 }
@@ -148,6 +149,7 @@ Status VerifyConvTranspose2d(const graph::XNNNodeConv& node, GraphVerifier* g) {
   XIR_RETURN_IF_ERROR(CheckBias(node.bias_id(), channels.out, *g));
   const auto spread = [](const Window& w, uint64_t size, uint64_t adjustment) -> Result<uint64_t> {
     XIR_RETURN_IF_ERROR(CheckWindow(w));
+    if (size == 0) return Bad("no elements");
     const uint64_t full = w.stride * (size - 1) + w.extent() + adjustment;
     const uint64_t pad = w.pad_before + w.pad_after;
     if (pad >= full) return Bad("a padding of ", pad, " leaves nothing of ", full, " elements");

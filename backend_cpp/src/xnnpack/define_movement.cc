@@ -13,7 +13,12 @@ xnn_status DefineConcatenate(const graph::XNNCat& n, size_t count, const NodeCon
   const uint32_t inputs[] = {n.input1_id(), n.input2_id(), n.input3_id(), n.input4_id(),
                              n.input5_id()};
   std::vector<uint32_t> ids;
-  for (size_t i = 0; i < count; ++i) ids.push_back(c(inputs[i]));
+  for (size_t i = 0; i < count; ++i) {
+    if (!c.builder.IsEmpty(inputs[i])) ids.push_back(c(inputs[i]));
+  }
+  if (ids.size() == 1) {
+    return DefineKeptCopy(c.subgraph(), c.builder.Rank(n.output_id()), ids[0], c(n.output_id()));
+  }
   return xnn_define_concatenate(c.subgraph(), static_cast<int32_t>(n.axis()), ids.size(),
                                 ids.data(), c(n.output_id()), n.flags());
 }

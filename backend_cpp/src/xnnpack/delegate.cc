@@ -13,7 +13,7 @@ namespace {
 Tensor& TensorAt(KernelArgs args, uint32_t id) { return *args[id]->get<Tensor>(); }
 
 // A tensor's sizes as XNNPACK has them. A tensor of rank 0 is a vector of one element where the
-// graph says so; XNNPACK takes no empty ones.
+// graph says so.
 bool ReadDims(const Tensor& tensor, size_t rank, PhysicalDims* dims) {
   *dims = {};
   if (tensor.rank() == 0 && rank == 1) {
@@ -23,7 +23,6 @@ bool ReadDims(const Tensor& tensor, size_t rank, PhysicalDims* dims) {
   if (tensor.rank() != rank) return false;
   for (size_t i = 0; i < rank; ++i) {
     (*dims)[i] = static_cast<size_t>(tensor.shape[tensor.dim_order[i]]);
-    if ((*dims)[i] == 0) return false;
   }
   return true;
 }
@@ -57,7 +56,8 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
                                                          PackedGraph* weights,
                                                          std::shared_ptr<xnn_workspace> workspace,
                                                          pthreadpool_t threadpool, bool profile) {
-  std::unique_ptr<XnnDelegate> delegate(new XnnDelegate(view, weights, std::move(workspace)));
+  std::unique_ptr<XnnDelegate> delegate(
+      new XnnDelegate(view, weights, std::move(workspace), threadpool));
   const uint32_t flags = profile ? XNN_FLAG_BASIC_PROFILING : 0;
   XIR_RETURN_IF_ERROR(delegate->weights_.Create([&](xnn_weights_cache_t cache) {
     SubgraphBuilder builder(view);
@@ -76,6 +76,7 @@ Result<std::unique_ptr<XnnDelegate>> XnnDelegate::Create(const GraphView& view,
     if (tensor.external_id() == XNN_INVALID_VALUE_ID) continue;
     External& external = delegate->externals_.emplace_back();
     external.id = tensor.external_id();
+    external.value = tensor.id_out();
     external.is_output = (tensor.flags() & XNN_VALUE_FLAG_EXTERNAL_OUTPUT) != 0;
     if (tensor.dims() != nullptr) {
       external.rank = tensor.dims()->size();
@@ -98,7 +99,7 @@ Status XnnDelegate::ReshapeInputs(KernelArgs args) {
     PhysicalDims dims;
     if (!ReadDims(tensor, external.rank, &dims)) {
       return Fail(Code::kInvalidArgument, "argument ", external.id, " of shape ",
-                  tensor.shape.ToString(), " is empty or of another rank than the graph has it");
+                  tensor.shape.ToString(), " is of another rank than the graph has it");
     }
     if (!reshape_needed_ && external.dims == dims) continue;
     external.dims = dims;
@@ -108,16 +109,51 @@ Status XnnDelegate::ReshapeInputs(KernelArgs args) {
   if (!reshape_needed_) return {};
   setup_needed_ = true;
   XIR_RETURN_IF_ERROR(CheckShapes());
-  for (const External& external : externals_) {
-    if (external.is_output) continue;
-    XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_external_value(runtime_.get(), external.id,
-                                                            external.rank, external.dims.data()),
-                                 "take the shape of argument " + std::to_string(external.id)));
-  }
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_reshape_runtime(runtime_.get()), "run at these shapes"));
+  std::unordered_set<uint32_t> empty = shapes_->Empty();
+  is_part_ = !empty.empty();
+  if (is_part_) return ReshapePart(std::move(empty));
+  XIR_RETURN_IF_ERROR(ReshapeRuntime(runtime_.get()));
   XIR_RETURN_IF_ERROR(ReadOutputShapes());
   reshape_needed_ = false;
   return {};
+}
+
+Status XnnDelegate::ReshapeRuntime(xnn_runtime_t runtime) {
+  for (const External& external : externals_) {
+    if (external.is_output || (is_part_ && part_.empty.count(external.value) > 0)) continue;
+    XIR_RETURN_IF_ERROR(CheckXnn(
+        xnn_reshape_external_value(runtime, external.id, external.rank, external.dims.data()),
+        "take the shape of argument " + std::to_string(external.id)));
+  }
+  return CheckXnn(xnn_reshape_runtime(runtime), "run at these shapes");
+}
+
+// Shapes at which something is empty are rare: each time all is checked again, and the weights are
+// packed once more, for this runtime alone.
+Status XnnDelegate::ReshapePart(std::unordered_set<uint32_t> empty) {
+  if (part_.empty != empty) {
+    part_ = {};
+    SubgraphBuilder builder(view_, SubgraphBuilder::Inside::kInWorkspace, empty);
+    if (Status status = builder.Build(); !status.ok()) {
+      if (!builder.refused_node().has_value()) return status;
+      return std::move(status).In("node " + std::to_string(*builder.refused_node()));
+    }
+    if (builder.has_nodes()) {
+      xnn_runtime_t runtime = nullptr;
+      XIR_RETURN_IF_ERROR(CheckXnn(builder.CreateRuntime(/*weights=*/nullptr, workspace_.get(),
+                                                         threadpool_, /*flags=*/0, &runtime),
+                                   "create a runtime"));
+      part_.runtime.reset(runtime);
+    }
+    part_.empty = std::move(empty);
+  }
+  for (External& external : externals_) {
+    if (!external.is_output) continue;
+    const Dims& dims = shapes_->Operand(external.value).dims;
+    external.dims = {};
+    std::copy_n(dims.size.begin(), external.rank, external.dims.begin());
+  }
+  return part_.runtime == nullptr ? Status() : ReshapeRuntime(part_.runtime.get());
 }
 
 // What was proven of the graph holds for the declared shapes. For others the proof is done again,
@@ -166,6 +202,7 @@ Status XnnDelegate::BindTensors(KernelArgs args) {
       }
       XIR_RETURN_IF_ERROR(tensor.Resize(shape).In("result " + std::to_string(external.id)));
     }
+    if (tensor.nbytes() == 0) continue;
     if (tensor.data == nullptr || tensor.nbytes() > tensor.capacity) {
       return Fail(Code::kInvalidArgument, "argument ", external.id, " has no memory for shape ",
                   tensor.shape.ToString());
@@ -182,17 +219,28 @@ Status XnnDelegate::Execute(KernelContext&, KernelArgs args) {
   XIR_RETURN_IF_ERROR(weights_.CheckFiles());
   XIR_RETURN_IF_ERROR(ReshapeInputs(args));
   XIR_RETURN_IF_ERROR(BindTensors(args));
-  if (setup_needed_) {
-    XIR_RETURN_IF_ERROR(CheckXnn(
-        xnn_setup_runtime_v2(runtime_.get(), pointers_.size(), pointers_.data()), "take pointers"));
-    setup_needed_ = false;
-  }
-  XIR_RETURN_IF_ERROR(CheckXnn(xnn_invoke_runtime(runtime_.get()), "run"));
+  XIR_RETURN_IF_ERROR(Run());
   for (const External& external : externals_) {
     const Tensor& tensor = TensorAt(args, external.id);
     if (external.is_output && tensor.dtype == DType::kLong) Widen(tensor);
   }
   return {};
+}
+
+Status XnnDelegate::Run() {
+  xnn_runtime_t runtime = is_part_ ? part_.runtime.get() : runtime_.get();
+  if (runtime == nullptr) return {};
+  if (setup_needed_) {
+    std::vector<xnn_external_value> pointers;
+    for (size_t i = 0; i < externals_.size(); ++i) {
+      if (!is_part_ || part_.empty.count(externals_[i].value) == 0)
+        pointers.push_back(pointers_[i]);
+    }
+    XIR_RETURN_IF_ERROR(
+        CheckXnn(xnn_setup_runtime_v2(runtime, pointers.size(), pointers.data()), "take pointers"));
+    setup_needed_ = false;
+  }
+  return CheckXnn(xnn_invoke_runtime(runtime), "run");
 }
 
 namespace {

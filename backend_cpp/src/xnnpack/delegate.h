@@ -3,6 +3,8 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "verify/graph_verifier.h"
@@ -39,21 +41,35 @@ class XnnDelegate final : public Delegate {
  private:
   struct External {
     uint32_t id = 0;
+    uint32_t value = 0;  // of the graph
     bool is_output = false;
     size_t rank = 0;
     PhysicalDims dims{};  // as XNNPACK last had them
   };
 
-  XnnDelegate(const GraphView& view, PackedGraph* weights, std::shared_ptr<xnn_workspace> workspace)
-      : view_(view), workspace_(std::move(workspace)), weights_(weights) {}
+  // XNNPACK takes no empty tensors. So where some values are empty, another runtime computes the
+  // others.
+  struct Part {
+    std::unordered_set<uint32_t> empty;  // the values that it is without
+    XnnRuntime runtime;                  // null if nothing is left to compute
+  };
+
+  XnnDelegate(const GraphView& view, PackedGraph* weights, std::shared_ptr<xnn_workspace> workspace,
+              pthreadpool_t threadpool)
+      : view_(view), workspace_(std::move(workspace)), threadpool_(threadpool), weights_(weights) {}
   Result<std::vector<std::string>> OperatorNames() const;
   Status ReshapeInputs(KernelArgs args);
   Status CheckShapes();
+  Status ReshapeRuntime(xnn_runtime_t runtime);
+  // Has part_ be what computes at the shapes that were followed last, where values are empty.
+  Status ReshapePart(std::unordered_set<uint32_t> empty);
   Status ReadOutputShapes();
   Status BindTensors(KernelArgs args);
+  Status Run();
 
   const GraphView& view_;
   std::shared_ptr<xnn_workspace> workspace_;
+  const pthreadpool_t threadpool_;
   std::unique_ptr<GraphVerifier> shapes_;  // of the inputs that came; null until others came
   std::vector<External> externals_;
   std::vector<xnn_external_value> pointers_;  // parallel to externals_
@@ -61,6 +77,8 @@ class XnnDelegate final : public Delegate {
   bool setup_needed_ = true;
   WeightsProvider weights_;
   XnnRuntime runtime_;  // reads weights_
+  Part part_;
+  bool is_part_ = false;  // whether part_ computes at the shapes that came last
 };
 
 }  // namespace xir

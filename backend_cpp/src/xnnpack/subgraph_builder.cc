@@ -1,5 +1,6 @@
 #include "xnnpack/subgraph_builder.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "xnnpack/datatype.h"
@@ -43,18 +44,42 @@ Status SubgraphBuilder::Build() {
       CheckXnn(xnn_create_subgraph(external, /*flags=*/0, &subgraph), "create a subgraph"));
   subgraph_.reset(subgraph);
   for (const graph::XValue* value : *view_.graph->xvalues()) {
-    XIR_RETURN_IF_ERROR(DefineValue(*value));
+    if (!IsEmpty(TensorOf(*value)->id_out())) XIR_RETURN_IF_ERROR(DefineValue(*value));
   }
   for (flatbuffers::uoffset_t i = 0; i < view_.graph->xnodes()->size(); ++i) {
     const graph::XNode& node = *view_.graph->xnodes()->Get(i);
+    refused_node_ = i;
+    XIR_ASSIGN_OR_RETURN(const bool skipped, IsSkipped(node));
+    if (skipped) continue;
+    has_nodes_ = true;
     xnn_status status = TakeAsAlias(node) ? xnn_status_success : DefineNode(node, *this);
     if (status == xnn_status_success) status = CutBehind(node);
     if (status == xnn_status_success) continue;
-    refused_node_ = i;
     return CheckXnn(status,
                     std::string("define ") + graph::EnumNameXNodeUnion(node.xnode_union_type()));
   }
+  refused_node_.reset();
   return {};
+}
+
+Result<bool> SubgraphBuilder::IsSkipped(const graph::XNode& node) const {
+  if (empty_.empty()) return false;
+  const auto is_empty = [&](uint32_t id) { return IsEmpty(id); };
+  const NodeValues values = ValuesOf(node);
+  if (std::all_of(values.outputs.begin(), values.outputs.end(), is_empty)) return true;
+  switch (node.xnode_union_type()) {
+    case graph::XNodeUnion::XNNConcatenate2:
+    case graph::XNodeUnion::XNNConcatenate3:
+    case graph::XNodeUnion::XNNConcatenate4:
+    case graph::XNodeUnion::XNNConcatenate5:
+      return false;
+    default:
+      break;
+  }
+  const auto operand = std::find_if(values.inputs.begin(), values.inputs.end(), is_empty);
+  if (operand == values.inputs.end()) return false;
+  return Fail(Code::kUnsupported, graph::EnumNameXNodeUnion(node.xnode_union_type()), " of value ",
+              *operand, ", which is empty at these shapes");
 }
 
 bool SubgraphBuilder::TakeAsAlias(const graph::XNode& node) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "verify/graph_view.h"
@@ -24,9 +25,13 @@ class SubgraphBuilder {
   // but fuses less.
   enum class Inside { kInWorkspace, kAsOutputs };
 
-  explicit SubgraphBuilder(const GraphView& view, Inside inside = Inside::kInWorkspace)
+  // `empty` are the values without an element at the shapes that the runtime is for: XNNPACK gets
+  // neither these nor the nodes that compute nothing else.
+  explicit SubgraphBuilder(const GraphView& view, Inside inside = Inside::kInWorkspace,
+                           std::unordered_set<uint32_t> empty = {})
       : view_(view),
         inside_(inside),
+        empty_(std::move(empty)),
         widened_outputs_(WidenedOutputs(view)),
         cuts_(CutsOfLongChains(view)) {
     cuts_.merge(TurnedTransposes(view));
@@ -41,6 +46,8 @@ class SubgraphBuilder {
                            pthreadpool_t threadpool, uint32_t flags, xnn_runtime_t* runtime);
   // The index of the node that XNNPACK refused to define, where that is why Build failed.
   std::optional<size_t> refused_node() const { return refused_node_; }
+  // Whether XNNPACK got any node.
+  bool has_nodes() const { return has_nodes_; }
 
   // For the Define functions.
 
@@ -48,6 +55,7 @@ class SubgraphBuilder {
   uint32_t Id(uint32_t id) const {
     return id == XNN_INVALID_VALUE_ID ? XNN_INVALID_VALUE_ID : ids_.at(id);
   }
+  bool IsEmpty(uint32_t id) const { return empty_.count(id) != 0; }
   xnn_datatype Datatype(uint32_t id) const;
   size_t Rank(uint32_t id) const;
   bool IsWidenedOutput(uint32_t id) const { return widened_outputs_.count(id) != 0; }
@@ -57,6 +65,8 @@ class SubgraphBuilder {
  private:
   Status DefineValue(const graph::XValue& value);
   xnn_status DefineTensor(const graph::XNNTensorValue& tensor, uint32_t* id);
+  // Whether a node computes nothing. Fails where it makes elements of none, as a sum does.
+  Result<bool> IsSkipped(const graph::XNode& node) const;
   // Whether the node is a copy inside of the graph, whose readers read what it copies. XNNPACK does
   // that too, but at one of a reader's operands alone (xnn_subgraph_fusion): where both operands
   // are the copy, the other one would have no memory.
@@ -67,11 +77,13 @@ class SubgraphBuilder {
 
   const GraphView& view_;
   const Inside inside_;
+  const std::unordered_set<uint32_t> empty_;
   const std::unordered_set<uint32_t> widened_outputs_;
   std::unordered_set<uint32_t> cuts_;
   uint32_t outputs_ = 0;  // that the graph has not, with Inside::kAsOutputs
   XnnSubgraph subgraph_;
   std::optional<size_t> refused_node_;
+  bool has_nodes_ = false;
   std::unordered_map<uint32_t, uint32_t> ids_;
   std::deque<std::vector<uint16_t>> bf16_scales_;
 };

@@ -56,3 +56,20 @@ func.func @fine(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 8, 4>}) -> tenso
   }
   func.return %0 : tensor<?x2xf32>
 }
+
+// -----
+
+// 8-bit integers that are computed with in bf16 alone: XNNPACK makes a table of it, and has none of bf16.
+func.func @table_of_bf16(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 6, 4>}) -> tensor<?x4xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32> {
+  ^bb0(%a: tensor<?x4xf32>):
+    %1 = xnnpack.convert %a : tensor<?x4xf32> -> tensor<?x4x!quant.uniform<i8:f32, 0.05:3>>
+    %2 = xnnpack.convert %1 : tensor<?x4x!quant.uniform<i8:f32, 0.05:3>> -> tensor<?x4xbf16>
+    %3 = xnnpack.unary tanh %2 : tensor<?x4xbf16> -> tensor<?x4xbf16>
+    // expected-error @+1 {{XNNPACK refuses to create the operators: unsupported parameter}}
+    %4 = xnnpack.convert %3 : tensor<?x4xbf16> -> tensor<?x4x!quant.uniform<i8:f32, 0.02:-3>>
+    %5 = xnnpack.convert %4 : tensor<?x4x!quant.uniform<i8:f32, 0.02:-3>> -> tensor<?x4xf32>
+    xnnpack.yield %5 : tensor<?x4xf32>
+  }
+  func.return %0 : tensor<?x4xf32>
+}
