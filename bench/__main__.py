@@ -37,16 +37,15 @@ def parse_arguments() -> argparse.Namespace:
         choices=("static", "dynamic"),
         help="quantise by each compiler's own recipe (default mode: static)",
     )
-    parser.add_argument("--cpu", help="a cost profile for xir's float program, as of xir-aot")
+    parser.add_argument(
+        "--cpu", default="generic", help="xir's programs are for these, as of xir-aot (default: generic)"
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
     parser.add_argument(
         "--stock-cache", type=Path, help="keep ExecuTorch's programs in this folder, and take them from there"
     )
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    arguments = parser.parse_args()
-    if arguments.cpu and arguments.quantize:
-        parser.error("--cpu goes with float programs")
-    return arguments
+    return parser.parse_args()
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Results:
     accuracy_text: str
 
 
-def bench_float(reference: str, cpu: str | None, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_float(reference: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the float programs."""
     name, model, inputs = named_model(reference)
     ours = folder / "xir.pte"
@@ -74,7 +73,7 @@ def bench_float(reference: str, cpu: str | None, threads: Sequence[int], folder:
     return Results(measured, [lowered, stock.lowering], {}, text)
 
 
-def bench_quantised(reference: str, mode: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_quantised(reference: str, mode: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the programs that each compiler's recipe gives, with our float one beside them."""
     name, model, inputs = named_model(reference)
     ours, float_ = folder / "xir.pte", folder / "xir_fp32.pte"
@@ -85,9 +84,9 @@ def bench_quantised(reference: str, mode: str, threads: Sequence[int], folder: P
     with step("Quantising by xir's recipe"):
         program = quantization.quantize_xir(model, inputs, images, mode)
     with step("Lowering with xir"):
-        lowered = lowering.lower_xir(program, ours)
+        lowered = lowering.lower_xir(program, ours, cpu)
     with step("Lowering the float model with xir"):
-        lowering.lower_xir(torch.export.export(model, inputs), float_)
+        lowering.lower_xir(torch.export.export(model, inputs), float_, cpu)
     with step("Running xir's quantised graph in torch"):
         graph = latency.outputs_of(run_eager(program.module()), images)
     stock = stock_program(name, model, inputs, Quantisation(mode, images, wanted), cache)
@@ -114,7 +113,7 @@ def main() -> None:
         if mode is None:
             results = bench_float(name, arguments.cpu, threads, folder, cache)
         else:
-            results = bench_quantised(name, mode, threads, folder, cache)
+            results = bench_quantised(name, mode, arguments.cpu, threads, folder, cache)
     form = f"{mode} q8" if mode else "fp32"
     print(f"\n{name}, {form}, on {processor()}: milliseconds of alternating rounds, after warm-ups;")
     print(f"load and first iteration: medians of {latency.LOADS} loads, the mean of two such.\n")

@@ -27,7 +27,8 @@ from bench.__main__ import processor
 from bench.models import named_model
 from bench.progress import step
 from xir.cost.choices import Layer
-from xir.cost.profile import CostProfile, load_profile
+from xir.cost.processors import one_profile
+from xir.cost.profile import CostProfile
 from xir.cost_report import CostReport, cost_report
 from xir.dialects import xnnpack
 from xir.emitter import emit
@@ -39,9 +40,10 @@ from xir.models import MODELS
 from xir.runtime import Runtime
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.composed_convolutions.choosing import worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
-from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of
+from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of, predictions
 from xir.tuning.machine import cache_sizes
 from xir.tuning.samples import random_constant
 
@@ -215,8 +217,8 @@ class Choice:
         return min(self.measured, key=self.measured.__getitem__)
 
 
-def choose(placed: Placed, cpu: str, profile: CostProfile) -> Choice:
-    """Measure the forms of a convolution in turn, and ask the pass which one it would choose."""
+def choose(placed: Placed, profile: CostProfile) -> Choice:
+    """Measure the forms of a convolution in turn, and say which one the pass would choose."""
     layer = placed.layer
     (node,) = ops_in(module_of(layer, XirContext()), xnnpack.Conv2dOp)
     convolution = convolution_of(node)
@@ -238,7 +240,9 @@ def choose(placed: Placed, cpu: str, profile: CostProfile) -> Choice:
         for form, run in runs.items():
             measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
     costs = {form: predicted(convolution, form, layer.image[0], layer.bounded, profile) / 1e3 for form in forms}
-    chosen, _ = WinogradConv2dPass(cpu, MAX_ERROR).chosen(node, convolution, forms[1:], profile, {})
+    times = predictions(node, convolution, forms[1:], [profile])
+    options = worthwhile(times, is_generic=False)
+    chosen = min(options, key=lambda form: options[form].mean)
     return Choice(measured, costs, chosen)
 
 
@@ -276,7 +280,7 @@ def main() -> None:
     parser.add_argument("--no-choices", action="store_true", help="measure no forms of convolutions")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    profile = load_profile(arguments.cpu)
+    profile = one_profile(arguments.cpu)
     references = arguments.models or [name for name, model in MODELS.items() if model.module != "small"]
     with tempfile.TemporaryDirectory() as folder:
         models = {reference: lower(reference, arguments.cpu, profile, Path(folder)) for reference in references}
@@ -289,7 +293,7 @@ def main() -> None:
     choices: dict[Placed, Choice] = {}
     for layer in dict.fromkeys(layer for counts in layers.values() for layer in counts):
         with step(f"Measuring {layer}"):
-            choices[layer] = choose(layer, arguments.cpu, profile)
+            choices[layer] = choose(layer, profile)
     print("\n| convolution | chosen | predicted us | measured us | best | measured us | direct us |")
     print("|---|---|--:|--:|---|--:|--:|")
     for layer, each in choices.items():

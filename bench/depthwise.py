@@ -9,7 +9,7 @@ convolutions take in the chosen forms than in the best ones.
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +23,8 @@ from bench.cost import Lowered, loaded, lowered_model, measured, report, shortes
 from bench.models import named_model
 from bench.progress import step
 from bench.quantization import calibration_inputs, gather_statistics, quantize_xir
-from xir.cost.profile import CostProfile, load_profile
+from xir.cost.processors import Processors, one_profile
+from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
@@ -61,10 +62,13 @@ class Layer:
         return f"{image} by {taps}, stride {self.stride[1]}"
 
 
+X86 = Processors("x86", "x86")
+
+
 class Widen(WidenDepthwise):
     """Widens every node, whatever it costs."""
 
-    def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Times | None) -> bool:
+    def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Sequence[Times]) -> bool:
         return True
 
 
@@ -135,7 +139,7 @@ def program(layer: Layer, widened: bool) -> bytes:
     ctx = XirContext()
     module = parse_module(ctx, text(layer))
     if widened:
-        rewrite_patterns(module, [Widen(ctx, None, is_x86=True)])
+        rewrite_patterns(module, [Widen(ctx, X86)])
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)
@@ -160,9 +164,9 @@ def prediction(layer: Layer, profile: CostProfile) -> Times | None:
 
 
 def is_chosen(layer: Layer, times: Times | None) -> bool:
-    """Whether the pass widens it on x86."""
+    """Whether the pass widens it on x86, by figures or without any."""
     node = next(ops_in(parse_module(XirContext(), text(layer)), xnnpack.DepthwiseConv2dOp))
-    return WidenDepthwise(XirContext(), None, is_x86=True).is_faster(node, times)
+    return WidenDepthwise(XirContext(), X86).is_faster(node, [] if times is None else [times])
 
 
 def regret(counts: Mapping[Layer, int], choices: Mapping[Layer, tuple[Times, bool]]) -> float:
@@ -184,7 +188,7 @@ def main() -> None:
     parser.add_argument("--cpu", default="zen3", help="the cost profile (default: zen3)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    profile = load_profile(arguments.cpu)
+    profile = one_profile(arguments.cpu)
     with tempfile.TemporaryDirectory() as folder:
         models = {reference: lower(reference, arguments.cpu, profile, Path(folder)) for reference in arguments.models}
         predictions = measured([model for model, _ in models.values()])

@@ -39,8 +39,9 @@ PIPELINES: dict[str, Pipeline] = {
         " that share a layout.",
     ),
     "schedule": Pipeline(
-        "widen-depthwise,band-spatial,canonicalize,cse,pad-channels,winograd-conv2d",
-        "Chooses among forms of a node by a processor's profile and by the memory limit; composed convolutions last,"
+        "widen-depthwise{cpu=generic},band-spatial,canonicalize,cse,pad-channels{cpu=generic},"
+        "winograd-conv2d{cpu=generic}",
+        "Chooses among forms of a node by processors' profiles and by the memory limit; composed convolutions last,"
         " since no pass looks into them.",
     ),
     "finish": Pipeline(

@@ -122,6 +122,17 @@ def describe(name: str) -> PassInfo:
         summary, _, description = inspect.cleandoc(PASSES[name]().__doc__ or "").partition("\n")
         return PassInfo(name, summary, description.strip(), ())
     summary, _, description = (ast.get_docstring(cls) or "").partition("\n")
+    return PassInfo(name, summary, description.strip(), _options(cls))
+
+
+def describe_options(cls: type) -> tuple[PassOption, ...]:
+    """The options of another dataclass that has some, such as a partitioner, read from its source."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    return _options(definition)
+
+
+def _options(cls: ast.ClassDef) -> tuple[PassOption, ...]:
     options: list[PassOption] = []
     for node, following in zip(cls.body, [*cls.body[1:], None], strict=True):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
@@ -131,7 +142,7 @@ def describe(name: str) -> PassInfo:
             continue
         default = None if node.value is None else ast.unparse(node.value)
         options.append(PassOption(node.target.id.replace("_", "-"), annotation, default, _string(following)))
-    return PassInfo(name, summary, description.strip(), tuple(options))
+    return tuple(options)
 
 
 def _definition(name: str) -> ast.ClassDef | None:

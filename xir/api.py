@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
-    from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 
 
 Constant = int | float | str | Sequence[int | float | str]
@@ -125,9 +124,9 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True)
 class XnnpackPartitioner:
-    """Which ops go to XNNPACK, and how: the options of `partition-xnnpack` and of later passes.
+    """Which ops go to XNNPACK, and how: the options of the `delegate` pipeline's passes, by their names.
 
-    Raises ValueError for a name that no op has.
+    Raises ValueError for a name that no op has, and for a profile or choices that cannot be read.
     """
 
     target: Literal["executorch", "xir"] = "executorch"
@@ -147,10 +146,18 @@ class XnnpackPartitioner:
     """Make each op a delegate of its own, to find out which one is wrong or slow."""
     check: bool = True
     """Ask the installed XNNPACK whether it accepts each node, and leave outside what it refuses."""
-    cpu: str = "any"
-    """The processors that the file is for, where the fastest nodes differ: `any`, `x86`, or a cost profile.
+    cpu: str = "generic"
+    """The processors that the file is optimised for; it runs on all others too.
 
-    A profile is a name, such as `zen4`, or a file from `xir-tune`. The compiled file runs on all processors.
+    `generic` uses forms that are faster by every profile of this machine's architecture (`generic-x86` and
+    `generic-arm` name it), `native` the fastest forms for this machine, `any` none. Or it is a cost profile: a name,
+    such as `zen4`, or a file from `xir-tune`.
+    """
+    max_growth: float | None = None
+    """How many more bytes the weights of faster forms may take, as a share of all weights: an option of
+    `winograd-conv2d`.
+
+    By default 0.25 for `generic`, and no limit for one processor.
     """
     max_error: float = 4.0
     """The largest error of faster forms of convolutions, relative to plain ones: an option of `winograd-conv2d`."""
@@ -162,42 +169,20 @@ class XnnpackPartitioner:
     """The most bytes of tensors that a delegate may need at once; 0 for no limit: an option of `band-spatial`."""
 
     def __post_init__(self) -> None:
-        self.partition_pass()
-        self.tuned_passes()
-
-    def partition_pass(self) -> XirPass:
-        """`partition-xnnpack` with these options."""
-        from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
-
-        options = dataclasses.fields(PartitionXnnpackPass)
-        return PartitionXnnpackPass(**{option.name: getattr(self, option.name) for option in options})
-
-    def tuned_passes(self) -> list[XirPass]:
-        """The passes that choose by the processor and its memory. ValueError for a profile that cannot be read."""
-        from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
-        from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
-        from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
-
-        by_profile = (WidenDepthwisePass(self.cpu), PadChannelsPass(self.cpu), self.winograd_pass())
-        return [BandSpatialPass(self.max_arena), *by_profile]
-
-    def winograd_pass(self) -> WinogradConv2dPass:
-        """`winograd-conv2d` with these options. ValueError for a profile or choices that cannot be read."""
-        from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
-
-        return WinogradConv2dPass(self.cpu, self.max_error, choices=self.choices, max_bytes=self.max_arena)
+        self.passes()
 
     def passes(self) -> list[XirPass]:
-        """The `delegate` pipeline with these options."""
-        from xir.transforms.edge.fuse_prefix_attention import FusePrefixAttentionPass
-
-        options = self.partition_pass(), FusePrefixAttentionPass(self.target), *self.tuned_passes()
-        configured = {each.name: each for each in options}
+        """The `delegate` pipeline; each pass gets those of these options that are its own."""
+        given = {option.name: getattr(self, option.name) for option in dataclasses.fields(self)}
         return [
-            configured.get(each.name, each)
-            for each in passes_of("delegate")
-            if self.check or each.name != "check-xnnpack"
+            _with_options(each, given) for each in passes_of("delegate") if self.check or each.name != "check-xnnpack"
         ]
+
+
+def _with_options(each: XirPass, given: Mapping[str, object]) -> XirPass:
+    """A pass with the options that have a name of its own. ValueError for what it does not take."""
+    own = {option.name: given[option.name] for option in dataclasses.fields(each) if option.name in given}
+    return dataclasses.replace(each, **own) if own else each
 
 
 @dataclass(frozen=True)
@@ -259,13 +244,13 @@ class EdgeProgram:
     def cost_report(self, cpu: str) -> CostReport:
         """The delegated program's predicted time on one thread, node by node, without running it.
 
-        `cpu` is a cost profile: a name, such as `zen4`, or a file from `xir-tune`. Raises ValueError or OSError for
-        anything else.
+        `cpu` is one processor: `native`, a cost profile such as `zen4`, or a file from `xir-tune`. Raises ValueError
+        for anything else.
         """
-        from xir.cost.profile import load_profile
+        from xir.cost.processors import one_profile
         from xir.cost_report import cost_report
 
-        return cost_report(self.module, self.ctx, load_profile(cpu))
+        return cost_report(self.module, self.ctx, one_profile(cpu))
 
     def to_executorch(
         self,

@@ -5,9 +5,12 @@ one kernel and on one thread. Bytes beyond what a core's cache holds cost `far`,
 Weights that a core's cache still holds from the last time cost `held`, those that only the memory has `streamed`. The
 figures are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
 
-    version = 7
+    version = 8
     processor = "AMD EPYC, Zen 4"
     family = "x86"
+    generation = "zen4"
+    isa = "avx512"
+    measured = "2026-11-23"
     xnnpack = "executorch 1.5.1"
     caches = [1048576, 33554432]
 
@@ -38,18 +41,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
-from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel, Work
+from xir.cost.native import GENERATIONS, Family, Isa
+from xir.cost.work import FLOAT_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work
 
-VERSION = 7
+VERSION = 8
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, 6, VERSION)
-"""Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`."""
-
-Family = Literal["any", "x86", "arm"]
-"""Processors with the same choice of kernels, as far as passes distinguish them."""
+READ_VERSIONS = (5, 6, 7, VERSION)
+"""Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
+one of version 7 does not tell the processor's generation and when it was measured."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
@@ -68,8 +70,11 @@ BY_WASTE: tuple[Kernel, ...] = ("gemm",)
 """Those that take the kernel of narrower tiles where it computes fewer columns for nothing; others take it only for
 fewer columns than a tile of the wider one has."""
 
-WITHOUT_PROFILE = ("any", "x86")
-"""What names processors, but no profile: what is chosen for those needs no figures."""
+TEXTS = ("processor", "family", "xnnpack")
+"""The keys of texts, in the file's order."""
+
+LATER_TEXTS = ("generation", "isa", "measured")
+"""Those that older files lack."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -162,6 +167,18 @@ class CostProfile:
     """All of `FLOAT_KERNELS`, and what was measured of `INTEGER_KERNELS`."""
     between: int = 0
     """The bytes that a program moves between two reads of its weights."""
+    generation: str = ""
+    """One of `xir.cost.native.GENERATIONS`, by which `native` finds the profile; empty if that is not known."""
+    isa: Isa = ""
+    """The widest instructions that XNNPACK used when it was measured; empty if that is not known."""
+    measured: str = ""
+    """The date; empty if that is not known."""
+
+    @property
+    def origin(self) -> str:
+        """Where its figures come from, in words."""
+        integers = "" if any(kernel in self.kernels for kernel in INTEGER_KERNELS) else ", no kernels on integers"
+        return f"measured {self.measured or 'some day'} with {self.xnnpack}{integers}"
 
     def __hash__(self) -> int:
         return hash((self.processor, self.xnnpack, self.caches, self.between))
@@ -193,7 +210,7 @@ class CostProfile:
             "# weights, streamed and reread for each byte, call for each node, row for each row or pixel;",
             "# by `xir-tune`.",
             f"version = {VERSION}",
-            *(f'{name} = "{getattr(self, name)}"' for name in ("processor", "family", "xnnpack")),
+            *(f'{name} = "{getattr(self, name)}"' for name in (*TEXTS, *LATER_TEXTS)),
             f"caches = {list(self.caches)}",
         ]
         for name, cost in self.kernels.items():
@@ -243,19 +260,6 @@ def load_profile(name: str) -> CostProfile:
     return parse_profile(path.read_text(encoding="utf-8"), str(path))
 
 
-def named_profile(cpu: str) -> CostProfile | None:
-    """The profile that `cpu` names, as an option; None for what names no profile. ValueError for what is neither."""
-    if cpu in WITHOUT_PROFILE:
-        return None
-    known = (*WITHOUT_PROFILE, *shipped())
-    if cpu not in known and not cpu.endswith(".toml"):
-        raise ValueError(f"cpu is one of {', '.join(known)}, or a .toml file of xir-tune, not '{cpu}'")
-    try:
-        return load_profile(cpu)
-    except OSError as error:
-        raise ValueError(f"cannot read the profile '{cpu}': {error.strerror}") from error
-
-
 def parse_profile(text: str, name: str) -> CostProfile:
     """The profile that a text is. ValueError says what is wrong in the file `name`."""
     try:
@@ -266,12 +270,17 @@ def parse_profile(text: str, name: str) -> CostProfile:
         raise ValueError(
             f"{name} has version {document.get('version')!r}, this is version {VERSION}: run xir-tune anew"
         )
-    texts = {key: document.get(key) for key in ("processor", "family", "xnnpack")}
+    texts = {key: document.get(key) for key in TEXTS} | {key: document.get(key, "") for key in LATER_TEXTS}
     for key, value in texts.items():
         if not isinstance(value, str) or not value.isprintable() or '"' in value or "\\" in value:
             raise ValueError(f"{name}: {key} must be a text, it is {value!r}")
     if texts["family"] not in get_args(Family):
         raise ValueError(f"{name}: family must be one of {', '.join(get_args(Family))}, it is {texts['family']!r}")
+    if texts["isa"] not in get_args(Isa):
+        raise ValueError(f"{name}: isa must be one of {', '.join(filter(None, get_args(Isa)))}, it is {texts['isa']!r}")
+    generations = [generation for names in GENERATIONS.values() for generation in names]
+    if texts["generation"] not in ("", *generations):
+        raise ValueError(f"{name}: generation must be one of {', '.join(generations)}, it is {texts['generation']!r}")
     if unknown := sorted(document.keys() - {"version", "caches", *texts, *KERNELS}):
         raise ValueError(f"{name}: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
     kernels: dict[Kernel, KernelCost] = {
@@ -279,11 +288,13 @@ def parse_profile(text: str, name: str) -> CostProfile:
         for kernel in KERNELS
         if kernel in FLOAT_KERNELS or kernel in document
     }
-    if document["version"] != VERSION:
+    if document["version"] < 7:
         kernels |= {kernel: _of_version_6(kernel, kernels[kernel]) for kernel in READ_WEIGHTS if kernel in kernels}
     family = cast(Family, texts["family"])
     caches = _caches(document.get("caches"), f"{name}: caches")
-    return CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
+    made = CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
+    generation, isa, measured = (str(texts[key]) for key in LATER_TEXTS)
+    return replace(made, generation=generation, isa=cast(Isa, isa), measured=measured)
 
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:

@@ -14,8 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, Self, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -27,6 +26,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError, note
 from xir.ir.internal_errors import InternalError, op_in_work
 from xir.ir.numerics import Numerics
+from xir.ir.options import has_no_default, is_option_type, option_text, values_of
 from xir.ir.provenance import drop_origins
 from xir.ir.remarks import heard_remarks
 from xir.ir.verifier import verify
@@ -73,34 +73,20 @@ class XirPass(ModulePass):
         if undeclared := options - {f.name for f in dataclasses.fields(cls)}:
             raise TypeError(f"{cls.__name__} has the option '{min(undeclared)}', but is not @dataclass(frozen=True)")
         for name in sorted(options):
-            if not _is_option_type(types[name]):
+            if not is_option_type(types[name]):
                 raise TypeError(f"an option cannot be {types[name]}, as '{name}' of {cls.__name__} is")
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """The pass with its options given as text, by field name or with dashes. ValueError names what is wrong."""
-        types = get_type_hints(cls) if options else {}
-        known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
-        values: dict[str, Any] = {}
-        for option, text in options.items():
-            if (known_field := known.get(option.replace("_", "-"))) is None:
-                choices = f"its options are {', '.join(sorted(known))}" if known else "it has none"
-                raise ValueError(f"'{cls.name}' has no option '{option}': {choices}")
-            try:
-                values[known_field.name] = _convert(text, types[known_field.name])
-            except ValueError as error:
-                raise ValueError(f"option '{option}' of '{cls.name}': {error}") from error
-        required = {f.name for f in known.values() if _has_no_default(f)}
-        if missing := sorted(required - values.keys()):
-            raise ValueError(f"'{cls.name}' needs the option '{missing[0].replace('_', '-')}'")
-        return cls(**values)
+        return cls(**values_of(cls, options, f"'{cls.name}'"))
 
     def __str__(self) -> str:
         """The pass as it is written in a pipeline, with the options that differ from their defaults."""
         options = [
-            f"{f.name.replace('_', '-')}={_option_text(getattr(self, f.name))}"
+            f"{f.name.replace('_', '-')}={option_text(getattr(self, f.name))}"
             for f in dataclasses.fields(self)
-            if _has_no_default(f) or getattr(self, f.name) != f.default
+            if has_no_default(f) or getattr(self, f.name) != f.default
         ]
         return f"{self.name}{{{' '.join(options)}}}" if options else self.name
 
@@ -108,55 +94,6 @@ class XirPass(ModulePass):
 def pass_name(class_name: str) -> str:
     """`FuseConvReluPass` -> `fuse-conv-relu`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", class_name.removesuffix("Pass")).lower()
-
-
-def _has_no_default(option: dataclasses.Field[Any]) -> bool:
-    return option.default is dataclasses.MISSING and option.default_factory is dataclasses.MISSING
-
-
-def _is_option_type(type: Any) -> bool:
-    origin, arguments = get_origin(type), get_args(type)
-    if origin in (Union, UnionType):
-        inner = [t for t in arguments if t is not NoneType]
-        return len(inner) == 1 and _is_option_type(inner[0])
-    if origin is tuple:
-        return arguments[1:] == (...,) and _is_option_type(arguments[0])
-    return origin is Literal or type in (bool, int, float, str)
-
-
-def _convert(text: str, type: Any) -> Any:
-    """An option's text as a value of its field's type. ValueError says what was expected."""
-    origin = get_origin(type)
-    if origin in (Union, UnionType):
-        inner = [t for t in get_args(type) if t is not NoneType]
-        return None if text == "none" else _convert(text, inner[0])
-    if origin is tuple:
-        return tuple(_convert(part.strip(), get_args(type)[0]) for part in text.split(",") if part.strip())
-    if origin is Literal:
-        if text not in get_args(type):
-            raise ValueError(f"expected {' or '.join(map(str, get_args(type)))}, got '{text}'")
-        return text
-    if type is bool:
-        value = {"": True, "true": True, "1": True, "false": False, "0": False}.get(text)
-        if value is None:
-            raise ValueError(f"expected true or false, got '{text}'")
-        return value
-    if type is int or type is float:
-        try:
-            return type(text)
-        except ValueError:
-            raise ValueError(f"expected {'an integer' if type is int else 'a number'}, got '{text}'") from None
-    if type is str:
-        return text
-    raise TypeError(f"a pass option cannot be {type}")
-
-
-def _option_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(map(_option_text, value))  # pyright: ignore[reportUnknownArgumentType]
-    return "none" if value is None else str(value)
 
 
 PassHook = Callable[[XirPass, ModuleOp], None]

@@ -14,11 +14,11 @@ from xir.files import size_text, weights_path
 from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
-from xir.tools.aot.arguments import DTYPES, parse_arguments, partitioners_of
+from xir.tools.aot.arguments import DEFAULT_CPU, DTYPES, parse_arguments, partitioners_of
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
 from xir.tools.aot.quantization import quantize_program
-from xir.tools.aot.results import latency, print_results, refuse_missing_kernels, summary, who_runs_it
+from xir.tools.aot.results import forms_chosen, latency, print_results, refuse_missing_kernels, summary, who_runs_it
 from xir.tools.aot.source import load
 from xir.tools.aot.tuning import tuned
 from xir.tools.command_line import UsageError
@@ -119,6 +119,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     found = _test(path, exact, options.weights_apart) if options.test_after_export else None
     facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
+    if options.delegate:
+        lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
     lines += [f"{path}: {fact}" for fact in facts if fact]
     print_results(options, edge, executorch, lines, quality, remarks)
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr

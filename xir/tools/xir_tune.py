@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import COSTS, CostProfile, Family, KernelCost, parse_profile
+from xir.cost.native import this_machine
+from xir.cost.profile import COSTS, CostProfile, KernelCost, parse_profile
 from xir.cost.work import KERNELS
 from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
@@ -19,9 +20,6 @@ from xir.tuning.machine import cache_sizes, processor_name, xnnpack_name
 if TYPE_CHECKING:
     from xir.cost.work import Kernel
     from xir.tuning.fit import Fit
-
-FAMILIES: dict[str, Family] = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
-"""What a system calls its machines -> the processors that passes distinguish."""
 
 HEADINGS = (
     "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row", "held", "reread", "narrow"
@@ -77,8 +75,17 @@ def _tune(options: argparse.Namespace) -> int:
     every, sizes = options.samples or 1, cache_sizes()
     if options.only is None:
         caches, fits = fit_share(measure(samples(every), sizes[1]), sizes)
-        family = FAMILIES.get(platform.machine().lower(), "any")
-        profile = CostProfile(processor, family, xnnpack_name(), caches, costs_of(fits))
+        here = this_machine()
+        profile = CostProfile(
+            processor,
+            here.family,
+            xnnpack_name(),
+            caches,
+            costs_of(fits),
+            generation=here.generation,
+            isa=here.isa,
+            measured=date.today().isoformat(),
+        )
     else:
         kernels, before = kernels_of(options.only), measured_before(options.output)
         chosen = [each for each in samples(every) if each.kernel in kernels]

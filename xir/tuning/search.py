@@ -17,12 +17,14 @@ from typing import Any
 
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.cost.choices import Choice, Choices, Layer, load_choices
+from xir.cost.processors import processors
 from xir.dialects import xnnpack
 from xir.files import atomic_file
 from xir.ir.walking import ops_in
 from xir.progress import counted
 from xir.runtime import Method, Runtime
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.composed_convolutions.choosing import worthwhile
 from xir.transforms.xnnpack.composed_convolutions.forms import Form
 from xir.transforms.xnnpack.schedule.winograd_conv2d import convolution_of, layer_of, predictions
 from xir.tuning.machine import processor_name, xnnpack_name
@@ -81,8 +83,7 @@ def tune(
     none or of another machine; OSError for one that cannot be read or written; XirRuntimeError if the program does not
     run on the inputs.
     """
-    profile = partitioner.winograd_pass().profile()
-    if profile is None:
+    if not processors(partitioner.cpu).profiles:
         raise ValueError(f"tuning measures what a cost profile leaves open, and cpu '{partitioner.cpu}' names none")
     here = Choices(processor_name(), xnnpack_name())
     known = load_choices(path) if path.exists() else here
@@ -105,18 +106,17 @@ def tune(
 
 def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Undecided]:
     """The convolutions of a program with several promising forms, those first that take the most."""
-    chooser = replace(partitioner, choices="").winograd_pass()
     direct = program.to_backend(replace(partitioner, max_error=0.0, choices=""))
-    profile = chooser.profile()
-    assert profile is not None
-    profile = profile.of_program(weight_bytes(direct.module))
+    cpus = processors(partitioner.cpu)
+    profiles = cpus.of_program(weight_bytes(direct.module))
     found: dict[Layer, Undecided] = {}
     for node in ops_in(direct.module, xnnpack.Conv2dOp):
         convolution = convolution_of(node)
         if convolution is None or not (forms := convolution.forms(partitioner.max_error)):
             continue
-        times = predictions(node, convolution, forms, profile)
-        predicted, _ = chooser.chosen(node, convolution, forms, profile, {})
+        found_times = predictions(node, convolution, forms, profiles)
+        times = {form: each.mean for form, each in found_times.items()}
+        predicted = min(worthwhile(found_times, cpus.is_generic), key=times.__getitem__)
         close = [
             form for form in sorted(times, key=times.__getitem__) if times[form] <= (1 + CLOSE) * min(times.values())
         ]

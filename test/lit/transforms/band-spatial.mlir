@@ -1,6 +1,6 @@
-// RUN: xir-opt %s --band-spatial=max-bytes=3700 | filecheck %s
+// RUN: xir-opt %s --band-spatial=max-arena=3700 | filecheck %s
 // RUN: xir-opt %s --band-spatial | filecheck %s --check-prefix NONE
-// RUN: not xir-opt %s --band-spatial=max-bytes=1000 2>&1 | filecheck %s --check-prefix LITTLE
+// RUN: not xir-opt %s --band-spatial=max-arena=1000 2>&1 | filecheck %s --check-prefix LITTLE
 
 // Four rows of 1024 bytes are between the two, and no more than three in bands of one row of the result each: padding
 // stays at the edges of the image, and the row that both bands need is computed twice.

@@ -1,7 +1,8 @@
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=form=1,2 --verify-diagnostics | filecheck %s
 // RUN: xir-opt %s --split-input-file --winograd-conv2d='form=1,1 by-gemm=true' | filecheck %s --check-prefix GATHER
 // RUN: xir-opt %s --split-input-file --winograd-conv2d=cpu=zen4 | filecheck %s --check-prefix SMALL
-// RUN: xir-opt %s --split-input-file --winograd-conv2d='cpu=zen4 max-bytes=1700000' | filecheck %s --check-prefix LITTLE
+// RUN: xir-opt %s --split-input-file --winograd-conv2d='cpu=zen4 max-arena=1700000' | filecheck %s --check-prefix LITTLE
+// RUN: xir-opt %s --split-input-file --winograd-conv2d='cpu=zen4 max-growth=0' | filecheck %s --check-prefix NONE
 // RUN: xir-opt %s --split-input-file --winograd-conv2d | filecheck %s --check-prefix NONE
 // RUN: xir-opt %s --split-input-file --winograd-conv2d='form=1,2 max-error=0.5' | filecheck %s --check-prefix NONE
 

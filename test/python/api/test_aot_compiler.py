@@ -421,7 +421,7 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
             ["--model_name", "add", "--delegate", "--ops", "ad"],
             "xir-aot: error: there is no op 'ad', did you mean 'edg",
         ),
-        (["--model_name", "add", "--delegate", "--min-ops", "two"], "xir-aot: error: option 'min-ops' of 'partition-x"),
+        (["--model_name", "add", "--delegate", "--min-ops", "two"], "xir-aot: error: option 'min-ops' of '--delegate'"),
         (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
         (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
         (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),

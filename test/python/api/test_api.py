@@ -18,7 +18,10 @@ from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
+from xir.transforms.edge.fuse_prefix_attention import FusePrefixAttentionPass
+from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
+from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
 from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
@@ -131,22 +134,34 @@ def test_remarks_say_what_was_left_out() -> None:
 
 
 def test_partitioner_has_the_options_of_the_passes() -> None:
-    def options(cls: type) -> list[tuple[str, object, object]]:
-        hints = get_type_hints(cls)
-        return [(f.name, hints[f.name], f.default) for f in dataclasses.fields(cls)]
+    """Each by its name, type and default, but for those that only experiments use and for the processors."""
 
-    composing = [option for option in options(WinogradConv2dPass) if option[0] not in ("form", "by_gemm", "max_bytes")]
-    (limit,) = options(BandSpatialPass)
-    expected = [*options(PartitionXnnpackPass), *composing, ("max_arena", *limit[1:])]
-    assert options(xir.XnnpackPartitioner) == expected
+    def options(cls: type) -> dict[str, tuple[object, object]]:
+        hints = get_type_hints(cls)
+        return {f.name: (hints[f.name], f.default) for f in dataclasses.fields(cls)}
+
+    ours = options(xir.XnnpackPartitioner)
+    for cls in (PartitionXnnpackPass, WinogradConv2dPass, BandSpatialPass):
+        theirs = {name: option for name, option in options(cls).items() if name not in ("form", "by_gemm", "cpu")}
+        assert {name: ours[name] for name in theirs} == theirs
+    assert ours["cpu"] == (str, "generic")
     passes = xir.XnnpackPartitioner(
         target="xir", min_ops=3, ops=("relu", "edge.add.Tensor"), cpu="zen4", max_error=2.0, max_arena=10**6
     ).passes()
     assert WidenDepthwisePass(cpu="zen4") in passes
+    assert PadChannelsPass(cpu="zen4") in passes
     assert BandSpatialPass(10**6) in passes
-    assert WinogradConv2dPass(cpu="zen4", max_error=2.0, max_bytes=10**6) in passes
+    assert FusePrefixAttentionPass("xir") in passes
+    assert WinogradConv2dPass(cpu="zen4", max_error=2.0, max_arena=10**6) in passes
     (found,) = [each for each in passes if isinstance(each, PartitionXnnpackPass)]
     assert (found.target, found.min_ops, found.ops) == ("xir", 3, ("relu", "edge.add.Tensor"))
+
+
+def test_the_default_partitioner_is_the_delegate_pipeline() -> None:
+    assert xir.XnnpackPartitioner().passes() == passes_of("delegate")
+    assert [each.name for each in xir.XnnpackPartitioner(check=False).passes()] == [
+        each.name for each in passes_of("delegate") if each.name != "check-xnnpack"
+    ]
 
 
 def test_partitioner_knows_the_names_of_ops() -> None:

@@ -324,8 +324,11 @@ def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureF
     ("arguments", "message"),
     [
         (["--cost-report"], "a cost report predicts what --delegate takes: give that as well"),
-        (["-d", "--cost-report"], "--cost-report predicts by a cost profile: --cpu zen3, zen4, or a .toml file"),
-        (["-d", "--cpu", "x86", "--cost-report"], "--cost-report predicts by a cost profile: --cpu zen3"),
+        (
+            ["-d", "--cost-report"],
+            "--cost-report predicts for one processor: --cpu native, zen3, zen4, or a .toml file",
+        ),
+        (["-d", "--cpu", "x86", "--cost-report"], "--cost-report predicts for one processor: --cpu native"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

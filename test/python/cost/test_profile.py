@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xir.cost.profile import CostProfile, KernelCost, load_profile, named_profile, parse_profile, shipped
+from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile, shipped
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 
 TEXT = load_profile("zen4").text()
@@ -25,7 +25,7 @@ def test_kernels_on_integers_may_be_missing() -> None:
     whole = load_profile("zen3")
     floats = replace(whole, kernels={kernel: whole.kernels[kernel] for kernel in FLOAT_KERNELS})
     assert parse_profile(floats.text(), "it") == floats
-    assert set(parse_profile(floats.text().replace("version = 7", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
+    assert set(parse_profile(floats.text().replace("version = 8", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
     work = Work("qs8_dwconv", 9, rows=8, columns=16)
     assert whole.knows(work)
     assert not floats.knows(work)
@@ -98,9 +98,17 @@ def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_row
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
 
 
+def test_files_of_version_7_do_not_tell_the_generation() -> None:
+    text = load_profile("zen3").text().replace("version = 8", "version = 7")
+    lines = [line for line in text.splitlines() if not line.startswith(("generation = ", "isa = ", "measured = "))]
+    old = parse_profile("\n".join(lines), "it")
+    assert (old.generation, old.isa, old.measured) == ("", "", "")
+    assert old.kernels == load_profile("zen3").kernels
+
+
 def test_files_of_version_6_mean_what_they_meant() -> None:
     """Weights cost the same in both caches, and matrices that none of them holds are streamed again and again."""
-    text = load_profile("zen4").text().replace("version = 7", "version = 6")
+    text = load_profile("zen4").text().replace("version = 8", "version = 6")
     lines = [line for line in text.splitlines() if not line.startswith(("held = ", "narrow_work = "))]
     old = parse_profile("\n".join(lines), "it")
     gemm, igemm = old.kernels["gemm"], old.kernels["igemm"]
@@ -111,11 +119,13 @@ def test_files_of_version_6_mean_what_they_meant() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 7", "version = 4", "it has version 4, this is version 7: run xir-tune anew"),
-        ("version = 7", "version = 8", "it has version 8, this is version 7: run xir-tune anew"),
-        ("version = 7\n", "", "it has version None"),
+        ("version = 8", "version = 4", "it has version 4, this is version 8: run xir-tune anew"),
+        ("version = 8", "version = 9", "it has version 9, this is version 8: run xir-tune anew"),
+        ("version = 8\n", "", "it has version None"),
         ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
         ('family = "x86"', "family = 1", "family must be a text, it is 1"),
+        ('isa = "avx512"', 'isa = "mmx"', "isa must be one of avx2, avx512, neon, it is 'mmx'"),
+        ('generation = "zen4"', 'generation = "zen9"', "generation must be one of zen1, zen2, "),
         ("[copy]", "[copies]", "'copies' is none of the kernels gemm, gemv, igemm, bmm, "),
         (TEXT[TEXT.index("[resize]") :], "", r"\[resize\] is missing"),
         (
@@ -129,7 +139,7 @@ def test_files_of_version_6_mean_what_they_meant() -> None:
         ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
         ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
         ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
-        ("version = 7", "version = ", "it is no profile: "),
+        ("version = 8", "version = ", "it is no profile: "),
         ("caches = [", "caches = [true, ", "caches must be two numbers of bytes, the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [99999999, ", "the smaller one first, they are "),
         ("caches = [1048576, ", "caches = [true, ", "the smaller one first, they are "),
@@ -146,14 +156,3 @@ def test_unknown_names(tmp_path: Path) -> None:
         load_profile("pdp11")
     with pytest.raises(FileNotFoundError):
         load_profile(str(tmp_path / "missing.toml"))
-
-
-def test_options_name_profiles(tmp_path: Path) -> None:
-    assert named_profile("any") is named_profile("x86") is None
-    assert named_profile("zen4") is load_profile("zen4")
-    with pytest.raises(
-        ValueError, match=r"cpu is one of any, x86, zen3, zen4, or a \.toml file of xir-tune, not 'pdp11'"
-    ):
-        named_profile("pdp11")
-    with pytest.raises(ValueError, match=r"cannot read the profile '.*missing\.toml': No such file"):
-        named_profile(str(tmp_path / "missing.toml"))

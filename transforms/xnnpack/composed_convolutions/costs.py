@@ -16,6 +16,7 @@ from xir.transforms.xnnpack.analysis import node_costs
 from xir.transforms.xnnpack.analysis.liveness import Step, alive_bytes
 from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
 from xir.transforms.xnnpack.composed_convolutions.forms import (
+    DIRECT,
     WIDTH,
     Convolution,
     Factor,
@@ -52,6 +53,15 @@ def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, k
     nodes = counted(convolution, form, batch, is_bounded)
     (image,) = nodes[0].reads
     return max(alive_bytes(nodes, {image: len(nodes) if keeps_image else 0}, lambda memory: memory.bytes))
+
+
+@lru_cache(maxsize=4096)
+def added_bytes(convolution: Convolution, form: Form) -> int:
+    """The bytes by which a form's filters are larger than the direct one's."""
+    direct, composed = (
+        sum(node.work.weights for node in counted(convolution, each, 1, is_bounded=False)) for each in (DIRECT, form)
+    )
+    return composed - direct
 
 
 def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:

@@ -31,7 +31,7 @@ from xir.transforms.xnnpack.schedule._band_search import Chosen, Search
 
 @dataclass(frozen=True)
 class BandSpatialPass(XirPass):
-    """Compute chains of nodes in bands of rows, so that no delegate needs more than `max-bytes` for tensors at once.
+    """Compute chains of nodes in bands of rows, so that no delegate needs more than `max-arena` for tensors at once.
 
     A tensor counts from the node that computes it to the last one that reads it; the delegate's inputs and outputs
     count, constants do not. Chains of convolutions, poolings, arithmetic, joins of channels and transposes are cut
@@ -46,7 +46,7 @@ class BandSpatialPass(XirPass):
     %1 = xnnpack.conv2d %0, %v {padding = array<i32: 1, 1, 1, 1>, stride = array<i32: 2, 2>}
          : (tensor<1x4x8x32xf32>, tensor<2x3x3x32xf32>) -> tensor<1x2x4x2xf32>
     ```
-    After, with `max-bytes=3700`, in two bands:
+    After, with `max-arena=3700`, in two bands:
     ```mlir
     %0 = xnnpack.static_slice %a {offsets = array<i32: 0, 0, 0, 0>, sizes = array<i32: 1, 3, 8, 2>}
          : tensor<1x4x8x2xf32> -> tensor<1x3x8x2xf32>
@@ -65,18 +65,18 @@ class BandSpatialPass(XirPass):
 
     numerics: ClassVar[Numerics] = Numerics.SAME
 
-    max_bytes: int = 0
+    max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit, and no bands."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        if self.max_bytes < 0:
-            raise ValueError(f"max-bytes is a number of bytes, or 0 for no limit, not {self.max_bytes}")
+        if self.max_arena < 0:
+            raise ValueError(f"max-arena is a number of bytes, or 0 for no limit, not {self.max_arena}")
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every subgraph that needs more. DiagnosticError for one that bands cannot bring down to the limit."""
-        if not self.max_bytes:
+        if not self.max_arena:
             return
         for function in functions_in(op):
             sizes = ctx.analyses.get(SymbolicSizes, function)
@@ -84,16 +84,16 @@ class BandSpatialPass(XirPass):
                 largest = at_bounds(subgraph, XnnpackBackend(), sizes)
                 if largest is subgraph:
                     self.band(Search(subgraph.block), ctx)
-                elif largest is not None and (search := Search(largest.block)).peak > self.max_bytes:
+                elif largest is not None and (search := Search(largest.block)).peak > self.max_arena:
                     raise self.too_much(search, "bands cut no open sizes")
 
     def band(self, search: Search, ctx: XirContext) -> None:
         """Rewrite a block of known sizes."""
-        if search.peak <= self.max_bytes:
+        if search.peak <= self.max_arena:
             return
-        found = search.within(self.max_bytes)
+        found = search.within(self.max_arena)
         if found is None:
-            raise self.too_much(search, f"in bands it needs {search.least(self.max_bytes)}")
+            raise self.too_much(search, f"in bands it needs {search.least(self.max_arena)}")
         for each in found:
             if may_try(each.bands.ops[-1], "band"):
                 compute_in_bands(each, self.name, ctx)
@@ -102,7 +102,7 @@ class BandSpatialPass(XirPass):
         """What to say about a delegate, at the node that needs most."""
         worst = search.ops[search.alive.index(search.peak)]
         needs = f"a delegate needs {search.peak} bytes for tensors when {name_of(worst)} runs"
-        return DiagnosticError(worst, f"{needs}, {self.max_bytes} are allowed: {why}")
+        return DiagnosticError(worst, f"{needs}, {self.max_arena} are allowed: {why}")
 
 
 def compute_in_bands(chosen: Chosen, by: str, ctx: XirContext) -> None:

@@ -8,7 +8,7 @@ over them, whose weights for the new ones are zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import ClassVar
@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from xir.cost.profile import CostProfile, named_profile
+from xir.cost.processors import processors
+from xir.cost.profile import CostProfile
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import NodeOp, Shape, WeightedOp, element_type, ints, rank_of, shape_of, tensor_type
@@ -51,10 +52,10 @@ BY_CHANNEL: tuple[Kernel, ...] = ("average_pool", "max_pool", "resize")
 class PadChannelsPass(XirPass):
     """Pad channels with zeros to whole tiles, where XNNPACK's faster kernel saves more than the extra channels cost.
 
-    A cost profile says which kernel XNNPACK uses, and how long both take; without one nothing changes. Channels are
-    padded from the products that create them, through depthwise convolutions, elementwise arithmetic, pooling and
-    resizing, to the products that sum over them. Channels with other readers, such as the delegate's outputs, are left
-    alone.
+    Cost profiles say which kernel XNNPACK uses, and how long both take; without one nothing changes, and with several,
+    padding has to be faster by each of them. Channels are padded from the products that create them, through depthwise
+    convolutions, elementwise arithmetic, pooling and resizing, to the products that sum over them. Channels with other
+    readers, such as the delegate's outputs, are left alone.
 
     Before:
     ```mlir
@@ -73,50 +74,62 @@ class PadChannelsPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: str = "any"
-    """The cost profile: a name, such as `zen4`, or a file from `xir-tune`; nothing changes for `any` and `x86`."""
+    """The processors: `generic`, `native`, a cost profile such as `zen4`, or a file from `xir-tune`; nothing changes
+    for `any` and `x86`."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        named_profile(self.cpu)
+        processors(self.cpu)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at the products of each delegate, in order."""
-        profile = named_profile(self.cpu)
-        if profile is None:
+        profiles = processors(self.cpu).of_program(weight_bytes(op))
+        if not profiles:
             return
-        profile = profile.of_program(weight_bytes(op))
         for subgraph in ops_in(op, xnnpack.SubgraphOp):
             products = [node for node in subgraph.block.ops if isinstance(node, WeightedOp)]
-            padded = [_pad(node, profile, ctx) for node in products]
+            padded = [_pad(node, profiles, ctx) for node in products]
             if any(padded):
                 erase_dead_ops(subgraph.block, xnnpack.ConstantOp)
 
 
-def _pad(node: WeightedOp, profile: CostProfile, ctx: XirContext) -> bool:
-    """Pad the channels that a product makes, if that is worth it. Whether it was."""
+def _padded(node: WeightedOp, profiles: Sequence[CostProfile]) -> tuple[int, int] | None:
+    """The channels that a product makes, and the whole tiles that they are padded to; None for one that XNNPACK
+    computes by its fastest kernel already, on one of the processors."""
     work = work_of(node)
-    if work is None or work.kernel != "gemm" or not profile.kernels["gemm"].is_narrow(work):
+    if work is None or work.kernel != "gemm":
+        return None
+    kernels = [profile.kernels["gemm"] for profile in profiles]
+    tile = max(kernel.columns for kernel in kernels)
+    return (work.columns, -(-work.columns // tile) * tile) if all(each.is_narrow(work) for each in kernels) else None
+
+
+def _pad(node: WeightedOp, profiles: Sequence[CostProfile], ctx: XirContext) -> bool:
+    """Pad the channels that a product makes, if that is worth it on each processor. Whether it was."""
+    sizes = _padded(node, profiles)
+    if sizes is None:
         return False
-    tile = profile.kernels["gemm"].columns
-    padded = -(-work.columns // tile) * tile
-    channels = Channels(work.columns, padded)
+    size, padded = sizes
+    channels = Channels(size, padded)
     if not channels.collect(node.output, ctx):
         return False
-    before, after = (sum(map(profile.nanoseconds, works)) / 1e3 for works in channels.works())
+    old, new = channels.works()
+    times = [tuple(sum(map(each.nanoseconds, works)) / 1e3 for works in (old, new)) for each in profiles]
+    before, after = max(times, key=lambda pair: pair[1] / pair[0])
     figures = {
-        "Channels": work.columns,
+        "Channels": size,
         "Padded": padded,
         "UnpaddedMicroseconds": round(before, 1),
         "Microseconds": round(after, 1),
     }
     if before - after < LEAST_GAIN * before:
         reason = f"{len(channels.nodes)} nodes take {before:.1f} µs, {after:.1f} µs with {padded} channels"
-        missed(node, "padded", f"{name_of(node)} keeps {work.columns} channels", reason, figures=figures)
+        missed(node, "padded", f"{name_of(node)} keeps {size} channels", reason, figures=figures)
         return False
     if not may_try(node, f"{padded} channels"):
         return False
-    text = f"{work.columns} channels of {name_of(node)} are padded to {padded}, {after:.1f} µs for {before:.1f} µs"
+    text = f"{size} channels of {name_of(node)} are padded to {padded}, {after:.1f} µs for {before:.1f} µs"
     passed(node, "padded", text, figures=figures)
     channels.pad(ctx)
     return True

@@ -8,6 +8,7 @@ of which a cost profile tells. On Arm kernels multiply 8-bit numbers as they are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +17,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, f32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from xir.cost.profile import CostProfile, named_profile
+from xir.cost.processors import Processors, processors
+from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type
@@ -63,8 +65,9 @@ class Times:
 class WidenDepthwisePass(XirPass):
     """Compute integer depthwise convolutions in fp32, where that is faster.
 
-    The filter is the quantised one, dequantised. A cost profile with integer kernels predicts where this is faster, if
-    the sizes are known; otherwise it applies on x86 from 25 taps on.
+    The filter is the quantised one, dequantised. Cost profiles with integer kernels predict where this is faster, if
+    the sizes are known; otherwise it applies on x86 from 25 taps on. With several profiles, it has to be faster by
+    each.
 
     Before:
     ```mlir
@@ -83,28 +86,34 @@ class WidenDepthwisePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: str = "any"
-    """The processors that the file is for: `x86`, or those of a cost profile; nothing changes for `any`."""
+    """The processors that the file is for: `x86`, `generic`, `native`, or those of a cost profile; nothing changes for
+    `any`."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        named_profile(self.cpu)
+        processors(self.cpu)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every such node."""
-        profile = named_profile(self.cpu)
-        is_x86 = (self.cpu if profile is None else profile.family) == "x86"
-        if profile is None and not is_x86:
+        cpus = processors(self.cpu)
+        if cpus.family != "x86" and not cpus.profiles:
             return
-        widen = WidenDepthwise(ctx, profile, is_x86)
+        widen = WidenDepthwise(ctx, cpus)
         rewrite_patterns(op, [widen])
-        if profile is not None and wanted(RemarkKind.MISSED):
+        if cpus.profiles and wanted(RemarkKind.MISSED):
             for node in ops_in(op, xnnpack.DepthwiseConv2dOp):
-                times = predicted(node, profile)
-                if times is not None and not widen.is_faster(node, times):
+                times = widen.times(node)
+                if times and not widen.is_faster(node, times):
+                    slowest = least_gain(times)
                     text = f"{name_of(node)} computes on integers"
-                    reason = f"{times}, which has to be {100 * LEAST_GAIN:.0f} % less"
-                    missed(node, "stays-integer", text, reason, figures=times.figures)
+                    reason = f"{slowest}, which has to be {100 * LEAST_GAIN:.0f} % less"
+                    missed(node, "stays-integer", text, reason, figures=slowest.figures)
+
+
+def least_gain(times: Sequence[Times]) -> Times:
+    """Those of the processor that gains the least."""
+    return max(times, key=lambda each: each.floats / each.integers)
 
 
 def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
@@ -124,10 +133,13 @@ def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | 
 class WidenDepthwise(RewritePattern):
     """Rewrite one node."""
 
-    def __init__(self, ctx: XirContext, profile: CostProfile | None, is_x86: bool):
+    def __init__(self, ctx: XirContext, cpus: Processors):
         self.ctx = ctx
-        self.profile = profile
-        self.is_x86 = is_x86
+        self.cpus = cpus
+
+    def times(self, op: xnnpack.DepthwiseConv2dOp) -> list[Times]:
+        """What a node takes on each processor whose profile tells."""
+        return [times for profile in self.cpus.profiles if (times := predicted(op, profile)) is not None]
 
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.DepthwiseConv2dOp, rewriter: PatternRewriter, /) -> None:
@@ -135,7 +147,7 @@ class WidenDepthwise(RewritePattern):
         static = (op.filter, *(() if op.bias is None else (op.bias,)))
         if not isinstance(element_type(op.input), UniformType):
             return
-        times = None if self.profile is None else predicted(op, self.profile)
+        times = self.times(op)
         if not self.is_faster(op, times):
             return
         constants = [self.widened(value) for value in static]
@@ -151,15 +163,17 @@ class WidenDepthwise(RewritePattern):
         behind = converted(node.output, op.output.type)
         for each in (before, node, behind):
             inherit(each, op)
-        reason, figures = (REASON, {}) if times is None else (str(times), times.figures)
+        told = least_gain(times) if times else None
+        reason, figures = (REASON, {}) if told is None else (str(told), told.figures)
         report_float([op], "widen-depthwise", "{} computes in floating point", reason, self.ctx, figures)
         rewriter.replace(op, [before, *known, node, behind])
 
-    def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Times | None) -> bool:
-        """Whether fp32 is, by figures or by the rule for the processor."""
-        if times is not None:
-            return times.floats <= (1 - LEAST_GAIN) * times.integers
-        return self.is_x86 and op.kernel_height * op.kernel_width >= FEWEST_TAPS
+    def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Sequence[Times]) -> bool:
+        """Whether fp32 is, on each processor: by figures, and where a profile has none by the rule for x86."""
+        by_rule = self.cpus.family == "x86" and op.kernel_height * op.kernel_width >= FEWEST_TAPS
+        needs_rule = len(times) < max(len(self.cpus.profiles), 1)
+        gains = all(each.floats <= (1 - LEAST_GAIN) * each.integers for each in times)
+        return gains and (by_rule or not needs_rule)
 
     def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:
         """A quantised constant in fp32; None if `value` is none."""

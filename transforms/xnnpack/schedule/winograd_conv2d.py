@@ -8,7 +8,8 @@ Whether that pays depends on the shape and the processor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,8 @@ from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from xir.cost.choices import Choice, Layer, load_choices
-from xir.cost.profile import CostProfile, named_profile
+from xir.cost.processors import Processors, processors
+from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.analyses import ValueAnalysis
@@ -33,16 +35,10 @@ from xir.transforms.xnnpack.analysis.composed import report_composed
 from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
 from xir.transforms.xnnpack.analysis.stays_float import name_of
-from xir.transforms.xnnpack.composed_convolutions.costs import needed, predicted
+from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, worthwhile
+from xir.transforms.xnnpack.composed_convolutions.costs import added_bytes, needed, predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Axis, Convolution, Form
 from xir.transforms.xnnpack.composed_convolutions.nodes import Builder, Shared
-
-LEAST_GAIN = 0.1
-"""The share of the time that a form must save, of the direct one's and, by GEMM, of the best other's: predictions are
-not closer than that."""
-
-LEAST_SAVED = 20.0
-"""The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +53,11 @@ class WinogradConv2dPass(XirPass):
     processors. The pixels under the filter along direct dimensions become channels, with any strides and dilations;
     along both dimensions that is im2col.
 
-    The fastest form is the measured one in `choices`, or the one that a cost profile predicts; without either nothing
-    changes. A form that needs more memory than `max-bytes`, together with the delegate's other tensors, is not used.
-    Each node has the attribute `xir.composed`, which says what it is a part of.
+    The fastest form is the measured one in `choices`, or the one that cost profiles predict; without either nothing
+    changes. With several profiles, a form has to be faster by each of them, and the one with the best mean is used.
+    Transformed filters are larger: within `max-growth`, the forms that save the most time for a byte come first. A form
+    that needs more memory than `max-arena`, together with the delegate's other tensors, is not used. Each node has the
+    attribute `xir.composed`, which says what it is a part of.
 
     Before:
     ```mlir
@@ -83,7 +81,8 @@ class WinogradConv2dPass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
     cpu: str = "any"
-    """The cost profile: a name, such as `zen4`, or a file from `xir-tune`; nothing changes for `any` and `x86`."""
+    """The processors: `generic`, `native`, a cost profile such as `zen4`, or a file from `xir-tune`; nothing changes
+    for `any` and `x86`."""
     max_error: float = 4.0
     """The largest root-mean-square error, as a multiple of the direct form's; 1 allows only F(2), less no form."""
     form: tuple[int, ...] | None = None
@@ -95,105 +94,140 @@ class WinogradConv2dPass(XirPass):
     choices: str = ""
     """A file of measured forms, written by `xir-aot --tune`."""
 
-    max_bytes: int = 0
+    max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit."""
+
+    max_growth: float | None = None
+    """How much more bytes the program's weights may take, as a share of them; by default 0.25 for `generic`, and
+    without limit for one processor."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        if self.max_bytes < 0:
-            raise ValueError(f"max-bytes is a number of bytes, or 0 for no limit, not {self.max_bytes}")
+        if self.max_arena < 0:
+            raise ValueError(f"max-arena is a number of bytes, or 0 for no limit, not {self.max_arena}")
         if self.form is not None and (len(self.form) != 2 or not set(self.form) <= {1, 2, 4}):
             raise ValueError(f"form is height and width, each 1, 2 or 4, not {self.form}")
-        self.profile()
+        if self.max_growth is not None and not self.max_growth >= 0:
+            raise ValueError(f"max-growth is a share from 0 on, not {self.max_growth}")
+        self.processors()
         try:
             self.measured()
         except OSError as error:
             raise ValueError(f"cannot read the choices '{self.choices}': {error.strerror}") from error
 
-    def profile(self) -> CostProfile | None:
-        """The profile that is asked for; None where there is none."""
-        return named_profile(self.cpu)
+    def processors(self) -> Processors:
+        """Those that are asked for."""
+        return processors(self.cpu)
 
     def measured(self) -> Mapping[Layer, Choice]:
         """The forms that were measured."""
         return load_choices(Path(self.choices)).layers if self.choices else {}
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Look at every convolution, once."""
-        profile, measured = self.profile(), self.measured()
-        if profile is None and self.form is None and not measured:
+        """Look at every convolution, choose, and then rewrite."""
+        cpus, measured, weights = self.processors(), self.measured(), weight_bytes(op)
+        if not cpus.profiles and self.form is None and not measured:
             return
-        if profile is not None:
-            profile = profile.of_program(weight_bytes(op))
-        for subgraph in list(ops_in(op, xnnpack.SubgraphOp)):
-            self.compose_in(subgraph.block, profile, measured, ctx)
+        chooser = Chooser(self, cpus.of_program(weights), cpus.is_generic, measured)
+        blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
+        found = [list(self.candidates(block, chooser)) for block in blocks]
+        growth = cpus.growth if self.max_growth is None else self.max_growth
+        budget = None if growth in (None, math.inf) else int(growth * weights)
+        taken = iter(allotted([each.options for candidates in found for each in candidates], budget))
+        for block, candidates in zip(blocks, found, strict=True):
+            self.compose(block, [(each, next(taken)) for each in candidates], ctx)
 
-    def compose_in(
-        self, block: Block, profile: CostProfile | None, measured: Mapping[Layer, Choice], ctx: XirContext
-    ) -> None:
-        """Look at the convolutions of one delegate."""
-        shared = Shared()
-        composed = False
-        room = Room(block, self.max_bytes) if self.max_bytes else None
-        for node in [op for op in block.ops if isinstance(op, xnnpack.Conv2dOp)]:
-            convolution = convolution_of(node)
-            if convolution is None:
+    def candidates(self, block: Block, chooser: Chooser) -> Iterator[Candidate]:
+        """The convolutions of a delegate that forms may compute, and what speaks for each."""
+        room = Room(block, self.max_arena) if self.max_arena else None
+        for node in block.ops:
+            convolution = convolution_of(node) if isinstance(node, xnnpack.Conv2dOp) else None
+            if convolution is None or not isinstance(node, xnnpack.Conv2dOp):
                 continue
             forms = convolution.forms(self.max_error)
             if room is not None:
                 forms = [form for form in forms if room.has(node, convolution, form)]
-            form, figures = self.chosen(node, convolution, forms, profile, measured)
-            if not form.is_direct and may_try(node, str(form)):
-                report_composed(node, self.name, str(form), figures, ctx)
-                builder = Builder(node, convolution, form, ctx, shared)
+            yield chooser.candidate(node, convolution, forms)
+
+    def compose(self, block: Block, chosen: Sequence[tuple[Candidate, Form]], ctx: XirContext) -> None:
+        """Rewrite the convolutions of a delegate that are computed in other forms."""
+        shared = Shared()
+        composed = False
+        for candidate, form in chosen:
+            if form.is_direct:
+                candidate.tell_why_direct()
+            elif may_try(candidate.node, str(form)):
+                report_composed(candidate.node, self.name, str(form), candidate.figures(form), ctx)
+                builder = Builder(candidate.node, candidate.convolution, form, ctx, shared)
                 result = builder.build()
-                Rewriter.replace_op(node, builder.ops, [result])
+                Rewriter.replace_op(candidate.node, builder.ops, [result])
                 composed = True
         if composed:
             # The filters and biases that were transformed.
             erase_dead_ops(block, xnnpack.ConstantOp)
 
-    def chosen(
-        self,
-        node: xnnpack.Conv2dOp,
-        convolution: Convolution,
-        forms: Sequence[Form],
-        profile: CostProfile | None,
-        measured: Mapping[Layer, Choice],
-    ) -> tuple[Form, dict[str, Figure]]:
-        """Which of the forms a convolution is computed in, and the figures that speak for it."""
-        if self.form is not None:
-            wanted = Form(*self.form, by_gemm=self.by_gemm)
-            return wanted if wanted in forms else DIRECT, {}
-        choice = measured.get(layer_of(node))
-        if choice is not None and (form := Form(*choice.form, choice.by_gemm)) in (DIRECT, *forms):
-            return form, {"MeasuredRatio": choice.ratio}
-        if profile is None or not forms:
-            return DIRECT, {}
-        times = predictions(node, convolution, forms, profile)
-        best = worthwhile(times)
-        shown = min(forms, key=times.__getitem__) if best.is_direct else best
-        figures: dict[str, Figure] = {
-            "DirectMicroseconds": round(times[DIRECT]),
-            "Microseconds": round(times[shown]),
-            "ErrorGrowth": round(convolution.error_growth(shown), 1),
+
+@dataclass(frozen=True)
+class Candidate:
+    """A convolution, and the forms that it may be computed in."""
+
+    node: xnnpack.Conv2dOp
+    convolution: Convolution
+    options: Mapping[Form, Predicted]
+    """Those that are worth it, and the direct one."""
+    times: Mapping[Form, Predicted]
+    """All that were predicted; nothing where it was not predictions that chose."""
+    measured: Mapping[str, Figure]
+    """The figures of what was measured."""
+
+    def figures(self, form: Form) -> dict[str, Figure]:
+        """What speaks for a form."""
+        if form not in self.times:
+            return dict(self.measured)
+        return {
+            "DirectMicroseconds": round(self.times[DIRECT].mean),
+            "Microseconds": round(self.times[form].mean),
+            "ErrorGrowth": round(self.convolution.error_growth(form), 1),
+            "AddedBytes": self.times[form].added,
         }
-        if best.is_direct:
+
+    def tell_why_direct(self) -> None:
+        """A remark for whoever asks for it."""
+        others = [form for form in self.times if not form.is_direct]
+        if not others:
+            return
+        shown = min(others, key=lambda form: self.times[form].mean)
+        figures = self.figures(shown)
+        if shown in self.options:
+            reason = f"{shown} would add {figures['AddedBytes']} bytes of weights, more than max-growth leaves"
+        else:
             reason = f"{shown} is predicted to take {figures['Microseconds']} µs, not much less than the direct form"
-            missed(node, "composed", f"{name_of(node)} stays direct", reason, figures=figures)
-        return best, figures
+        missed(self.node, "composed", f"{name_of(self.node)} stays direct", reason, figures=figures)
 
 
-def worthwhile(times: Mapping[Form, float]) -> Form:
-    """The fastest form by its microseconds, where those of more nodes have to save so much that they are worth them."""
-    best = DIRECT
-    for by_gemm in (False, True):
-        forms = [form for form in times if form.by_gemm == by_gemm and not form.is_direct]
-        rival = min(forms, key=times.__getitem__, default=best)
-        if times[best] - times[rival] >= max(LEAST_GAIN * times[best], LEAST_SAVED):
-            best = rival
-    return best
+@dataclass(frozen=True)
+class Chooser:
+    """Finds the forms of a convolution that are worth it."""
+
+    options: WinogradConv2dPass
+    profiles: Sequence[CostProfile]
+    is_generic: bool
+    measured: Mapping[Layer, Choice]
+
+    def candidate(self, node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form]) -> Candidate:
+        """The forms that may compute a convolution: the one that was asked for or measured, else those predicted to
+        save enough time."""
+        if self.options.form is not None:
+            wanted = Form(*self.options.form, by_gemm=self.options.by_gemm)
+            return Candidate(node, convolution, {wanted if wanted in forms else DIRECT: Predicted.NOTHING}, {}, {})
+        choice = self.measured.get(layer_of(node))
+        if choice is not None and (form := Form(*choice.form, choice.by_gemm)) in (DIRECT, *forms):
+            return Candidate(node, convolution, {form: Predicted.NOTHING}, {}, {"MeasuredRatio": choice.ratio})
+        if not self.profiles or not forms:
+            return Candidate(node, convolution, {DIRECT: Predicted.NOTHING}, {}, {})
+        times = predictions(node, convolution, forms, self.profiles)
+        return Candidate(node, convolution, worthwhile(times, self.is_generic), times, {})
 
 
 class Room:
@@ -217,11 +251,17 @@ class Room:
 
 
 def predictions(
-    node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profile: CostProfile
-) -> dict[Form, float]:
-    """The microseconds of the direct form and of others; those of one image where their number is open."""
+    node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profiles: Sequence[CostProfile]
+) -> dict[Form, Predicted]:
+    """What the direct form and others take by each profile; those of one image where their number is open."""
     batch = max(shape_of(node.output)[0], 1)
-    return {form: predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for form in (DIRECT, *forms)}
+    return {
+        form: Predicted(
+            tuple(predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for profile in profiles),
+            added_bytes(convolution, form),
+        )
+        for form in (DIRECT, *forms)
+    }
 
 
 def layer_of(node: xnnpack.Conv2dOp) -> Layer:

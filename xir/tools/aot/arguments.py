@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import WITHOUT_PROFILE, shipped
+from xir.cost.processors import processors, table
+from xir.cost.profile import shipped
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
 from xir.tools.command_line import ArgumentParser, UsageError
-from xir.transforms.registry import PassOption, describe
+from xir.transforms.registry import PassOption, describe_options
 
 if TYPE_CHECKING:
     from xir.api import Partitioner, XnnpackPartitioner
@@ -115,36 +116,19 @@ def _argument_parser() -> argparse.ArgumentParser:
     add_remark_arguments(parser)
     add_quantization_options(parser, with_reports=True)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
-    for option in _partition_options():
+    for option in _partitioner_options():
         if option.type == "bool":
             action = argparse.BooleanOptionalAction
             delegation.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
+        elif option.name == "cpu":
+            said = f"{option.help} Profiles are {', '.join(shipped())}; 'help' tells what each is."
+            delegation.add_argument("--cpu", metavar="CPU", action=_CpuAction, help=said)
         else:
             delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
-    delegation.add_argument(
-        "--cpu",
-        metavar="CPU",
-        help="the processor that the file is optimised for (it runs on all): any (default), x86, or a cost profile: "
-        f"{', '.join(shipped())}, or a .toml file from xir-tune",
-    )
     delegation.add_argument(
         "--cost-report",
         action="store_true",
         help="print the program's predicted time, node by node, by the cost profile of --cpu",
-    )
-    delegation.add_argument(
-        "--max-error",
-        metavar="RATIO",
-        type=float,
-        help="the largest rounding error of the faster forms of convolutions that a cost profile chooses, relative to "
-        "plain convolutions; 0 for no such forms (default: 4)",
-    )
-    delegation.add_argument(
-        "--max-arena",
-        metavar="BYTES",
-        type=int,
-        help="the most memory that a delegate may need for tensors at once; chains of convolutions are computed in "
-        "bands of rows to stay within it (default: no limit)",
     )
     delegation.add_argument(
         "--tune",
@@ -160,6 +144,22 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="start no measurement after S seconds; 0 uses only the file's results (default: 60)",
     )
     return parser
+
+
+DEFAULT_CPU = "generic"
+"""The processors that forms are chosen for unless --cpu says it."""
+
+
+class _CpuAction(argparse.Action):
+    """`--cpu help` prints what there is, and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        if values == "help":
+            sys.stdout.write(table())
+            parser.exit(0)
+        setattr(namespace, self.dest, values)
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -259,12 +259,20 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError("a report says what --delegate leaves out: give that as well")
     if options.cost_report and not options.delegate:
         raise UsageError("a cost report predicts what --delegate takes: give that as well")
-    if options.cost_report and options.cpu in (None, *WITHOUT_PROFILE):
-        known = ", ".join(shipped())
-        raise UsageError(f"--cost-report predicts by a cost profile: --cpu {known}, or a .toml file of xir-tune")
+    if options.cost_report and _profiles(options) != 1:
+        known = ", ".join(("native", *shipped()))
+        raise UsageError(f"--cost-report predicts for one processor: --cpu {known}, or a .toml file of xir-tune")
     _check_tuning(options)
     _check_quantization(options)
     return options
+
+
+def _profiles(options: argparse.Namespace) -> int:
+    """How many profiles --cpu names. UsageError for what names none and is no name."""
+    try:
+        return len(processors(options.cpu or DEFAULT_CPU).profiles)
+    except ValueError as error:
+        raise UsageError(f"--cpu: {error}") from error
 
 
 def _check_tuning(options: argparse.Namespace) -> None:
@@ -274,8 +282,8 @@ def _check_tuning(options: argparse.Namespace) -> None:
         return
     if not options.delegate:
         raise UsageError("--tune measures what --delegate takes: give that as well")
-    if options.cpu in (None, *WITHOUT_PROFILE):
-        known = ", ".join(shipped())
+    if not _profiles(options):
+        known = ", ".join(("native", *shipped()))
         raise UsageError(f"--tune measures what a cost profile leaves open: --cpu {known}, or a .toml file of xir-tune")
     if options.tune.suffix != ".toml" or not options.tune.parent.is_dir():
         raise UsageError(f"--tune takes a .toml file in a folder that exists, got '{options.tune}'")
@@ -294,9 +302,11 @@ def _check_quantization(options: argparse.Namespace) -> None:
         raise UsageError("--group-size goes with --quantize=int4")
 
 
-def _partition_options() -> Sequence[PassOption]:
-    """The options of `partition-xnnpack`, which are flags here."""
-    return describe("partition-xnnpack").options
+def _partitioner_options() -> Sequence[PassOption]:
+    """The options of `XnnpackPartitioner`, which are flags here, but for `choices`: that is --tune."""
+    from xir.api import XnnpackPartitioner
+
+    return [option for option in describe_options(XnnpackPartitioner) if option.name != "choices"]
 
 
 def partitioners_of(options: argparse.Namespace) -> list[Partitioner]:
@@ -314,24 +324,20 @@ def partitioners_of(options: argparse.Namespace) -> list[Partitioner]:
 
 def _xnnpack_partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
     """What --delegate and its options ask for; None without --delegate."""
-    flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partition_options()}
+    from xir.api import XnnpackPartitioner
+    from xir.ir.options import values_of
+
+    flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partitioner_options()}
     given = {
-        name: str(value).lower() if value in (True, False) else value
+        name: str(value).lower() if isinstance(value, bool) else value
         for name, value in flags.items()
         if value is not None
     }
-    tuned = {"cpu": options.cpu, "max_error": options.max_error, "max_arena": options.max_arena}
     if not options.delegate:
-        given |= {name: value for name, value in tuned.items() if value is not None}
         if given:
-            raise UsageError(f"--{next(iter(given)).replace('_', '-')} says what --delegate takes: give that as well")
+            raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
         return None
-    from xir.api import XnnpackPartitioner
-    from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
-
     try:
-        partition = PartitionXnnpackPass.from_options(given)
-        chosen = {name: value for name, value in tuned.items() if value is not None}
-        return XnnpackPartitioner(**dataclasses.asdict(partition), **chosen)
+        return XnnpackPartitioner(**values_of(XnnpackPartitioner, given, "--delegate"))
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from xir.files import atomic_file
+from xir.files import atomic_file, size_text
 from xir.tools.command_line import UsageError
 from xir.tools.remarks import RemarkOutput, printed
 
@@ -54,6 +54,34 @@ def print_results(
         print(quality.text(), file=text)
     for line in last_lines:
         print(line, file=text)
+
+
+def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:
+    """The line that tells what faster forms were chosen by whose profiles, and what they are predicted to save.
+
+    Nothing if none was, unless `cpu` depends on the machine.
+    """
+    from xir.cost.processors import processors
+    from xir.transforms.xnnpack.analysis.composed import ComposedOp
+
+    cpus = processors(cpu)
+    because = f" ({cpus.reason})" if cpus.reason else ""
+    composed = [each for each in said if isinstance(each, ComposedOp) and each.category == "winograd-conv2d"]
+    if not composed:
+        return f"cpu {cpus.name}{because}" if because else ""
+    forms = Counter(remark.form for remark in composed)
+    counted = ", ".join(f"{count} as {form}" for form, count in forms.most_common())
+    plural = "" if len(composed) == 1 else "s"
+    line = f"cpu {cpus.name}{because}: {len(composed)} convolution{plural} in faster forms, {counted}"
+    figures = [dict(remark.figures) for remark in composed]
+    if not all("DirectMicroseconds" in each for each in figures):
+        return line
+    before, after, added = (
+        sum(float(each[name]) for each in figures) for name in ("DirectMicroseconds", "Microseconds", "AddedBytes")
+    )
+    mean = f", the mean of {len(cpus.profiles)} processors" if len(cpus.profiles) > 1 else ""
+    times = f"{after / 1e3:.1f} ms predicted for {before / 1e3:.1f} ms{mean}"
+    return f"{line}; {times}; {size_text(int(added))} more weights"
 
 
 def print_remarks(options: argparse.Namespace, said: Sequence[Diagnostic], remarks: RemarkOutput | None) -> None:

@@ -1,0 +1,90 @@
+"""Which forms of convolutions are worth it, by what they take on one processor or several, and by their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, log
+from typing import ClassVar
+
+from xir.cost.processors import GENERIC_GAIN
+from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
+
+LEAST_GAIN = 0.1
+"""The share of the time that a form must save by one profile, of the direct one's and, by GEMM, of the best other's:
+predictions are not closer than that."""
+
+LEAST_SAVED = 20.0
+"""The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a convolution takes in a form."""
+
+    microseconds: tuple[float, ...]
+    """By each profile."""
+    added: int
+    """The bytes of its weights beyond those of the direct form."""
+
+    NOTHING: ClassVar[Predicted]
+    """Of a form that is taken whatever it costs."""
+
+    @property
+    def mean(self) -> float:
+        """The geometric mean of the profiles': one processor's slow clock does not count for more."""
+        return exp(sum(map(log, self.microseconds)) / len(self.microseconds)) if self.microseconds else 0.0
+
+
+Predicted.NOTHING = Predicted((), 0)
+
+
+def worthwhile(times: Mapping[Form, Predicted], is_generic: bool) -> dict[Form, Predicted]:
+    """The direct form, and those of more nodes that save so much, on each processor, that they are worth them.
+
+    Forms by GEMM stay only if they save so much of the best other's time, too.
+    """
+    least = GENERIC_GAIN if is_generic else LEAST_GAIN
+
+    def saves(form: Form, rival: Predicted) -> bool:
+        pairs = zip(times[form].microseconds, rival.microseconds, strict=True)
+        return all(old - new >= max(least * old, LEAST_SAVED) for new, old in pairs)
+
+    direct = times[DIRECT]
+    faster = [form for form in times if not form.is_direct and saves(form, direct)]
+    stacking = [form for form in faster if not form.by_gemm]
+    rival = min(times[form].mean for form in (DIRECT, *stacking))
+    by_gemm = [
+        form for form in faster if form.by_gemm and rival - times[form].mean >= max(LEAST_GAIN * rival, LEAST_SAVED)
+    ]
+    return {form: times[form] for form in (DIRECT, *stacking, *by_gemm)}
+
+
+def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) -> list[Form]:
+    """The form of each convolution, of its options, so that they take the least time within a budget of bytes.
+
+    Step by step that form is taken which saves the most time for each byte that it adds, of those that still fit: the
+    greedy solution of a knapsack of classes, which is at most one step from the best one.
+    """
+    if budget is None:
+        return [min(each, key=lambda form: each[form].mean) for each in options]
+    chosen = [min(each, key=lambda form: (each[form].added, each[form].mean)) for each in options]
+    left = budget
+    while (step := _best_step(options, chosen, left)) is not None:
+        index, form = step
+        left -= options[index][form].added - options[index][chosen[index]].added
+        chosen[index] = form
+    return chosen
+
+
+def _best_step(
+    options: Sequence[Mapping[Form, Predicted]], chosen: Sequence[Form], left: int
+) -> tuple[int, Form] | None:
+    best, found = 0.0, None
+    for index, (forms, current) in enumerate(zip(options, chosen, strict=True)):
+        now = forms[current]
+        for form, then in forms.items():
+            saved, added = now.mean - then.mean, then.added - now.added
+            if saved > 0 and added <= left and (rate := saved / added if added > 0 else inf) > best:
+                best, found = rate, (index, form)
+    return found

@@ -1,0 +1,126 @@
+"""What `--cpu` names: the processors that the fastest nodes are chosen for, and the profiles to choose by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xir.cost.native import Family, Machine, distance, this_machine
+from xir.cost.profile import CostProfile, load_profile, shipped
+
+GENERIC_GAIN = 0.05
+"""The share of an op's time that each of several profiles must predict a form to save."""
+
+GENERIC_GROWTH = 0.25
+"""How much of its weights' bytes a file for several processors grows by at most, unless it is said."""
+
+MEANINGS = {
+    "any": "no form is chosen by the processor",
+    "x86": "what every x86 processor gains by, without a profile",
+    "generic": "forms that all profiles of this machine's architecture agree on (default)",
+    "generic-x86": "forms that all profiles of x86 processors agree on",
+    "generic-arm": "forms that all profiles of Arm processors agree on; none is shipped yet, so nothing is chosen",
+    "native": "the profile of this machine's processor, or the nearest one of its vendor",
+}
+"""What `--cpu` takes besides profiles."""
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Those that a file's nodes are chosen for. It runs on all others, too."""
+
+    name: str
+    family: Family = "any"
+    profiles: tuple[CostProfile, ...] = ()
+    """What a node takes on each; none where forms are not chosen by figures."""
+    reason: str = ""
+    """Why these, for a name that depends on the machine."""
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether forms have to gain on several processors."""
+        return self.name.startswith("generic")
+
+    @property
+    def growth(self) -> float | None:
+        """How much the weights may grow by unless it is said, as a share of them; None for no limit."""
+        return GENERIC_GROWTH if self.is_generic else None
+
+    def of_program(self, weights: int) -> tuple[CostProfile, ...]:
+        """The profiles for a program with so many bytes of weights."""
+        return tuple(profile.of_program(weights) for profile in self.profiles)
+
+
+def known_names() -> list[str]:
+    """What `--cpu` takes, besides files."""
+    return [*MEANINGS, *shipped()]
+
+
+def processors(cpu: str) -> Processors:
+    """The processors that `cpu` names. ValueError for what names none, and for a file that cannot be read."""
+    match cpu:
+        case "any":
+            return Processors(cpu)
+        case "x86":
+            return Processors(cpu, "x86")
+        case "generic":
+            return generic(this_machine().family)
+        case "generic-x86":
+            return generic("x86")
+        case "generic-arm":
+            return generic("arm")
+        case "native":
+            return nearest(this_machine())
+        case _:
+            profile = _one(cpu)
+            return Processors(cpu, profile.family, (profile,))
+
+
+def _one(cpu: str) -> CostProfile:
+    if cpu not in shipped() and not cpu.endswith(".toml"):
+        raise ValueError(f"cpu is one of {', '.join(known_names())}, or a .toml file of xir-tune, not '{cpu}'")
+    try:
+        return load_profile(cpu)
+    except OSError as error:
+        raise ValueError(f"cannot read the profile '{cpu}': {error.strerror}") from error
+
+
+def generic(family: Family) -> Processors:
+    """Those of an architecture: all profiles of its processors."""
+    profiles = tuple(profile for profile in map(load_profile, shipped()) if profile.family == family)
+    return Processors(f"generic-{family}", family, profiles)
+
+
+def one_profile(cpu: str) -> CostProfile:
+    """The profile of the one processor that `cpu` names. ValueError for what names none, or several."""
+    found = processors(cpu).profiles
+    if len(found) != 1:
+        raise ValueError(f"'{cpu}' is not one processor: name a profile, {', '.join(shipped())} or a .toml file")
+    return found[0]
+
+
+def nearest(machine: Machine) -> Processors:
+    """What `native` stands for on a machine: the profile of its generation, else the nearest of its vendor that has
+    the same instructions, else what all profiles of its architecture agree on."""
+    near = [
+        (apart, -index, name)
+        for index, name in enumerate(shipped())
+        if (profile := load_profile(name)).isa == machine.isa
+        and (apart := distance(profile.generation, machine.generation)) is not None
+    ]
+    if not near:
+        return replace(generic(machine.family), reason=f"{machine} has no profile near it")
+    apart, _, name = min(near)
+    profile = load_profile(name)
+    reason = f"this is {machine}" if apart == 0 else f"this is {machine}, whose nearest profile is of {name}"
+    return Processors(name, profile.family, (profile,), reason)
+
+
+def table(names: Sequence[str] = ()) -> str:
+    """What `--cpu help` prints: each name, and what it is."""
+    rows = {
+        **MEANINGS,
+        **{name: f"{(profile := load_profile(name)).processor}: {profile.origin}" for name in shipped()},
+    }
+    width = max(map(len, rows))
+    return "".join(f"{name:{width}}  {meaning}\n" for name, meaning in rows.items() if not names or name in names)
