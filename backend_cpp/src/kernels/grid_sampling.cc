@@ -20,10 +20,10 @@ struct Axis {
   Border border;
   bool align_corners;
 
-  // A grid's coordinate as a place among the elements.
+  // A grid's coordinate as a place among the elements, by products that overflow where eager's do.
   T Place(T coordinate) const {
     const auto n = static_cast<T>(size);
-    return align_corners ? (coordinate + 1) / 2 * (n - 1) : ((coordinate + 1) * n - 1) / 2;
+    return align_corners ? (coordinate + 1) * ((n - 1) / 2) : (coordinate + 1) * (n / 2) - T{0.5};
   }
 
   // A place as the border has it.
@@ -36,7 +36,7 @@ struct Axis {
         place = align_corners ? Reflect(place, T{0}, last) : Reflect(place, T{-0.5}, last + 1);
         [[fallthrough]];
       default:
-        return std::min(last, std::max(place, T{0}));
+        return place > 0 ? std::min(place, last) : T{0};  // NaN is the first element, as in eager
     }
   }
 

@@ -33,6 +33,15 @@ def embedding_bag(
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
 
     def bags(offsets: torch.Tensor, mode: int) -> Any:
+        if mode == _SUM and padding < 0 and weight.dtype == torch.bfloat16:
+            # torch's fake tensors give this sum another second result than its kernel does. It adds in fp32 as well.
+            rows = aten.embedding(weight, indices).float()
+            places = torch.arange(rows.shape[0], dtype=indices.dtype)
+            weights = None if per_sample_weights is None else per_sample_weights.float()
+            sums, *others = aten._embedding_bag_forward_only(
+                rows, places, offsets, scale_grad_by_freq, mode, sparse, weights, False, padding
+            )
+            return sums.to(weight.dtype), *others
         return aten._embedding_bag_forward_only(
             weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding
         )

@@ -65,11 +65,16 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    """The same where nobody asks for the running ones, as norms of weights and such that do not track any."""
+    """The same where nobody asks for the running ones, as norms of weights and such that do not track any.
+
+    Saved statistics have the type of the input and the weights: fp32 if these differ. torch's fake tensors say fp32.
+    """
     channels, like = input.shape[1], input if weight is None else weight
     mean = like.new_zeros(channels) if running_mean is None else running_mean
     variance = like.new_ones(channels) if running_var is None else running_var
-    return batch_norm_with_statistics(input, weight, bias, mean, variance, training, momentum, eps)[:3]
+    result, *saved = batch_norm_with_statistics(input, weight, bias, mean, variance, training, momentum, eps)[:3]
+    kept = torch.float32 if like.dtype != input.dtype else input.dtype
+    return result, *(each.to(kept) for each in saved)
 
 
 @decomposes(aten._weight_norm_interface.default)
