@@ -32,6 +32,7 @@ from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 from xir.transforms.xnnpack import known_faults
+from xir.transforms.xnnpack.known_faults import kernels as kernel_limits
 from xir.transforms.xnnpack.legalizations import REFUSES
 
 ROOT = Path(__file__).parent.parent
@@ -234,7 +235,12 @@ def xnnpack_faults_page() -> str:
         found = f"{inspect.getdoc(fault.sites)}\n\n" if fault.sites else ""
         text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` avoids it.\n\n"
         text += f"{found}```mlir\n{fault.smallest.strip()}\n```\n\n"
-    return text
+    heads = ("node", "type", "kernels", "numbers", "gives")
+    limits = (
+        (f"`{each.node}`", f"`{each.dtype}`", f"`{each.place}`", each.numbers, each.gives)
+        for each in kernel_limits.KERNEL_LIMITS
+    )
+    return f"{text}## Kernels\n\n{module_docstring(kernel_limits)}\n\n{table(heads, limits)}"
 
 
 def annotations_page() -> str:

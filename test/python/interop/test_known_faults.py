@@ -25,6 +25,7 @@ from xir.ir.parser import parse_module
 from xir.runtime import Runtime, XirRuntimeError
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.known_faults import KNOWN_FAULTS, KnownFault
+from xir.transforms.xnnpack.known_faults.kernels import KERNEL_LIMITS, KernelLimit
 
 Eager = Callable[..., tuple[Tensor, ...]]
 
@@ -64,8 +65,13 @@ HARMLESS = [name for name in BY_NAME if name not in CRASHES]
 
 def file_of(fault: KnownFault, *pipeline: str) -> bytes:
     """The file of a fault's smallest graph behind passes."""
+    return file_of_text(fault.smallest, *pipeline)
+
+
+def file_of_text(text: str, *pipeline: str) -> bytes:
+    """The file of a module behind passes."""
     ctx = XirContext()
-    module = parse_module(ctx, fault.smallest)
+    module = parse_module(ctx, text)
     for each in passes_of(",".join((*pipeline, "lower-to-pte", "plan-memory"))):
         each.apply(ctx, module)
     return emitted(module, ctx)
@@ -143,3 +149,24 @@ def test_graphs_written_by_hand_are_refused(name: str) -> None:
     with pytest.raises(DiagnosticError) as error:
         file_of(BY_NAME[name], "check-xnnpack")
     assert BY_NAME[name].wrong in str(error.value)
+
+
+NODES: dict[str, Callable[[Tensor], Tensor]] = {
+    "unary square_root": torch.sqrt,
+    "unary reciprocal_square_root": torch.rsqrt,
+    "unary log": torch.log,
+    "unary sigmoid": torch.sigmoid,
+    "unary exp": torch.exp,
+}
+"""What PyTorch calls the nodes with such kernels."""
+
+
+@pytest.mark.here
+@pytest.mark.parametrize("limit", KERNEL_LIMITS, ids=lambda limit: f"{limit.node}-{limit.dtype}-{limit.wrong:g}")
+def test_kernels_compute_some_numbers_wrong(limit: KernelLimit) -> None:
+    """And those beside them right. If this fails, the library has been mended: remove the entry."""
+    numbers = torch.tensor([limit.wrong, limit.right], dtype={"f32": torch.float32, "f16": torch.float16}[limit.dtype])
+    expected = NODES[limit.node](numbers)
+    (found,) = run_stock(file_of_text(limit.graph), numbers)
+    near = torch.isclose(found, expected, rtol=1e-3, atol=0, equal_nan=True)
+    assert near.tolist() == [False, True]

@@ -1,0 +1,75 @@
+"""Numbers that XNNPACK's kernels compute wrong, and that files are not kept from.
+
+To keep a node from these it takes one or more nodes in front of it, which every program would pay for, and networks
+hardly ever compute such numbers. What a node gives for them is listed here instead, and where they begin; bf16 is
+computed in fp32. The page of PyTorch's operator database counts the samples that come so far. A test computes a number
+on either side: it fails where a library is right, and the entry is to go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+
+
+@dataclass(frozen=True)
+class KernelLimit:
+    """What a node gives for some numbers, on x86."""
+
+    node: str
+    """As the graph says it, such as "unary square_root"."""
+    dtype: str
+    place: str
+    """The folder of the kernels in XNNPACK."""
+    numbers: str
+    """Which numbers are computed wrong."""
+    gives: str
+    wrong: float
+    """One of them."""
+    right: float
+    """The next that is computed right, or one near it."""
+
+    @property
+    def graph(self) -> str:
+        """A function `forward` that computes the node of two numbers."""
+        tensor = f"tensor<2x{self.dtype}>"
+        return f"""
+func.func @forward(%x: {tensor}) -> {tensor} {{
+  %0 = xnnpack.subgraph(%x) : ({tensor}) -> {tensor} {{
+  ^bb0(%a: {tensor}):
+    %z = xnnpack.{self.node} %a : {tensor} -> {tensor}
+    xnnpack.yield %z : {tensor}
+  }}
+  func.return %0 : {tensor}
+}}
+"""
+
+
+ROOT_OF_RECIPROCAL = "1.5 times as much: the square of the estimate of 1/√x is denormal, and taken for 0"
+
+KERNEL_LIMITS: tuple[KernelLimit, ...] = (
+    KernelLimit("unary square_root", "f32", "src/f32-vsqrt", "above 2^126", ROOT_OF_RECIPROCAL, 2.0**127, 2.0**126),
+    KernelLimit("unary square_root", "f32", "src/f32-vsqrt", "∞", "NaN", inf, 1.0),
+    KernelLimit("unary square_root", "f16", "src/f16-vsqrt", "below 0", "-0 instead of NaN", -4.0, 4.0),
+    KernelLimit(
+        "unary reciprocal_square_root",
+        "f32",
+        "src/f32-vrsqrt",
+        "above 2^126",
+        ROOT_OF_RECIPROCAL,
+        2.0**127,
+        2.0**126,
+    ),
+    KernelLimit("unary reciprocal_square_root", "f32", "src/f32-vrsqrt", "0", "NaN instead of ∞", 0.0, 1.0),
+    KernelLimit("unary log", "f32", "src/f32-vlog", "from √2 · 2^127 on", "∞", 1.5 * 2.0**127, 1.25 * 2.0**127),
+    KernelLimit(
+        "unary sigmoid",
+        "f32",
+        "src/f32-vsigmoid",
+        "most of magnitudes from 2^88 to 2^127",
+        "NaN",
+        -(2.0**126),
+        -(2.0**87),
+    ),
+    KernelLimit("unary exp", "f32", "src/f32-vexp", "NaN", "0", nan, 1.0),
+)
