@@ -128,8 +128,8 @@ random-programs: build ## COUNT (1000) random programs from SEED (0) on, in all 
 	PYTHONPATH=test/python $(BIN)/python -m random_programs --jobs $(JOBS) --count $(COUNT) --seed $(or $(SEED),0)
 
 .PHONY: op-database
-op-database: build ## Every fp32 sample of PyTorch's operator database, and docs/reference/op_database.md; ten minutes on two cores
-	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --page docs/reference/op_database.md --anew $(OPS)
+op-database: build ## PyTorch's operator database in TYPES (all) at several sizes, and docs/reference/op_database.md; an hour on two cores
+	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --types $(or $(TYPES),all) $(if $(MOST),--most $(MOST)) --page docs/reference/op_database.md --anew $(OPS)
 
 .PHONY: stock-suite
 stock-suite: build ## The programs of ExecuTorch's own tests by xir: what is wrong, and what is not delegated whole; SUITE='xnnpack.test_linear'

@@ -1,4 +1,4 @@
-"""The fp32 samples of PyTorch's operator database, each as a program that `torch.export` takes.
+"""The samples of PyTorch's operator database, each as a program that `torch.export` takes.
 
 A sample's tensors are the program's inputs; numbers, dtypes and all else are part of the program.
 """
@@ -6,9 +6,10 @@ A sample's tensors are the program's inputs; numbers, dtypes and all else are pa
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,20 @@ from torch.utils import _pytree as pytree
 
 SEED = 0
 
+DTYPES = {
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp64": torch.float64,
+    "int64": torch.int64,
+    "int32": torch.int32,
+    "int8": torch.int8,
+    "uint8": torch.uint8,
+    "bool": torch.bool,
+    "complex64": torch.complex64,
+}
+"""The types that samples are taken in."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -29,6 +44,9 @@ class Sample:
     """Its place among the operator's samples."""
     program: nn.Module
     inputs: tuple[torch.Tensor, ...]
+    name: str = ""
+    """The operator's."""
+    dtype: str = "fp32"
 
     def copies(self) -> tuple[torch.Tensor, ...]:
         """The inputs, for a run that may write to them."""
@@ -53,30 +71,47 @@ class Call(nn.Module):
         return self.function(*args, **kwargs)
 
 
+class Calls(nn.Module):
+    """Several calls, each with inputs of its own, whose results are the leaves of theirs."""
+
+    def __init__(self, samples: Sequence[Sample]):
+        super().__init__()
+        self.programs = nn.ModuleList(sample.program for sample in samples)
+        self.counts = [len(sample.inputs) for sample in samples]
+
+    def forward(self, *inputs: torch.Tensor) -> list[Any]:
+        results, start = list[Any](), 0
+        for program, count in zip(self.programs, self.counts, strict=True):
+            results += pytree.tree_leaves(program(*inputs[start : start + count]))
+            start += count
+        return results
+
+
 @cache
-def operators() -> dict[str, OpInfo]:
-    """Name -> what the database says of an operator that computes in fp32 on a CPU.
+def operators(dtype: str = "fp32") -> dict[str, OpInfo]:
+    """Name -> what the database says of an operator that computes in a type on a CPU.
 
     The name has the database's variant behind the operator's, as in "linspace.tensor_overload".
     """
-    found = (info for info in op_db if torch.float32 in info.supported_dtypes("cpu"))
+    found = (info for info in op_db if DTYPES[dtype] in info.supported_dtypes("cpu"))
     return {f"{info.name}.{info.variant_test_name}".rstrip("."): info for info in found}
 
 
-def samples(name: str) -> list[Sample]:
-    """All samples of an operator, the same each time."""
+def samples(name: str, dtype: str = "fp32", first: int | None = None) -> list[Sample]:
+    """The first samples of an operator, or all; the same each time."""
     seed(SEED)
-    info = operators()[name]
+    info = operators(dtype)[name]
     made: list[Sample] = []
-    for index, sample in enumerate(info.sample_inputs("cpu", torch.float32, requires_grad=False)):
+    found = info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)
+    for index, sample in enumerate(islice(found, first)):
         leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
         inputs = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
-        made.append(Sample(index, Call(info.op, leaves, spec).eval(), inputs))
+        made.append(Sample(index, Call(info.op, leaves, spec).eval(), inputs, name, dtype))
     return made
 
 
 def seed(number: int) -> None:
     """Begin the random numbers anew, of torch, NumPy and Python, all of which samples are drawn from."""
-    torch.manual_seed(number)
+    torch.default_generator.manual_seed(number)  # torch.manual_seed also seeds devices, and takes a millisecond
     np.random.seed(number)
     random.seed(number)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from op_database.outcome import FAULTS, Kind, Outcome, compare, is_edge, outcome_of
+from op_database.exceptions import LISTED, Listed, unneeded
+from op_database.inputs import WAYS, drawn
+from op_database.outcome import FAULTS, Kind, Outcome, outcome_of, outcomes_of
 from op_database.page import page
-from op_database.run import Records, path_of, read, run, write
-from op_database.samples import Call, Sample, operators, samples
+from op_database.run import Choice, Operator, Records, read, run, write
+from op_database.samples import DTYPES, Call, Sample, operators, samples
+from op_database.ways import Way, compare
 
 
 def sample_of(function: object, *inputs: torch.Tensor) -> Sample:
@@ -23,18 +28,47 @@ def sample_of(function: object, *inputs: torch.Tensor) -> Sample:
     return Sample(0, Call(function, leaves, spec), inputs)
 
 
-@pytest.mark.slow
-def test_first_samples(tmp_path: Path) -> None:
-    # A command of its own: what multiprocessing starts imports the main module anew, which here would be pytest.
-    command = [sys.executable, "-m", "op_database", "--first", "1", "--folder", str(tmp_path)]
+def first_samples(folder: Path, *arguments: str) -> None:
+    """Run the first samples of operators in a command of its own.
+
+    What multiprocessing starts imports the main module anew, which here would be pytest.
+    """
+    command = [sys.executable, "-m", "op_database", "--first", "1", "--folder", str(folder), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = [outcome.kind for name in operators() for outcome in read(path_of(tmp_path, name)).outcomes.values()]
+
+
+def outcomes(folder: Path, dtype: str, names: Iterable[str]) -> list[Kind]:
+    return [each.kind for name in names for each in read(Operator(name, dtype).path(folder)).outcomes.values()]
+
+
+@pytest.mark.slow
+def test_first_samples(tmp_path: Path) -> None:
+    first_samples(tmp_path)
+    found = outcomes(tmp_path, "fp32", operators())
     assert len(found) == len(operators())
     assert not FAULTS & set(found)
     assert found.count(Kind.DELEGATE) > 150
     assert found.count(Kind.KERNELS) > 150
+
+
+FEW = ("add", "mul", "clamp", "div.floor_rounding", "mean", "nn.functional.linear", "where", "pow")
+
+
+@pytest.mark.slow
+def test_first_samples_in_other_types(tmp_path: Path) -> None:
+    first_samples(tmp_path, *FEW, "--types", "fp16,bf16,int32,uint8")
+    found = outcomes(tmp_path, "bf16", FEW)
+    assert len(found) == len(FEW)
+    assert found.count(Kind.DELEGATE) >= len(FEW) / 2
+    assert outcomes(tmp_path, "int32", FEW).count(Kind.KERNELS) > len(FEW) / 2
+
+
+@pytest.mark.parametrize("name", ["grid_sampler_2d", "native_batch_norm", "nn.functional.embedding_bag"])
+def test_samples_that_were_wrong_in_bf16(name: str) -> None:
+    """Points near the type's limit, the type of saved statistics, and a result whose shape torch says wrong."""
+    assert outcome_of(samples(name, "bf16", 1)[0], torch.bfloat16).kind not in FAULTS
 
 
 def test_samples_are_the_same_each_time() -> None:
@@ -55,44 +89,99 @@ def test_samples_are_the_same_each_time() -> None:
     ],
 )
 def test_outcomes(function: object, kind: Kind) -> None:
-    assert outcome_of("function", sample_of(function, torch.rand(5))).kind is kind
+    assert outcome_of(sample_of(function, torch.rand(5)), torch.float32).kind is kind
 
 
-def test_edges_are_where_a_result_is_not_finite() -> None:
-    x = torch.tensor([1.0, 2.0, float("inf")])
-    assert is_edge([torch.tensor([1.0, 2.0, 3.0])], [x])
-    assert not is_edge([torch.tensor([1.0, 3.0, float("inf")])], [x])
-    assert not is_edge([x.double()], [x])
+def test_samples_run_together_or_apart() -> None:
+    """Those that are right in one program; one that is refused or wrong makes the others no less right."""
+    right = [sample_of(lambda x: x * 2, torch.rand(5)), sample_of(lambda x: x.cumsum(0), torch.rand(4))]
+    refused = sample_of(lambda x: x.nonzero(), torch.rand(5))
+    numbered = [replace(sample, index=index) for index, sample in enumerate([*right, refused])]
+    found = outcomes_of(numbered, torch.float32)
+    assert [found[index].kind in FAULTS for index in range(3)] == [False] * 3
+    assert found[2].kind is Kind.REFUSED
+    assert found[0].runs == found[1].runs == len(WAYS)
+
+
+def test_inputs_have_sizes_and_special_values() -> None:
+    sample = sample_of(torch.add, torch.rand(20, dtype=torch.float16), torch.arange(20))
+    found = dict(drawn(sample, torch.float16))
+    assert tuple(found) == WAYS
+    assert [round(float(found[name][0].abs().max()), 4) for name in ("1e-3", "1", "30")] == [0.001, 1, 30]
+    assert 50_000 < float(found["limit"][0].max()) < 65_504
+    assert found["special"][0].isnan().any()
+    assert all(torch.equal(inputs[1], torch.arange(20)) for inputs in found.values())
+
+
+def way_of(x: torch.Tensor) -> Way:
+    """What is known of a function that returns its input."""
+    return Way("as drawn", (x,), [x], sample_of(torch.clone, x))
 
 
 def test_wrong_results_are_told() -> None:
     x = torch.tensor([1.0, 2.0, float("inf")])
-    assert compare([x * (1 + 1e-6)], [x], None) == ""
-    assert "off by" in compare([x * (1 + 1e-4)], [x], None)
-    assert "not finite in other places" in compare([torch.ones(3)], [x], None)
-    assert "instead of" in compare([x.double()], [x], None)
-    assert "instead of" in compare([x, x], [x], None)
-    assert "1 of 3 integers" in compare([torch.tensor([1, 2, 4])], [torch.tensor([1, 2, 3])], None)
+    assert compare([x * (1 + 1e-6)], way_of(x)) == ""
+    assert "roundings off" in compare([x * (1 + 1e-5)], way_of(x))
+    assert "is 1 instead of inf" in compare([torch.tensor([1.0, 2.0, 1.0])], way_of(x))
+    assert compare([torch.tensor([1.0, 2.0, 1.0])], way_of(x), "both are finite") == ""
+    assert compare([torch.tensor([1.0, 3.0, 1.0])], way_of(x), "both are finite") != ""
+    assert "instead of" in compare([x.double()], way_of(x))
+    assert "instead of" in compare([x, x], way_of(x))
+    assert "is 4 instead of 3" in compare([torch.tensor([1, 2, 4])], way_of(torch.tensor([1, 2, 3])))
+
+
+@pytest.mark.parametrize("entry", LISTED, ids=lambda entry: entry.name)
+def test_listed_differences_are_needed(entry: Listed) -> None:
+    name, dtype, index = entry.example
+    outcome = outcome_of(samples(name, dtype, index + 1)[index], DTYPES[dtype])
+    assert (outcome.kind, outcome.detail) == (Kind.LISTED, entry.name)
+
+
+def test_listed_differences_have_bounds() -> None:
+    root = next(entry for entry in LISTED if entry.name == "roots beyond 2^126")
+    x = torch.tensor([1.0, 2.0])
+    assert root.allows([x * 1.5], way_of(x))
+    assert not root.allows([x * 3], way_of(x))
+    assert not root.allows([x.double()], way_of(x))
+
+
+def test_listed_differences_that_no_sample_has_are_told() -> None:
+    needed = {(entry.name, operator) for entry in LISTED for operator in entry.operators}
+    assert unneeded(needed) == []
+    assert unneeded(needed - {("the sign of NaN", "copysign")}) == [
+        "'the sign of NaN' is listed for copysign, which is right"
+    ]
 
 
 def test_a_run_goes_on_where_another_ended(tmp_path: Path) -> None:
-    path = path_of(tmp_path, "cumsum")
-    assert list(run(["cumsum"], tmp_path, 1, first=2)) == ["cumsum"]
+    operator = Operator("cumsum")
+    path = operator.path(tmp_path)
+    assert list(run([operator], tmp_path, 1, choice=Choice(most=2))) == [operator]
     before = read(path)
     assert len(before.outcomes) == 2
     # A line that the end of the process cut off, and an outcome that no run would give.
-    write(path, Records({0: Outcome(Kind.WRONG, "kept")}, before.total))
-    path.write_text(path.read_text(encoding="utf-8") + '{"index": 1, "ki', encoding="utf-8")
-    list(run(["cumsum"], tmp_path, 1, first=2))
-    assert read(path).outcomes == {0: Outcome(Kind.WRONG, "kept"), 1: before.outcomes[1]}
+    last = max(before.outcomes)
+    write(path, Records({0: Outcome(Kind.WRONG, "kept")}, before.made, before.first))
+    path.write_text(path.read_text(encoding="utf-8") + f'{{"index": {last}, "ki', encoding="utf-8")
+    list(run([operator], tmp_path, 1, choice=Choice(most=2)))
+    assert read(path).outcomes == {0: Outcome(Kind.WRONG, "kept"), last: before.outcomes[last]}
+    assert read(path).complete(Choice(most=2))
+    assert not read(path).complete(Choice(most=3))
 
 
 def test_the_page_counts() -> None:
     found = {
-        "add": Records({0: Outcome(Kind.DELEGATE), 1: Outcome(Kind.REFUSED, "'x' is a 3|4")}, 2),
-        "abs": Records({0: Outcome(Kind.REFUSED, "'y' is a 5|6")}, 1),
+        Operator("add"): Records({0: Outcome(Kind.DELEGATE, "", 6), 1: Outcome(Kind.REFUSED, "'x' is a 3|4")}, 2),
+        Operator("abs"): Records({0: Outcome(Kind.REFUSED, "'y' is a 5|6")}, 9),
+        Operator("abs", "bf16"): Records({0: Outcome(Kind.KERNELS, "", 4)}, 1),
+        Operator("sqrt", "bf16"): Records({0: Outcome(Kind.LISTED, "roots beyond 2^126", 5)}, 3),
     }
     text = page(found)
-    assert "all 3 samples" in text
+    assert "5 of the 15 that torch" in text
+    assert "of 3 operators" in text
+    assert "15 comparisons" in text
     assert "| '…' is a …\\|… | 2 | `abs`, `add` |" in text
-    assert "| `add` | 2 | 1 | 1 |" in text
+    assert "| roots beyond 2^126 | 1 |" in text
+    assert "| `add` | 2 | 1 |  |  | 1 |" in text
+    assert "| operator | bf16 |" in text
+    assert "| `abs` | 1 |" in text

@@ -137,8 +137,8 @@ class Bounds:
         else:
             distance = (got.double() - self.exact).abs()
             near = ((distance <= ROUNDINGS * self.unit) | self.unit.isinf()) & ~self.certain
-            if got.dtype in (torch.float32, torch.float64):
-                # A step inside may overflow where the result just does not; halves compute in fp32, where none does.
+            if got.dtype != torch.float16:
+                # A step inside may overflow where the result just does not; fp16 computes in fp32, where none does.
                 near = near | got.isinf() & (self.exact.sign() == got.sign()) & (
                     self.exact.abs() > torch.finfo(got.dtype).max / 64
                 )

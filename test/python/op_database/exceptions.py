@@ -1,0 +1,174 @@
+"""The differences from eager that stay, each with its reason and how far it goes: a table of the page.
+
+An entry that no sample needs any longer is a fault of the run, as is an example that is right.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from op_database.inputs import WAYS
+from op_database.ways import Way, compare, compare_types
+
+FLOATS = ("fp32", "bf16", "fp64", "fp16", "complex64")
+WIDE = ("fp32", "bf16", "complex64")
+"""The types whose largest number is fp32's."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A difference that some operators have in some types, on inputs that are filled in one way."""
+
+    name: str
+    operators: tuple[str, ...]
+    types: tuple[str, ...]
+    ways: tuple[str, ...]
+    reason: str
+    most: float | None
+    """How far a number may be off, relative to itself; None if only infinities and NaN are other ones."""
+    example: tuple[str, str, int]
+    """An operator, a type and the index of a sample that needs the entry."""
+
+    def allows(self, results: list[Any], way: Way) -> bool:
+        """Whether results are off by no more than this says."""
+        if self.most is None:
+            return not compare(results, way, "both are finite")
+        if compare_types(results, way.expected):
+            return False
+        return self.most == math.inf or all(map(self.is_near, results, way.expected))
+
+    def is_near(self, got: Any, want: Any) -> bool:
+        """Whether each finite number is within `most` of eager's, and some roundings."""
+        got, want = torch.as_tensor(got), torch.as_tensor(want)
+        if not want.is_floating_point():
+            return torch.equal(got, want)
+        assert self.most is not None
+        allowed = (self.most + 64 * torch.finfo(want.dtype).eps) * want.double().abs()
+        known = got.isfinite() & want.isfinite()
+        return bool(((got.double() - want.double()).abs() <= allowed)[known].all())
+
+
+LISTED: tuple[Listed, ...] = (
+    Listed(
+        name="roots beyond 2^126",
+        operators=("sqrt", "rsqrt", "norm"),
+        types=WIDE,
+        ways=("limit",),
+        reason="XNNPACK's square root of a number above 2^126 is 1.5 times too large, as is its reciprocal: the square "
+        "of the reciprocal is denormal, and taken for 0 in Newton's step",
+        most=1.25,
+        example=("sqrt", "fp32", 0),
+    ),
+    Listed(
+        name="reciprocals beyond 2^126",
+        operators=(
+            "__rdiv__",
+            "nn.functional.normalize",
+            "div.no_rounding_mode",
+            "true_divide",
+            "renorm",
+            "reciprocal",
+        ),
+        types=WIDE,
+        ways=("limit",),
+        reason="the reciprocal of a number above 2^126 is denormal, and XNNPACK takes it for 0: products with it are 0",
+        most=1.0,
+        example=("__rdiv__", "fp32", 0),
+    ),
+    Listed(
+        name="sums beyond the largest number",
+        operators=(
+            "fft.hfft",
+            "fft.irfft",
+            "fft.irfft2",
+            "fft.irfftn",
+            "nn.functional.adaptive_avg_pool3d",
+            "nn.functional.interpolate.bicubic",
+            "prod",
+        ),
+        types=FLOATS,
+        ways=("limit",),
+        reason="a part of the sum, or of the product, is beyond the type's largest number, which the parts of eager's "
+        "order are not: the result is infinite or NaN",
+        most=None,
+        example=("fft.irfft", "fp32", 0),
+    ),
+    Listed(
+        name="squares beyond the largest number",
+        operators=(
+            "linalg.vector_norm",
+            "native_batch_norm",
+            "native_group_norm",
+            "norm",
+            "std",
+            "std.unbiased",
+            "std_mean",
+            "std_mean.unbiased",
+        ),
+        types=WIDE,
+        ways=("limit",),
+        reason="squares and higher powers are computed in fp32, where ATen accumulates in fp64: they are infinite, and "
+        "XNNPACK's square root of ∞ is NaN",
+        most=None,
+        example=("native_batch_norm", "fp32", 0),
+    ),
+    Listed(
+        name="norms that are not bounded",
+        operators=("renorm",),
+        types=("fp32",),
+        ways=("limit",),
+        reason="as squares: the norm is NaN, which is not above the bound, so that the numbers stay as they are",
+        most=math.inf,
+        example=("renorm", "fp32", 0),
+    ),
+    Listed(
+        name="sines of angles beyond 10^8",
+        operators=("sin",),
+        types=("fp32",),
+        ways=("limit",),
+        reason="angles end at 10^8 in a delegate, far below where a rounding of the angle is more than a turn",
+        most=math.inf,
+        example=("sin", "fp32", 0),
+    ),
+    Listed(
+        name="the sign of NaN",
+        operators=("copysign",),
+        types=FLOATS,
+        ways=("special",),
+        reason="a sign is found by comparisons, and a NaN counts as positive; in bf16 torch makes negative ones",
+        most=2.0,
+        example=("copysign", "bf16", 5),
+    ),
+    Listed(
+        name="steps in fp16",
+        operators=("linspace.tensor_overload",),
+        types=("fp16",),
+        ways=WAYS,
+        reason="eager rounds the step to fp16, and torch's decomposition, which is exported, computes in fp32",
+        most=0.05,
+        example=("linspace.tensor_overload", "fp16", 98),
+    ),
+)
+
+
+def listed(way: Way, results: list[Any]) -> Listed | None:
+    """The entry that allows a sample's results, if there is one."""
+    name, dtype = way.sample.name, way.sample.dtype
+    for entry in LISTED:
+        if name in entry.operators and dtype in entry.types and way.name in entry.ways and entry.allows(results, way):
+            return entry
+    return None
+
+
+def unneeded(found: set[tuple[str, str]]) -> list[str]:
+    """What entries say of operators that need them no longer; `found` are the entries' and operators' names that do."""
+    named = ((entry.name, operator) for entry in LISTED for operator in entry.operators)
+    return [
+        f"'{name}' is listed for {operator}, which is right"
+        for name, operator in named
+        if (name, operator) not in found
+    ]
