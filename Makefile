@@ -213,7 +213,13 @@ test-fp16: build ## Tests of numbers with XNNPACK's kernels for AVX512-FP16, com
 test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
 	cmake --build build/sanitize
-	ctest --test-dir build/sanitize --output-on-failure
+	ctest --test-dir build/sanitize --output-on-failure --label-exclude long
+
+.PHONY: test-linked
+test-linked: venv ## The runner with an XNNPACK that it links instead of loading one; builds the runtime anew, not part of test
+	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)
+	cmake --build build/sanitize
+	ctest --test-dir build/sanitize --output-on-failure --tests-regex link_xnnpack
 
 # The thread sanitizer wants memory where it expects it, hence no random addresses.
 .PHONY: test-tsan

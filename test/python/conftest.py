@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # no process waits for a long one at the end
     if ELSEWHERE not in config.stash:
         return
     left = [item for item in items if item.get_closest_marker("here") is not None]

@@ -135,6 +135,7 @@ def test_a_node_with_two_attributes(copy: Path) -> None:
         assert status == 0, printed
 
 
+@pytest.mark.exhaustive
 def test_what_is_left_out_is_named(copy: Path) -> None:
     """What CONTRIBUTING says of each place, as far as it takes no C++ compiler."""
     init = "dialects/xnnpack/__init__.py"
@@ -159,6 +160,7 @@ def test_what_is_left_out_is_named(copy: Path) -> None:
         assert message in printed, message
 
 
+@pytest.mark.exhaustive
 def test_what_is_left_out_of_the_cpp_code_does_not_compile(copy: Path) -> None:
     """What CONTRIBUTING says of the places in C++: with none of them but `DefineFoo`, and with all of them."""
     define = "backend_cpp/src/xnnpack/define_movement.cc"
@@ -184,6 +186,7 @@ def test_what_is_left_out_of_the_cpp_code_does_not_compile(copy: Path) -> None:
         assert status == 0, printed
 
 
+@pytest.mark.exhaustive
 def test_what_is_declared_alone_does_not_link(copy: Path) -> None:
     """`DefineFoo` and `VerifyFoo` that stand in the headers only."""
     definitions = ("backend_cpp/src/xnnpack/define_movement.cc", "backend_cpp/src/verify/verify_movement.cc")

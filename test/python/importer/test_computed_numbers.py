@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import torch
-from reference.runtimes import load_stock
+from reference.runtimes import agree
 from torch import Tensor, nn
 from torch.export import Dim
 
 from xir.api import XnnpackPartitioner, to_edge
-from xir.runtime import Runtime
 
 
 class Sizes(nn.Module):
@@ -44,21 +43,11 @@ def test_sizes_are_numbers_of_operators() -> None:
     model, x = Sizes(), torch.randn(3, 4)
     exported = torch.export.export(model, (x,), dynamic_shapes=({0: Dim("rows", max=5), 1: Dim("columns", max=6)},))
     for program in (to_edge(exported), to_edge(exported).to_backend(XnnpackPartitioner())):
-        file = program.to_executorch().buffer
-        method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
-        for rows, columns in ((3, 4), (5, 6), (2, 3)):
-            x = torch.randn(rows, columns)
-            for ours, theirs, eager in zip(method.execute([x]), stock.forward((x,)), model(x), strict=True):
-                torch.testing.assert_close(ours, eager)
-                torch.testing.assert_close(theirs, eager)
+        agree(program.to_executorch().buffer, model, ([torch.randn(size)] for size in ((3, 4), (5, 6), (2, 3))))
 
 
 def test_an_item_is_a_number() -> None:
     model, inputs = Items().eval(), (torch.randn(2, 3), torch.tensor(1.5))
     program = to_edge(torch.export.export(model, inputs)).to_backend(XnnpackPartitioner()).to_executorch()
     assert program.kernel_names == []  # the buffer's is known, and the input's is a tensor in the delegate
-    file = program.buffer
-    for ours, eager in zip(
-        Runtime.get().load_program(file).load_method().execute(list(inputs)), model(*inputs), strict=True
-    ):
-        torch.testing.assert_close(ours, eager)
+    agree(program.buffer, model, [inputs])

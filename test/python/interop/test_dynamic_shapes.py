@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from reference.runtimes import both, load_stock
+from reference.runtimes import agree
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -217,15 +217,8 @@ def test_every_size_up_to_the_bound(name: str) -> None:
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
     outside = sorted(op.name for op in ops if isinstance(op, edge.EdgeOp) and not computes_sizes(op))
     assert outside == list(case.outside)
-    file = program.to_executorch().buffer
-    method = Runtime.get().load_program(file).load_method("forward")
-    stock = load_stock(file)
-    for size, length in zip(SIZES, LENGTHS, strict=True):
-        inputs = case.inputs(size, length)
-        with torch.no_grad():
-            expected = model(*inputs)
-        for outputs in (method.execute(list(inputs)), stock.run_method("forward", inputs)):
-            torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+    calls = (case.inputs(size, length) for size, length in zip(SIZES, LENGTHS, strict=True))
+    agree(program.to_executorch().buffer, model, calls, rtol=1e-4, atol=1e-5)
 
 
 def test_images_of_twice_a_size() -> None:
@@ -235,14 +228,8 @@ def test_images_of_twice_a_size() -> None:
     lowered = to_edge(torch.export.export(model, (torch.randn(1, 3, 8, 6),), dynamic_shapes=shapes))
     program = lowered.to_backend(XnnpackPartitioner())
     assert not any(isinstance(op, edge.EdgeOp) for op in program.module.walk())
-    file = program.to_executorch().buffer
-    runs = both(file)
-    for height, width in ((8, 6), (18, 18), (4, 16)):
-        x = torch.randn(1, 3, height, width)
-        with torch.no_grad():
-            expected = model(x)
-        for outputs in (run([x]) for run in runs):
-            torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+    calls = ([torch.randn(1, 3, height, width)] for height, width in ((8, 6), (18, 18), (4, 16)))
+    agree(program.to_executorch().buffer, model, calls, rtol=1e-4, atol=1e-5)
 
 
 def test_nothing_left_behind_what_is_replaced() -> None:
@@ -253,11 +240,7 @@ def test_nothing_left_behind_what_is_replaced() -> None:
 
     program = torch.export.export(Function(written), rows(3, 4), dynamic_shapes=({0: Dim("n", min=2, max=9)},))
     file = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    runs = both(file)
-    for size in (2, 3, 9):
-        (x,) = rows(size, 4)
-        for outputs in (run([x]) for run in runs):
-            torch.testing.assert_close(outputs[0], written(x))
+    agree(file, written, (rows(size, 4) for size in (2, 3, 9)))
 
 
 def test_results_of_ops_without_a_row() -> None:
@@ -290,12 +273,8 @@ def test_sizes_without_a_bound_get_one(dim: Any) -> None:
     with pytest.raises(DiagnosticError, match=r"dimension 0 of input 'input' has no upper bound: give one, .*max_size"):
         to_edge(program)
     buffer = to_edge(program, max_size=7).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), load_stock(buffer)
-    for rows in (7, 2, 5):
-        x = torch.randn(rows, 4)
-        for actual in (method.execute([x])[0], stock.forward([x])[0]):
-            torch.testing.assert_close(torch.as_tensor(actual), model(x).detach())
+    agree(buffer, model, ([torch.randn(rows, 4)] for rows in (7, 2, 5)))
     with pytest.raises(XirRuntimeError):
-        method.execute([torch.randn(8, 4)])
+        Runtime.get().load_program(buffer).load_method().execute([torch.randn(8, 4)])
     with pytest.raises(ValueError, match="max_size is a number from 1 on, not 0"):
         to_edge(program, max_size=0)

@@ -10,7 +10,7 @@ MOST_KERNELS = 6
 """Outside of delegates: what turns tokens and masks into numbers, positions of tokens, and look-ups."""
 
 
-@pytest.mark.parametrize("is_open", [False, True], ids=["fixed", "open"])
+@pytest.mark.parametrize("is_open", [pytest.param(False, marks=pytest.mark.exhaustive), True], ids=["fixed", "open"])
 @pytest.mark.parametrize("name", ENCODERS)
 def test_encoders(name: str, is_open: bool) -> None:
     result = measure(name, is_open=is_open)

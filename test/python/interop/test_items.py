@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import torch
-from reference.runtimes import load_stock
+from reference.runtimes import agree
 from torch import Tensor, nn
 
 from bench.encoders import kernel_calls
@@ -43,13 +43,8 @@ def test_items(name: str, dtype: torch.dtype) -> None:
     model, x = Computed(name), torch.randn(3, 4, dtype=dtype)
     program = to_edge(torch.export.export(model, (x, torch.tensor(1.5, dtype=dtype))))
     program = program.to_backend(XnnpackPartitioner()).to_executorch()
-    file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
-    assert method.metadata.num_delegates == 1
+    file, unit = program.buffer, torch.finfo(dtype).eps
+    assert Runtime.get().load_program(file).load_method().metadata.num_delegates == 1
     assert kernel_calls(program) == []
-    for number in (1.5, -0.37, 3.0):
-        given = (torch.randn(3, 4).to(dtype), torch.tensor(number, dtype=dtype))
-        wanted = model(*given)
-        for results in (method.execute(given), stock.forward(given)):
-            unit = torch.finfo(dtype).eps
-            torch.testing.assert_close(results[0], wanted, rtol=4 * unit, atol=4 * unit)
+    calls = [(torch.randn(3, 4).to(dtype), torch.tensor(number, dtype=dtype)) for number in (1.5, -0.37, 3.0)]
+    agree(file, model, calls, rtol=4 * unit, atol=4 * unit)

@@ -41,7 +41,12 @@ class Gated(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("embedding", "kernel"), [("8,none", "embedding_byte"), ("8,32", "embedding_byte"), ("4,32", "embedding_4bit")]
+    ("embedding", "kernel"),
+    [
+        ("8,none", "embedding_byte"),
+        pytest.param("8,32", "embedding_byte", marks=pytest.mark.exhaustive),
+        ("4,32", "embedding_4bit"),
+    ],
 )
 def test_logits_are_those_of_stocks_lowering(embedding: str, kernel: str, tmp_path: Path) -> None:
     import_module("executorch.kernels.quantized")

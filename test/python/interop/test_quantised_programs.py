@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -269,8 +269,17 @@ MODULES: dict[str, Modules] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(3, 64), (2, 3, 64)], ids=["rows", "batch"])
-@pytest.mark.parametrize("name", MODULES)
+def module_cases() -> Iterator[Any]:
+    """Each configuration of rows; of a batch one of each element type of inputs and filters."""
+    seen = set[tuple[str, str]]()
+    for name, modules in MODULES.items():
+        yield pytest.param(name, (3, 64), id=f"{name}-rows")
+        types = modules.input, modules.filter
+        yield pytest.param(name, (2, 3, 64), id=f"{name}-batch", marks=pytest.mark.exhaustive if types in seen else ())
+        seen.add(types)
+
+
+@pytest.mark.parametrize(("name", "shape"), list(module_cases()))
 def test_linear_modules_that_torchao_quantised(name: str, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     modules, x = MODULES[name], torch.randn(shape)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from reference.runtimes import both, load_stock
+from reference.runtimes import both
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -17,7 +17,6 @@ from xir.dialects import edge
 from xir.dialects.delegate import GraphOp
 from xir.llm.huggingface.checkpoint import import_transformers
 from xir.llm.huggingface.experts import DENSE, dense_experts
-from xir.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -124,11 +123,8 @@ def test_experts_in_16_bits(dtype: torch.dtype, tolerance: float) -> None:
     lowered = to_edge(torch.export.export(model, (tokens,))).to_backend(XnnpackPartitioner())
     assert not {"edge.sort", "edge.opaque"}.intersection(outside(lowered))
     buffer = lowered.to_executorch().buffer
-    for outputs in (
-        Runtime.get().load_program(buffer).load_method().execute([tokens]),
-        load_stock(buffer).forward([tokens]),
-    ):
-        error = (outputs[0].float() - exact).norm() / exact.norm()
+    for run in both(buffer):
+        error = (run([tokens])[0].float() - exact).norm() / exact.norm()
         assert error < 2 * own < tolerance
 
 

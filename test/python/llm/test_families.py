@@ -19,6 +19,9 @@ PROMPT, TOKENS, WINDOW = [1, 17, 93, 4, 58, 111, 23], 24, 48
 OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
 """Layers that look back by 8 tokens have rings of 23 slots, which all texts here go round."""
 
+KERNELS = {"Llama", "Gemma2", "Gemma3Text"}
+"""Attention to all that came before, with a cap of its scores, and to a window: what its kernel meets in any family."""
+
 
 @pytest.fixture(scope="module", params=list(FAMILIES))
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
@@ -57,6 +60,10 @@ def test_prefill_and_decode_compute_what_the_model_does(family: tuple[Any, Path]
     torch.testing.assert_close(logits_of(path, PROMPT, tokens), logits, rtol=1e-3, atol=2e-4)
 
 
+@pytest.mark.parametrize(
+    "family", [each if each in KERNELS else pytest.param(each, marks=pytest.mark.exhaustive) for each in FAMILIES],
+    indirect=True,
+)  # fmt: skip
 def test_decode_by_a_kernel_of_its_own(family: tuple[Any, Path], tmp_path: Path) -> None:
     """For xir's runtime, attention of a step reads the caches where they are, and so does not for stock's."""
     model, path = family
@@ -110,7 +117,9 @@ def test_two_generations_at_once(family: tuple[Any, Path]) -> None:
         assert len(stream.generation.tokens) == 12 or wanted[len(stream.generation.tokens)] == 2
 
 
-@pytest.mark.parametrize("name", ["GPTNeoX", "Falcon", "GPT2", "Persimmon"])
+@pytest.mark.parametrize(
+    "name", ["Falcon", "GPT2", *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("GPTNeoX", "Persimmon"))]
+)
 def test_heads_are_those_that_the_model_writes(name: str, tmp_path: Path) -> None:
     """Their configurations say that there are two heads of keys and values: Falcon has one, the others four."""
     model = write_family(name, tmp_path)

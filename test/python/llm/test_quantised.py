@@ -48,6 +48,9 @@ CASES = [
 ]
 """The family, and the bits of linear layers and of embeddings."""
 
+APART = CASES[0], CASES[2]
+"""Weights of 8 bits and of 4, of linear layers and of embeddings."""
+
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
@@ -203,6 +206,12 @@ def test_many_scales() -> None:
     assert not program.to_executorch().kernel_names
 
 
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(each, marks=() if each in APART else pytest.mark.exhaustive) for each in CASES],
+    ids="-".join,
+    indirect=True,
+)
 def test_weights_apart(case: Case, tmp_path: Path) -> None:
     """Both runtimes compute with the pair, to the bit, what they do with the whole file. No weights are there twice."""
     program, weights = tmp_path / "apart.pte", tmp_path / "apart.ptd"

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from reference.runtimes import load_stock
+from reference.runtimes import agree
 from torch import nn
 from torch.export import Dim
 
 from xir.api import to_edge
-from xir.runtime import Runtime
 
 BATCH, LENGTH = Dim("batch", min=1, max=8), Dim("length", min=1, max=16)
 
@@ -75,12 +74,5 @@ def test_every_size(name: str) -> None:
     module.eval()
     dims = tuple(tuple(Dim.STATIC if isinstance(size, int) else size for size in shape) for shape in shapes)
     exported = torch.export.export(module, tuple(inputs_of(shapes, 4, 6)), dynamic_shapes={"inputs": dims})
-    file = to_edge(exported).to_executorch().buffer
-    ours = Runtime.get().load_program(file).load_method("forward")
-    stock = load_stock(file)
-    for batch, length in SIZES:
-        inputs = inputs_of(shapes, batch, length)
-        with torch.no_grad():
-            expected = module(*inputs)
-        for outputs in (ours.execute(inputs), stock.forward(inputs)):
-            torch.testing.assert_close(outputs[0], expected, rtol=1e-4, atol=1e-5)
+    calls = (inputs_of(shapes, batch, length) for batch, length in SIZES)
+    agree(to_edge(exported).to_executorch().buffer, module, calls, rtol=1e-4, atol=1e-5)

@@ -1,73 +1,101 @@
-"""Models of the zoo, from export to both runtimes: one delegate, what stays outside of it, and eager's numbers."""
+"""Models of the zoo, from export to both runtimes: one delegate, what stays outside of it, eager's numbers, and the
+lines of the model that locations lead back to."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pytest
 import torch
-from reference.runtimes import load_stock
+from reference.runtimes import agree
+from torch import Tensor
+from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.ir import Operation
 
-from xir.api import XnnpackPartitioner, to_edge
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
+from xir.ir.annotations import ORIGINS
+from xir.ir.location import origins_of
+from xir.ir.passes import PassManager
 from xir.models import MODELS, load_model
-from xir.runtime import Runtime
+from xir.transforms.registry import passes_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 TOLERANCE = 1e-3
 """Of the output's largest magnitude."""
 
-TOKENS = {"edge.embedding": 1}
-"""The lookup of an embedding, which XNNPACK has no node for."""
+OUTSIDE = {name: {"edge.embedding": 1} for name in ("emformer_predict", "llama2", "mobilebert")}
+"""The lookup of an embedding, which XNNPACK has no node for. All else is in the delegate."""
 
-OUTSIDE: dict[str, dict[str, int]] = {
-    "add": {},
-    "add_mul": {},
-    "linear": {},
-    "mv3": {},
-    "edsr": {},
-    "lstm": {},
-    "w2l": {},
-    "emformer_join": {},
-    "emformer_predict": TOKENS,
-    "llama2": TOKENS,
-    "mobilebert": TOKENS,
-}
-SLOW: dict[str, dict[str, int]] = {
-    "dl3": {},
-    "efficientnet_b0": {},
-    "emformer_transcribe": {},
-    "ic3": {},
-    "ic4": {},
-    "mv3_large": {},
-    "resnet18": {},
-    "resnet50": {},
-    "vit": {},
-}
-ELSEWHERE = {"mv2"}
-"""Held to more in `interop/test_mobilenet.py`."""
+CROPPED = {"dl3": 64, "edsr": 16, "efficientnet_b0": 64, "ic3": 96, "ic4": 96}
+"""Models that take images of any size, and the smaller one that is enough to see that every node is right."""
+
+LIKE_OTHERS = {"ic4", "mv2", "mv3_large", "resnet50"}
+"""Of layers that smaller models have as well: for `make test-zoo`. `interop/test_mobilenet.py` runs MobileNetV2."""
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(
-    ("name", "outside"),
-    [*OUTSIDE.items(), *(pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items())],
-    ids=lambda value: value if isinstance(value, str) else "",
+@dataclass
+class Lowered:
+    """A model, as imported and as delegated."""
+
+    name: str
+    model: torch.nn.Module
+    inputs: tuple[Tensor, ...]
+    imported: EdgeProgram
+    delegated: EdgeProgram
+
+    @property
+    def outside(self) -> list[Operation]:
+        return [op for op in self.delegated.module.walk() if isinstance(op, edge.EdgeOp)]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(n, marks=pytest.mark.exhaustive if n in LIKE_OTHERS else ()) for n in sorted(MODELS)],
 )
-def test_one_delegate_with_eagers_numbers(name: str, outside: dict[str, int]) -> None:
-    model, inputs = load_model(name)
-    with torch.no_grad():
-        expected = model(*inputs)
-    program = to_edge(torch.export.export(model, inputs)).to_backend(XnnpackPartitioner())
-    ops = list(program.module.walk())
-    assert Counter(op.name for op in ops if isinstance(op, edge.EdgeOp)) == outside
-    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
-    file = program.to_executorch().buffer
-    (ours,) = Runtime.get().load_program(file).load_method("forward").execute(list(inputs))
-    (stock,) = load_stock(file).forward(list(inputs))
-    limit = TOLERANCE * expected.abs().max().item()
-    torch.testing.assert_close(ours, expected, rtol=0, atol=limit)
-    torch.testing.assert_close(stock, expected, rtol=0, atol=limit)
+def lowered(request: pytest.FixtureRequest) -> Lowered:
+    model, inputs = load_model(request.param)
+    if size := CROPPED.get(request.param):
+        inputs = tuple(image[..., :size, :size].contiguous() for image in inputs)
+    imported = to_edge(torch.export.export(model, inputs))
+    return Lowered(request.param, model, inputs, imported, imported.to_backend(XnnpackPartitioner()))
 
 
-def test_every_model_is_accounted_for() -> None:
-    assert OUTSIDE.keys() | SLOW.keys() | ELSEWHERE == MODELS.keys()
+def test_one_delegate_with_eagers_numbers(lowered: Lowered) -> None:
+    assert Counter(op.name for op in lowered.outside) == OUTSIDE.get(lowered.name, {})
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in lowered.delegated.module.walk()) == 1
+    file = lowered.delegated.to_executorch().buffer
+    agree(file, lowered.model, [lowered.inputs], rtol=0, atol=0, of_largest=TOLERANCE)
+
+
+def lines(ops: Iterable[Operation]) -> set[tuple[str, int]]:
+    """(file, line) of all places that ops' locations name."""
+    return {(origin.file, origin.line) for op in ops for origin in origins_of(op.location) if origin.line}
+
+
+def test_each_line_is_in_the_location_of_a_node(lowered: Lowered) -> None:
+    """A fault, a profile or a remark about any node leads back to the model's source."""
+    # What is known at compile time is computed then, and what does nothing goes away.
+    simplified, ctx = lowered.imported.module.clone(), lowered.imported.ctx.clone()
+    PassManager(ctx, passes_of("simplify"), verify_each=False).run(simplified)
+    # In a program for inference a dropout is its operand: nothing is left to have its place.
+    computing = [op for op in simplified.walk() if isinstance(op, edge.EdgeOp) and op.name != "edge.dropout"]
+    ops = list(lowered.delegated.module.walk())
+    inside = [op for op in ops if isinstance(op, xnnpack.NodeOp | xnnpack.YieldOp)]
+    assert lines(computing) - lines([*inside, *lowered.outside]) == set()
+    assert [op.name for op in inside if op.location == UNKNOWN_LOC] == []
+    assert not any(ORIGINS in op.attributes for op in ops)
+
+
+def test_what_is_fused_is_in_the_location() -> None:
+    """Each of MobileNetV2's activations is a bound of the convolution before it, at another operator's place."""
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU6(), torch.nn.Flatten()
+    ).eval()
+    program = to_edge(torch.export.export(model, (torch.rand(1, 3, 8, 8),))).to_backend(XnnpackPartitioner())
+    (convolution,) = (op for op in program.module.walk() if isinstance(op, xnnpack.ConvolutionOp))
+    modules = {(origin.op, origin.module) for origin in origins_of(convolution.location)}
+    assert {module for _, module in modules} == {"0", "1", "2"}

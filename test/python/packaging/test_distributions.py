@@ -1,41 +1,30 @@
-"""What a wheel and an sdist hold. The build directory is the editable install's, so nothing is compiled twice."""
+"""What a wheel and an sdist hold."""
 
 import re
-import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+from reference.commands import output_of
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    out = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", str(out), ".")
-    (path,) = out.glob("xir-*.whl")
-    return zipfile.ZipFile(path)
+def wheel(wheel_file: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(wheel_file)
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> tarfile.TarFile:
     out = tmp_path_factory.mktemp("sdist")
-    run(sys.executable, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(out)!r})")
+    output_of(sys.executable, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(out)!r})")
     (path,) = out.glob("xir-*.tar.gz")
     return tarfile.open(path)
 
 
 def committed(*patterns: str) -> set[str]:
-    return set(run("git", "ls-files", *patterns).split())
+    return set(output_of("git", "ls-files", *patterns).split())
 
 
 def test_wheel_holds_only_the_package_and_its_data(wheel: zipfile.ZipFile) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from reference.commands import ROOT, output_of
 
-ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "plugin"
 
 SITE = """
@@ -20,22 +19,16 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in t
 """
 
 
-def run(*command: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheels of xir and of the plugin."""
     folder = tmp_path_factory.mktemp("installed")
     plugin = tmp_path_factory.mktemp("source") / "plugin"
     shutil.copytree(EXAMPLE, plugin)
     pip = (sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--target", str(folder))
-    run(*pip, str(ROOT))
+    output_of(*pip, str(wheel_file))
     # Its native half is built with the headers and the library of that wheel.
-    run(*pip, "--upgrade", str(plugin), env=os.environ | {"xir_ROOT": str(folder / "xir")})
+    output_of(*pip, "--upgrade", str(plugin), env=os.environ | {"xir_ROOT": str(folder / "xir")})
     (folder / "sitecustomize.py").write_text(SITE, encoding="utf-8")
     return folder
 
@@ -43,8 +36,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_plugins_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE / "tests", tmp_path / "tests")
     env = os.environ | {"PYTHONPATH": str(installed)}
-    found = run(sys.executable, "-c", "import xir; print(xir.__file__)", env=env, cwd=tmp_path)
+    found = output_of(sys.executable, "-c", "import xir; print(xir.__file__)", env=env, cwd=tmp_path)
     assert Path(found.strip()).is_relative_to(installed)
-    out = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", env=env, cwd=tmp_path)
+    out = output_of(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", env=env, cwd=tmp_path)
     assert " passed" in out
     assert "skipped" not in out

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from executorch.extension.pybindings import portable_lib
+from torch.utils._pytree import tree_leaves
 
 from xir.runtime import Runtime
 
@@ -35,3 +37,27 @@ def both(file: bytes, *, threads: int | None = None) -> tuple[Run, Run]:
         return stock.forward(list(inputs))
 
     return lambda inputs: method.execute(list(inputs)), run_stock
+
+
+def agree(
+    file: bytes,
+    model: Callable[..., Any],
+    calls: Iterable[Sequence[Any]],
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    of_largest: float = 0,
+) -> None:
+    """Each call gives eager's results in both runtimes: `forward` of the file, and the model, with the same inputs.
+
+    `of_largest` is what a result may be off as well, of its largest magnitude.
+    """
+    runs = both(file)
+    for inputs in calls:
+        with torch.no_grad():
+            expected = [torch.as_tensor(each) for each in tree_leaves(model(*inputs))]
+        for runtime, run in zip(("xir", "ExecuTorch"), runs, strict=True):
+            for index, (found, wanted) in enumerate(zip(run(inputs), expected, strict=True)):
+                allowed = atol + (of_largest * float(wanted.abs().max()) if of_largest else 0)
+                where = f"output {index} in {runtime}: ".__add__
+                torch.testing.assert_close(torch.as_tensor(found), wanted, rtol=rtol, atol=allowed, msg=where)
