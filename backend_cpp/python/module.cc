@@ -80,6 +80,13 @@ py::str ToText(std::string_view text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
+// A name that a caller gives as the bytes of its text, lone surrogates too: no file has such a
+// name, which is for the runtime to say.
+std::string ToName(const py::str& name) {
+  return py::reinterpret_steal<py::bytes>(
+      PyUnicode_AsEncodedString(name.ptr(), "utf-8", "surrogatepass"));
+}
+
 // NumPy's type of the same size; types that NumPy lacks travel as bits.
 const char* NumpyFormat(DType dtype) {
   switch (dtype) {
@@ -611,8 +618,8 @@ class PyProgram {
     const xir::PackedFileState state = program_->packed_file();
     return py::make_tuple(state.read, state.written, ToText(state.remark));
   }
-  py::dict Metadata(const std::string& name) const {
-    const xir::MethodMetadata metadata = Take(program_->method_metadata(name));
+  py::dict Metadata(const py::str& name) const {
+    const xir::MethodMetadata metadata = Take(program_->method_metadata(ToName(name)));
     py::dict info;
     info["name"] = ToText(metadata.name);
     info["inputs"] = Describe(metadata.inputs);
@@ -625,8 +632,9 @@ class PyProgram {
     return info;
   }
   PyState NewState() const { return PyState(Take(program_->NewState())); }
-  std::unique_ptr<PyMethod> LoadMethod(const std::string& name,
+  std::unique_ptr<PyMethod> LoadMethod(const py::str& text,
                                        const std::optional<PyState>& state) const {
+    const std::string name = ToName(text);
     const py::gil_scoped_release released;
     auto method = Take(state.has_value() ? program_->LoadMethod(name, state->state())
                                          : program_->LoadMethod(name));

@@ -194,6 +194,42 @@ XIR_TEST(lists_are_not_shared_without_end) {
   });
 }
 
+// Each has memory of its own, and the method may change each: whoever compared every two of them
+// would take the square of the file's size.
+XIR_TEST(many_inputs_are_told_apart_in_little_time) {
+  constexpr size_t kInputs = 30'000;
+  const Blob file = Write([](FlatBufferBuilder* b, Plan* plan, Parts*) {
+    const auto sizes = b->CreateVector(std::vector<int32_t>{1});
+    const auto order = b->CreateVector(std::vector<uint8_t>{0});
+    const auto place = program::CreateAllocationDetails(*b, 1, 0);
+    program::TensorBuilder tensor(*b);
+    tensor.add_scalar_type(program::ScalarType::Float);
+    tensor.add_sizes(sizes);
+    tensor.add_dim_order(order);
+    tensor.add_allocation_info(place);
+    const auto value =
+        program::CreateEValue(*b, program::KernelTypes::Tensor, tensor.Finish().Union());
+    plan->values = {value, value};
+    plan->inputs.resize(kInputs, 0);
+    plan->instructions.push_back(
+        program::CreateInstruction(*b, program::InstructionArguments::MoveCall,
+                                   program::CreateMoveCall(*b, /*move_from=*/1, 0).Union()));
+    b->CreateString(std::string(900'000, ' '));  // so many inputs are in proportion to the file
+  });
+  const auto method = LoadForward(file);
+  EXPECT(method.ok());
+  std::vector<float> memory(kInputs);
+  Shape one;
+  one.rank = 1;
+  one[0] = 1;
+  for (size_t i = 0; i < kInputs; ++i) {
+    EXPECT_OK(method.value()->SetInput(i, &memory[i], sizeof(float), one));
+  }
+  const double start = ProcessorSeconds();
+  EXPECT_OK(method.value()->Execute());
+  EXPECT(ProcessorSeconds() - start < 1);
+}
+
 // Whoever compared each name with those before it would take the square of the file's size.
 XIR_TEST(many_missing_kernels_are_named_in_little_time) {
   constexpr size_t kNames = 9'000;

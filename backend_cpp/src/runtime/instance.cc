@@ -9,6 +9,7 @@
 #include "core/overlap.h"
 #include "kernels/view.h"
 #include "runtime/output_placement.h"
+#include "runtime/written_ranges.h"
 
 namespace xir {
 namespace {
@@ -78,6 +79,7 @@ Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
 }
 
 void MethodInstance::BindInputs() {
+  inputs_.reserve(plan_.inputs.size());
   for (const size_t value : plan_.inputs) {
     Input& input = inputs_.emplace_back();
     input.value = value;
@@ -87,6 +89,7 @@ void MethodInstance::BindInputs() {
 
 std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
   std::vector<Value*> values;
+  values.reserve(indices.size());
   for (const size_t index : indices) values.push_back(&memory_[index]);
   return values;
 }
@@ -94,6 +97,7 @@ std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
 void MethodInstance::BindInstructions() {
   std::unordered_map<size_t, const Input*> input_of;
   for (const Input& each : inputs_) input_of[each.value] = &each;
+  instructions_.reserve(plan_.instructions.size());
   for (const MethodPlan::Instruction& from : plan_.instructions) {
     if (const auto* call = std::get_if<MethodPlan::KernelCall>(&from)) {
       instructions_.emplace_back(
@@ -209,9 +213,10 @@ Status MethodInstance::Copy(size_t index, Tensor* lent) {
 // one of these has in common with another input is copied first. The copy is not the model's to
 // change: what it wrote there would have to go where something else is.
 Status MethodInstance::SeparateInputs() {
+  const std::vector<bool> shared = SharedInputs();
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!shared[i]) continue;
     auto* tensor = memory_[inputs_[i].value].get<Tensor>();
-    if (tensor == nullptr || !IsShared(i)) continue;
     Tensor lent = *tensor;
     lent.writable = false;
     if (lent.data == inputs_[i].lent) XIR_RETURN_IF_ERROR(Copy(i, &lent));
@@ -220,19 +225,20 @@ Status MethodInstance::SeparateInputs() {
   return {};
 }
 
-bool MethodInstance::IsShared(size_t index) const {
-  const auto overlaps = [&](const void* data, size_t nbytes) {
-    return Overlaps(data, nbytes, inputs_[index].lent,
-                    memory_[inputs_[index].value].get<Tensor>()->capacity);
-  };
-  for (const Output& output : bound_) {
-    if (overlaps(output.bound, output.bound_size)) return true;
-  }
+std::vector<bool> MethodInstance::SharedInputs() const {
+  std::vector<bool> shared(inputs_.size());
+  WrittenRanges written;
+  for (const Output& output : bound_) written.Add(output.bound, output.bound_size, SIZE_MAX);
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (i == index || inputs_[i].lent == nullptr || !plan_.changes_input[i]) continue;
-    if (overlaps(inputs_[i].lent, memory_[inputs_[i].value].get<Tensor>()->capacity)) return true;
+    if (inputs_[i].lent == nullptr || !plan_.changes_input[i]) continue;
+    written.Add(inputs_[i].lent, memory_[inputs_[i].value].get<Tensor>()->capacity, i);
   }
-  return false;
+  written.Sort();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto* tensor = memory_[inputs_[i].value].get<Tensor>();
+    shared[i] = tensor != nullptr && written.Overlap(inputs_[i].lent, tensor->capacity, i);
+  }
+  return shared;
 }
 
 Status MethodInstance::GiveBack(Input* input) {

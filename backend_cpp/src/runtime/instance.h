@@ -102,8 +102,9 @@ class MethodInstance final : public Method {
   Status Lend(size_t index, void* data, size_t nbytes, const Shape& shape, bool writable);
   Status Copy(size_t index, Tensor* lent);
   Status SeparateInputs();
-  // Whether what an input was lent is also a bound output's, or another input's that may change.
-  bool IsShared(size_t index) const;
+  // By input, whether what it was lent is also a bound output's, or another input's that may
+  // change.
+  std::vector<bool> SharedInputs() const;
   Status CheckInputs() const;
   Status CheckEqualSizes() const;
   // Fails on a thread that is running this instance: a kernel calls it.

@@ -289,6 +289,7 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, *plan->delegates,
                 program.options, &program.state_bytes_left);
   if (const auto* instructions = InstructionsOf(*view.plan)) {
+    plan->instructions.reserve(instructions->size());
     for (const program::Instruction* from : *instructions) {
       auto instruction = binder.Bind(*from);
       if (!instruction.ok()) {
@@ -315,6 +316,7 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
   MethodMetadata metadata;
   metadata.name = view.plan->name()->str();
   const std::vector<std::vector<InputDim>> dims = InputDimsOf(program, view);
+  metadata.inputs.reserve(dims.size());
   for (const size_t index : ToIndices(view.plan->inputs())) {
     ValueInfo info = InfoOf(values[index]);
     const std::vector<InputDim>& own = dims[metadata.inputs.size()];
@@ -323,7 +325,9 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
     }
     metadata.inputs.push_back(std::move(info));
   }
-  for (const size_t index : ToIndices(view.plan->outputs())) {
+  const std::vector<size_t> outputs = ToIndices(view.plan->outputs());
+  metadata.outputs.reserve(outputs.size());
+  for (const size_t index : outputs) {
     metadata.outputs.push_back(InfoOf(values[index]));
   }
   for (BufferPlace& buffer : BuffersOf(program, *view.plan)) {

@@ -206,13 +206,16 @@ Status VerifyValue(const ProgramView& view, const ExecutionPlan& plan, const pro
       return VerifyTensor(view, plan, *value.val_as_Tensor(), budget);
     case KernelTypes::String: {
       const flatbuffers::String* text = value.val_as_String()->string_val();
-      return text != nullptr ? budget->Charge(text) : Bad("a string without text");
+      if (text == nullptr) return Bad("a string without text");
+      return budget->Charge(text->size(), WorkBudget::kValueCopies);
     }
     case KernelTypes::IntList:
       return VerifyItems(plan, *value.val_as_IntList(), KernelTypes::Int, false, budget);
-    case KernelTypes::DoubleList:
-      XIR_RETURN_IF_ERROR(budget->Charge(value.val_as_DoubleList()->items()));
-      return CheckAligned(value.val_as_DoubleList()->items());
+    case KernelTypes::DoubleList: {
+      const auto* items = value.val_as_DoubleList()->items();
+      XIR_RETURN_IF_ERROR(budget->Charge(SizeOf(items), WorkBudget::kValueCopies * sizeof(double)));
+      return CheckAligned(items);
+    }
     case KernelTypes::BoolList:
       return budget->Charge(value.val_as_BoolList()->items());
     case KernelTypes::TensorList:

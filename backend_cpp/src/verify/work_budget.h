@@ -31,6 +31,7 @@ class WorkBudget {
   static constexpr uint64_t kInstruction = 512;  // planned, bound, and described in a profile
   static constexpr uint64_t kArgument = 32;      // of a call, or an item of a list that is one
   static constexpr uint64_t kNameCopies = 4;     // of an operator or a buffer
+  static constexpr uint64_t kValueCopies = 2;    // of texts and lists of numbers: plan, instance
   static constexpr uint64_t kDelegate = 4096;    // its plan, and XNNPACK's runtime without nodes
   static constexpr uint64_t kGraphValue = 512;   // here and in XNNPACK
   static constexpr uint64_t kGraphNode = 1536;   // with XNNPACK's operator

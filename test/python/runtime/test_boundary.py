@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -16,11 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reference.method_text import file_of
 
 import xir
-from xir.emitter import emit
-from xir.ir.context import XirContext
-from xir.ir.parser import parse_module
 from xir.runtime import Method, Runtime, XirRuntimeError
 
 
@@ -82,17 +79,6 @@ class Spoiling(torch.nn.Module):
 def compiled(model: torch.nn.Module, *inputs: torch.Tensor) -> xir.ExecutorchProgram:
     """A program of kernels alone."""
     return xir.to_edge(torch.export.export(model.eval(), inputs)).to_executorch()
-
-
-def file_of(body: str, *, inputs: str = "", outputs: str = "%out", arena: int = 4096) -> bytes:
-    """The bytes of a file whose method is this text."""
-    text = (
-        f"pte.program {{\n pte.execution_plan @forward arenas [0, {arena}] {{\n{body}\n"
-        f" pte.signature inputs ({inputs}) outputs ({outputs})\n }}\n}}"
-    )
-    ctx, stream = XirContext(), io.BytesIO()
-    emit(parse_module(ctx, text), ctx, stream)
-    return stream.getvalue()
 
 
 def load(file: bytes, **options: Any) -> Method:
@@ -452,6 +438,13 @@ def test_outputs_have_memory_of_their_own():
 def test_names_are_text(loop: bytes, name: bytes, broken: bytes, told: str):
     with pytest.raises(XirRuntimeError, match=told):
         load(loop.replace(name, broken))
+
+
+def test_names_that_a_caller_gives_need_not_be_text(loop: bytes):
+    program = Runtime.get().load_program(loop, threads=1)
+    for call in (program.metadata, program.load_method):
+        with pytest.raises(XirRuntimeError, match=r"\\xed\\xb3\\xbf other"):
+            call("\udcff other")
 
 
 def test_paths_need_not_be_text(tmp_path: Path, loop: bytes):
