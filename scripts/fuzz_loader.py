@@ -37,7 +37,7 @@ def main() -> int:
         shutil.copy(file, corpus / file.name)
     command = [
         str(FUZZER), f"-fork={options.jobs}", "-ignore_crashes=1", "-ignore_ooms=1", "-ignore_timeouts=1",
-        "-max_len=65536", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",
+        "-max_len=65536", "-len_control=0", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",
         f"-artifact_prefix={artifacts}/", str(corpus),
     ]  # fmt: skip
     executed = ""

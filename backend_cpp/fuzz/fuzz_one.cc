@@ -3,6 +3,7 @@
 #include <cstring>
 #include <random>
 
+#include "crowded_program.h"
 #include "draws.h"
 #include "mutate.h"
 #include "program_builder.h"
@@ -27,6 +28,26 @@ uint64_t Digest(Bytes bytes) {
 // A program takes more draws than its run.
 size_t RunSize(Bytes recipe) { return recipe.size() / 4; }
 
+// Recipes of crowded programs begin so.
+constexpr char kCrowd[] = {'C', 'R', 'O', 'W'};
+
+bool IsCrowd(Bytes recipe) {
+  return recipe.size() >= sizeof(kCrowd) && std::memcmp(recipe.data(), kCrowd, sizeof(kCrowd)) == 0;
+}
+
+// One that is new, or `old` with other draws here and there.
+Blob Crowd(Bytes old, uint64_t seed, Draws* draws) {
+  Blob recipe = RandomBytes(seed, 128);
+  if (IsCrowd(old) && !draws->OneIn(4)) {
+    recipe.assign(old.begin(), old.end());
+    for (uint64_t i = 1 + draws->Below(4); i > 0; --i) {
+      recipe[draws->Below(recipe.size())] = static_cast<uint8_t>(draws->Below(256));
+    }
+  }
+  std::memcpy(recipe.data(), kCrowd, sizeof(kCrowd));
+  return recipe;
+}
+
 }  // namespace
 
 bool IsProgram(Bytes input) {
@@ -34,16 +55,21 @@ bool IsProgram(Bytes input) {
 }
 
 Blob ProgramOf(Bytes recipe) {
+  if (IsCrowd(recipe)) {
+    Draws draws(recipe.subspan(sizeof(kCrowd), recipe.size() - sizeof(kCrowd)));
+    return BuildCrowdedProgram(&draws);
+  }
   const size_t run = RunSize(recipe);
   Draws draws(recipe.subspan(run, recipe.size() - run));
   return BuildProgram(&draws, Manner::kOdd);
 }
 
 Outcome FuzzOne(Bytes input) {
-  if (IsProgram(input)) {
+  if (IsProgram(input) || IsCrowd(input)) {
+    const Blob built = IsProgram(input) ? Blob() : ProgramOf(input);
     const Blob run = RandomBytes(Digest(input), 64);
     Draws draws(Bytes(run.data(), run.size()));
-    return RunProgram(input, &draws);
+    return RunProgram(IsProgram(input) ? input : Bytes(built.data(), built.size()), &draws);
   }
   const Blob program = ProgramOf(input);
   Draws draws(input.subspan(0, RunSize(input)));
@@ -53,6 +79,7 @@ Outcome FuzzOne(Bytes input) {
 Blob Derive(Bytes input, uint64_t seed) {
   const Blob random = RandomBytes(seed, 128);
   Draws draws(Bytes(random.data(), random.size()));
+  if (IsCrowd(input) || draws.OneIn(6)) return Crowd(input, seed, &draws);
   if (IsProgram(input)) {
     return draws.OneIn(6) ? Blob() : MutateProgramFile(input, &draws);
   }

@@ -1,7 +1,8 @@
 // What one input of the loader's fuzzer is, and what is done with it.
 //
-// A .pte file (bytes 4 to 7 are "ET12") is loaded and run as it is. Anything else is a recipe: one
-// half of it are the draws that build a program, the other those of how it is run.
+// A .pte file (bytes 4 to 7 are "ET12") is loaded and run as it is. Anything else is a recipe: of a
+// crowded program if it begins with "CROW", else of any, with the draws of how it is run before
+// those that build it.
 #pragma once
 
 #include <cstddef>

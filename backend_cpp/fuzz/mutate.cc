@@ -16,13 +16,22 @@ namespace {
 constexpr uint64_t kManyCopies = 2000;
 constexpr uint64_t kManyItems = 8000;
 
+// None of a node that mutations have put in a table's place, and which is no table.
+Field* FieldOf(Node* table, const char* name) {
+  if (table->kind != Node::Kind::kTable) return nullptr;
+  for (size_t i = 0; i < table->type->num_elems; ++i) {
+    if (std::strcmp(table->type->names[i], name) == 0) return &table->fields[i];
+  }
+  return nullptr;
+}
+
 class TreeMutator {
  public:
   TreeMutator(Tree* tree, Draws* draws) : tree_(*tree), draws_(*draws) {}
 
   void Mutate() {
     nodes_ = AllNodes(tree_);
-    if (draws_.OneIn(6)) return Crowd();
+    if (draws_.OneIn(6)) return draws_.OneIn(2) ? Crowd() : Stretch();
     Node& node = *nodes_[draws_.Below(nodes_.size())];
     switch (node.kind) {
       case Node::Kind::kTable:
@@ -53,6 +62,46 @@ class TreeMutator {
           Unite();
       }
     }
+  }
+
+  // Where a size stands, in tensors or as a number, there is a large one then, and mostly tensors
+  // have no elements: whoever walks what is left of such a shape walks for ever.
+  void Stretch() {
+    constexpr int32_t kLarge[] = {INT32_MAX, 1 << 30, 1 << 20, 1 << 16};
+    std::vector<Node*> all;
+    for (Node* node : nodes_) {
+      const Field* sizes = FieldOf(node, "sizes");
+      if (sizes != nullptr && sizes->node != nullptr &&
+          sizes->node->bytes.size() >= sizeof(int32_t)) {
+        all.push_back(sizes->node);
+      }
+    }
+    if (all.empty()) return;
+    const int32_t old = AnySize(*all[draws_.Below(all.size())]);
+    const int32_t large = draws_.Of(kLarge);
+    const size_t emptied = draws_.OneIn(4) ? 16 : draws_.Below(3);
+    for (Node* node : nodes_) {
+      Field* number = FieldOf(node, "int_val");
+      if (number != nullptr && number->scalar == static_cast<uint64_t>(old)) {
+        number->scalar = static_cast<uint64_t>(large);
+      }
+    }
+    for (Node* sizes : all) {
+      for (size_t at = 0; at + sizeof(int32_t) <= sizes->bytes.size(); at += sizeof(int32_t)) {
+        int32_t size;
+        std::memcpy(&size, sizes->bytes.data() + at, sizeof(size));
+        if (size == old) size = large;
+        if (at == emptied * sizeof(int32_t)) size = 0;
+        std::memcpy(sizes->bytes.data() + at, &size, sizeof(size));
+      }
+    }
+  }
+
+  int32_t AnySize(const Node& sizes) {
+    int32_t size;
+    const size_t at = draws_.Below(sizes.bytes.size() / sizeof(size)) * sizeof(size);
+    std::memcpy(&size, sizes.bytes.data() + at, sizeof(size));
+    return size;
   }
 
   // A string, or a list of indices; sizes of a tensor would only be too many.
@@ -249,15 +298,6 @@ class TreeMutator {
   std::vector<Node*> nodes_;
   Node* found_in_ = nullptr;
 };
-
-// None of a node that mutations have put in a table's place, and which is no table.
-Field* FieldOf(Node* table, const char* name) {
-  if (table->kind != Node::Kind::kTable) return nullptr;
-  for (size_t i = 0; i < table->type->num_elems; ++i) {
-    if (std::strcmp(table->type->names[i], name) == 0) return &table->fields[i];
-  }
-  return nullptr;
-}
 
 bool MutateGraph(Blob* blob, Draws* draws) {
   Blob graph;

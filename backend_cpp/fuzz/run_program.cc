@@ -16,11 +16,14 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "allocation_meter.h"
 #include "core/digest.h"
 #include "core/failing_allocations.h"
+#include "disturbance.h"
 #include "guarded_memory.h"
 #include "kernels/registry.h"
 #include "verify/work_budget.h"
@@ -59,7 +62,14 @@ uint64_t MemoryBound(size_t file_size) {
 }
 
 // The same in seconds, under sanitizers, on a processor with other things to do.
-double TimeBound(size_t file_size) { return 0.5 + 1e-5 * static_cast<double>(file_size); }
+double TimeBound(size_t file_size) { return 0.5 + 2e-6 * static_cast<double>(file_size); }
+
+// Of an execution: so many instructions, each of which may look at all pairs of bytes. What small
+// programs compute is over at once.
+double ExecutionBound(uint64_t nbytes) {
+  const auto pairs = static_cast<double>(nbytes) * static_cast<double>(nbytes);
+  return 1 + kMaxInstructions * 1e-8 * pairs;
+}
 
 // Looks at what a step takes as long as it lives.
 class Bounded {
@@ -87,26 +97,47 @@ class Bounded {
 
 class Session {
  public:
-  Session(Method* method, Draws* draws, size_t file_size)
-      : method_(*method), draws_(*draws), file_size_(file_size) {}
+  // `nbytes` is what the method plans and the file has.
+  Session(Method* method, Draws* draws, size_t file_size, uint64_t nbytes)
+      : method_(*method), draws_(*draws), file_size_(file_size), method_bytes_(nbytes) {}
 
   // One execution; whether it succeeded.
   bool Run() {
     lent_.clear();
+    input_bytes_ = 0;
     if (!draws_.OneIn(10)) SetInputs();
     if (draws_.OneIn(3)) UseBuffers();
     if (draws_.OneIn(6)) BindOutput();
     if (draws_.OneIn(24)) method_.Cancel();
-    const FailingAllocation failing(&draws_);
-    if (!(draws_.OneIn(8) ? RunProfiled() : method_.Execute().ok())) return false;
+    if (!Execute()) return false;
     ReadOutputs();
     return true;
   }
 
  private:
+  bool Execute() {
+    const Disturbance disturbance(&method_, &draws_);
+    bool succeeded = false;
+    {
+      const FailingAllocation failing(&draws_);
+      const AllocationMeter meter;
+      succeeded = draws_.OneIn(8) ? RunProfiled() : method_.Execute().ok();
+      if (meter.seconds() > ExecutionBound(method_bytes_ + input_bytes_)) {
+        Die("an execution of small values took " + std::to_string(meter.seconds()) + " seconds");
+      }
+    }
+    if (!disturbance.has_happened()) return succeeded;
+    if (disturbance.has_entered()) Die("a kernel used the method that ran it");
+    if (disturbance.has_thrown() && succeeded) Die("a kernel threw and the execution succeeded");
+    // Whatever was locked has to be free again; this would wait for ever.
+    std::thread([this] { static_cast<void>(method_.Execute().ok()); }).join();
+    return succeeded;
+  }
+
   // The profile, its texts, and what kernels take besides.
   bool RunProfiled() {
-    const Bounded bounded("profiling", file_size_, /*more_memory=*/kMaxMemory);
+    // What describes the instructions, an event of each that ran, and a text of these that grows.
+    const Bounded bounded("profiling", file_size_, kMaxMemory + 4 * MemoryBound(file_size_));
     const auto profile = method_.ExecuteProfiled();
     if (!profile.ok()) return false;
     const Span<const Profile> all(&profile.value(), 1);
@@ -157,6 +188,7 @@ class Session {
     const size_t element = ElementSize(tensor.dtype);
     const auto size = static_cast<size_t>(shape.numel()) * element;
     if (size > kMaxInput) return;
+    input_bytes_ += size;
     const uint8_t* data = Lend(size, element, tensor.dtype);
     const Status status =
         method_.SetInput(index, const_cast<uint8_t*>(data), size, shape, !draws_.OneIn(4));
@@ -266,6 +298,8 @@ class Session {
   Method& method_;
   Draws& draws_;
   const size_t file_size_;
+  const uint64_t method_bytes_;
+  uint64_t input_bytes_ = 0;
   std::vector<GuardedMemory> lent_;
   std::deque<GuardedMemory> bound_;  // to outputs
 };
@@ -296,6 +330,7 @@ std::shared_ptr<const KernelRegistry> CountedKernels() {
       RegisteredKernel counted(portable);
       counted.run = [run = portable.run, count = &Successes()[name]](KernelContext& context,
                                                                      KernelArgs args) {
+        Disturbance::OfKernel();
         Status status = run(context, args);
         if (status.ok()) ++*count;
         return status;
@@ -310,6 +345,7 @@ std::shared_ptr<const KernelRegistry> CountedKernels() {
 // Takes any call, as torch does: reads the tensors, and writes the last as far as it has memory.
 Kernel Fallback(std::string_view) {
   return [](KernelContext&, KernelArgs args) -> Status {
+    Disturbance::OfKernel();
     Tensor* last = nullptr;
     unsigned sum = 0;
     for (Value* value : args) {
@@ -377,12 +413,13 @@ void DamagePackedFile(Draws* draws) {
 struct Manners {
   explicit Manners(Bytes file) : random(Digest(file, 0)) {
     fallback = random() % 2 == 0;
-    packed = random() % 8 == 0;
+    packed = random() % 4 == 0;
+    grown = packed && random() % 4 == 0;
     damaged = packed && random() % 2 == 0;
-    truncated = packed && random() % 4 == 0;
+    truncated = packed && !damaged && random() % 2 == 0;
   }
   std::mt19937_64 random;
-  bool fallback, packed, damaged, truncated;
+  bool fallback, packed, grown, damaged, truncated;
 };
 
 LoadOptions Options() {
@@ -447,14 +484,48 @@ std::vector<std::string> KernelsWithoutSuccess() {
 
 namespace {
 
-// Has a packed file of a program, or of what became of it.
-void KeepPacked(Bytes file, const LoadOptions& options, bool damaged, std::mt19937_64* random) {
-  unlink(PackedPath().c_str());
-  if (const auto program = Program::FromBytes(file, options); program.ok()) {
-    for (const std::string& name : program.value()->method_names()) {
-      if (!program.value()->LoadMethod(name).ok()) break;
+// Loads a program, which packs its weights.
+void Pack(Bytes file, const LoadOptions& options) {
+  const auto program = Program::FromBytes(file, options);
+  if (!program.ok()) return;
+  for (const std::string& name : program.value()->method_names()) {
+    if (!program.value()->LoadMethod(name).ok()) break;
+  }
+}
+
+uint64_t PackedFileSize() {
+  struct stat info {};
+  return stat(PackedPath().c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
+// A file that may keep nothing else than the program's own weights, and versions of the program
+// with other ones: as it is with the last of them, it was with the first.
+void KeepVersions(Bytes file, LoadOptions options) {
+  options.packed_weights_limit = 1;
+  std::vector<uint8_t> version(file.begin(), file.end());
+  uint64_t largest = 0;
+  for (uint8_t i = 0; i < 6; ++i) {
+    unlink(PackedPath().c_str());
+    version.back() = static_cast<uint8_t>(file.end()[-1] + i);
+    Pack(Bytes(version.data(), version.size()), options);
+    largest = std::max(largest, PackedFileSize());
+  }
+  for (uint8_t i = 0; i < 6; ++i) {
+    version.back() = static_cast<uint8_t>(file.end()[-1] + i);
+    Pack(Bytes(version.data(), version.size()), options);
+    if (PackedFileSize() > largest) {
+      Die("the packed file has " + std::to_string(PackedFileSize()) +
+          " bytes, and the weights of one program " + std::to_string(largest));
     }
   }
+}
+
+// Has a packed file of a program, or of what became of it.
+void KeepPacked(Bytes file, const LoadOptions& options, bool grown, bool damaged,
+                std::mt19937_64* random) {
+  unlink(PackedPath().c_str());
+  Pack(file, options);
+  if (grown && PackedFileSize() > 0) KeepVersions(file, options);
   if (!damaged) return;
   std::vector<uint8_t> numbers(64);
   for (uint8_t& number : numbers) number = static_cast<uint8_t>((*random)() >> 56);
@@ -473,7 +544,7 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   if (manners.fallback) options.fallback = Fallback;
   if (manners.packed) {
     options.packed_weights = PackedPath();
-    KeepPacked(file, options, manners.damaged, &manners.random);
+    KeepPacked(file, options, manners.grown, manners.damaged, &manners.random);
   }
   auto loaded = [&] {
     const FailingAllocation failing(draws);
@@ -493,6 +564,7 @@ Outcome RunProgram(Bytes file, Draws* draws) {
     if (state.ok()) shared = std::move(state).value();
   }
   std::vector<std::unique_ptr<Method>> methods;
+  std::vector<uint64_t> method_bytes;
   for (const std::string& name : names) {
     for (uint64_t instances = 1 + draws->Below(2); instances > 0; --instances) {
       std::shared_ptr<State> state = draws->OneIn(4) ? nullptr : shared;
@@ -500,13 +572,17 @@ Outcome RunProgram(Bytes file, Draws* draws) {
       if (!methods.empty() && draws->OneIn(4)) {
         state = methods[draws->Below(methods.size())]->state();
       }
-      const FailingAllocation failing(draws);
-      const Bounded bounded("loading a method of", file.size());
-      auto method = state == nullptr ? program->LoadMethod(name) : program->LoadMethod(name, state);
+      auto method = [&] {
+        const FailingAllocation failing(draws);
+        const Bounded bounded("loading a method of", file.size());
+        return state == nullptr ? program->LoadMethod(name) : program->LoadMethod(name, state);
+      }();
       if (!method.ok()) continue;
       methods.push_back(std::move(method).value());
+      method_bytes.push_back(file.size());
       if (auto metadata = program->method_metadata(name); metadata.ok()) {
         CheckState(metadata.value(), *methods.back()->state());
+        method_bytes.back() += metadata.value().arena_bytes;
       }
     }
   }
@@ -515,9 +591,12 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   program.reset();
   // In turns, as they share memory.
   std::deque<Session> sessions;
-  for (const auto& method : methods) sessions.emplace_back(method.get(), draws, file.size());
+  for (size_t i = 0; i < methods.size(); ++i) {
+    sessions.emplace_back(methods[i].get(), draws, file.size(), method_bytes[i]);
+  }
   // Programs that pack nothing have no such file.
-  manners.truncated = manners.truncated && truncate(PackedPath().c_str(), 100) == 0;
+  const off_t left = manners.random() % 2 == 0 ? 0 : 100;
+  manners.truncated = manners.truncated && truncate(PackedPath().c_str(), left) == 0;
   for (uint64_t i = 1 + draws->Below(3); i > 0; --i) {
     for (Session& session : sessions) outcome.executions += session.Run() ? 1 : 0;
   }

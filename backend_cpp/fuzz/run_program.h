@@ -16,9 +16,10 @@ struct Outcome {
 
 // Inputs that are refused and then given again, smaller shapes, executions without inputs,
 // several instances, of one state or of their own, buffers that are read, written and reset,
-// outputs in lent memory, allocations that fail, a fallback, files of packed weights that are
-// damaged or cut; inputs' memory vanishes after each execution. Ends the process where the runtime
-// breaks its word, or takes more memory or time than is in proportion to the file's size.
+// outputs in lent memory, allocations that fail, a fallback, kernels that throw or use the method
+// that runs them, files of packed weights that are damaged, cut or shared with other versions;
+// inputs' memory vanishes after each execution. Ends the process where the runtime breaks its word,
+// or takes more memory or time than is in proportion to the file's size.
 Outcome RunProgram(Bytes file, Draws* draws);
 
 // The portable kernels that have not succeeded in this process yet.

@@ -1,0 +1,268 @@
+#include "crowded_program.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debug_generated.h"
+#include "graph_builder.h"
+#include "program_generated.h"
+
+namespace xir::fuzz {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using program::EValue;
+using program::Instruction;
+using program::InstructionArguments;
+using program::KernelTypes;
+
+template <typename T>
+using Many = std::vector<T>;
+
+// What a program may have plenty of.
+enum Part {
+  kName,
+  kTensors,
+  kNumbers,
+  kReals,
+  kFlags,
+  kValues,
+  kCalls,
+  kMoves,
+  kArguments,
+  kOperators,
+  kDelegates,
+  kInputs,
+  kOutputs,
+  kArenas,
+  kFrames,
+  kMethods,
+  kTexts,
+  kOrigins,
+  kHandles,
+  kParts
+};
+
+class CrowdedProgram {
+ public:
+  // Cost that nobody bounds is mostly that of two parts, each of which has its own bound.
+  explicit CrowdedProgram(Draws* draws) : draws_(*draws) {
+    for (uint64_t i = 2 + draws_.Below(2); i > 0; --i) plenty_[draws_.Below(kParts)] = true;
+  }
+
+  Blob Build() {
+    name_ = b_.CreateString(std::string(Amount(kName), 'a'));
+    AddValues();
+    AddInstructions();
+    const auto plans = AddMethods();
+    Many<Offset<program::BackendDelegateInlineData>> data;
+    if (!delegates_.empty()) {
+      b_.ForceVectorAlignment(graph_.size(), sizeof(uint8_t), 16);
+      data.push_back(program::CreateBackendDelegateInlineData(b_, b_.CreateVector(graph_)));
+    }
+    const auto inlined = b_.CreateVector(data);
+    Many<Offset<program::DataSegment>> segments;
+    Many<Offset<program::NamedData>> named;
+    ProgramFile file;
+    if (Has({kTexts, kOrigins, kHandles})) {
+      file.segments.push_back(DebugInfo());
+      named.push_back(program::CreateNamedData(b_, b_.CreateString("xir.debug"), 0));
+    }
+    for (const Extent& extent : PlaceSegments(file.segments)) {
+      segments.push_back(program::CreateDataSegment(b_, extent.offset, extent.size));
+    }
+    const auto listed = b_.CreateVector(segments);
+    const auto names = b_.CreateVector(named);
+    program::ProgramBuilder program(b_);
+    program.add_execution_plan(plans);
+    program.add_backend_delegate_data(inlined);
+    program.add_segments(listed);
+    program.add_named_data(names);
+    program::FinishProgramBuffer(b_, program.Finish());
+    file.program.assign(b_.GetBufferPointer(), b_.GetBufferPointer() + b_.GetSize());
+    return WriteProgramFile(file);
+  }
+
+ private:
+  // One or few, or as many of what there is plenty of as come by any order of magnitude.
+  uint64_t Amount(Part part) {
+    if (plenty_[part]) return draws_.Below(uint64_t{64} << draws_.Below(12));
+    return draws_.OneIn(6) ? draws_.Below(8) : 1;
+  }
+
+  // Whether parts that need not be there are.
+  bool Has(std::initializer_list<Part> parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](Part part) { return plenty_[part]; }) ||
+           draws_.OneIn(6);
+  }
+
+  template <typename T>
+  int32_t AddValue(KernelTypes kind, Offset<T> content) {
+    values_.push_back(program::CreateEValue(b_, kind, content.Union()));
+    return static_cast<int32_t>(values_.size() - 1);
+  }
+
+  int32_t AddTensor(uint32_t at, bool named) {
+    const auto sizes = b_.CreateVector(Many<int32_t>{4});
+    const auto order = b_.CreateVector(Many<uint8_t>{0});
+    const auto place = program::CreateAllocationDetails(b_, 1, at);
+    const auto extra = named ? program::CreateExtraTensorInfo(b_, 0, name_) : 0;
+    program::TensorBuilder tensor(b_);
+    tensor.add_scalar_type(program::ScalarType::Float);
+    tensor.add_sizes(sizes);
+    tensor.add_dim_order(order);
+    tensor.add_allocation_info(place);
+    if (named) tensor.add_extra_tensor_info(extra);
+    return AddValue(KernelTypes::Tensor, tensor.Finish());
+  }
+
+  template <typename T>
+  void AddList(Part part, KernelTypes kind, Offset<T> content) {
+    const int32_t value = AddValue(kind, content);
+    if (plenty_[part]) long_ = value;
+  }
+
+  // The lists repeat one item, and one of all values is there many times.
+  void AddValues() {
+    x_ = AddTensor(0, /*named=*/false);
+    out_ = AddTensor(16, /*named=*/false);
+    from_ = AddValue(KernelTypes::Null, program::CreateNull(b_));
+    to_ = AddValue(KernelTypes::Null, program::CreateNull(b_));
+    const int32_t number = AddValue(KernelTypes::Int, program::CreateInt(b_, 3));
+    const auto tensors = b_.CreateVector(Many<int32_t>(Amount(kTensors), x_));
+    AddList(kTensors, KernelTypes::TensorList, program::CreateTensorList(b_, tensors));
+    AddList(kTensors, KernelTypes::OptionalTensorList,
+            program::CreateOptionalTensorList(b_, tensors));
+    const auto numbers = b_.CreateVector(Many<int64_t>(Amount(kNumbers), number));
+    AddList(kNumbers, KernelTypes::IntList, program::CreateIntList(b_, numbers));
+    const auto reals = b_.CreateVector(Many<double>(Amount(kReals), 0.5));
+    AddList(kReals, KernelTypes::DoubleList, program::CreateDoubleList(b_, reals));
+    const auto flags = b_.CreateVector(Many<uint8_t>(Amount(kFlags), 1));
+    AddList(kFlags, KernelTypes::BoolList, program::CreateBoolList(b_, flags));
+    AddList(kName, KernelTypes::String, program::CreateString(b_, name_));
+    const int32_t buffer = AddTensor(32, /*named=*/true);
+    if (plenty_[kName]) long_ = buffer;
+    values_.insert(values_.end(), Amount(kValues), values_[static_cast<size_t>(AnyValue())]);
+  }
+
+  // One that is long, if there is, as often as any.
+  int32_t AnyValue() {
+    if (long_ >= 0 && !draws_.OneIn(2)) return long_;
+    return static_cast<int32_t>(draws_.Below(values_.size()));
+  }
+
+  template <typename T>
+  void AddInstruction(Part part, InstructionArguments kind, Offset<T> content) {
+    instructions_.insert(instructions_.end(), Amount(part),
+                         program::CreateInstruction(b_, kind, content.Union()));
+  }
+
+  int32_t AddOperator(Offset<flatbuffers::String> name, const char* overload) {
+    operators_.insert(operators_.end(), std::max<uint64_t>(Amount(kOperators), 1),
+                      program::CreateOperator(b_, name, b_.CreateString(overload)));
+    return static_cast<int32_t>(operators_.size()) - 1;
+  }
+
+  void AddInstructions() {
+    const int32_t absolute = AddOperator(b_.CreateString("aten::abs"), "out");
+    const auto arguments = b_.CreateVector(Many<int32_t>{x_, out_, out_});
+    AddInstruction(kCalls, InstructionArguments::KernelCall,
+                   program::CreateKernelCall(b_, absolute, arguments));
+    if (Has({kMoves, kInputs})) {
+      AddInstruction(kMoves, InstructionArguments::MoveCall,
+                     program::CreateMoveCall(b_, from_, to_));
+    }
+    if (Has({kArguments, kOperators, kName})) {
+      // One argument many times.
+      const int32_t called = draws_.OneIn(2) ? absolute : AddOperator(name_, "");
+      const auto repeated = b_.CreateVector(Many<int32_t>(Amount(kArguments), AnyValue()));
+      AddInstruction(kCalls, InstructionArguments::KernelCall,
+                     program::CreateKernelCall(b_, called, repeated));
+    }
+    if (Has({kDelegates})) AddDelegates();
+  }
+
+  void AddDelegates() {
+    graph_ = BuildGraph(&draws_, /*odd=*/false).blob;
+    const auto place = program::CreateBackendDelegateDataReference(b_);
+    const auto id = b_.CreateString("XnnpackBackend");
+    delegates_.insert(delegates_.end(), Amount(kDelegates),
+                      program::CreateBackendDelegate(b_, id, place));
+    const auto arguments = b_.CreateVector(Many<int32_t>(Amount(kArguments), x_));
+    AddInstruction(kCalls, InstructionArguments::DelegateCall,
+                   program::CreateDelegateCall(b_, 0, arguments));
+  }
+
+  // Every instruction comes from the same place.
+  Offset<flatbuffers::Vector<Offset<program::FrameList>>> Frames() {
+    if (!Has({kFrames, kName})) return 0;
+    const auto frame = program::CreateFrame(b_, name_, 1);
+    const auto frames = b_.CreateVector(Many<Offset<program::Frame>>(Amount(kFrames), frame));
+    const auto list = program::CreateFrameList(b_, frames);
+    return b_.CreateVector(Many<Offset<program::FrameList>>(instructions_.size(), list));
+  }
+
+  // Methods that have all in common but their names.
+  Offset<flatbuffers::Vector<Offset<program::ExecutionPlan>>> AddMethods() {
+    const auto frames = Frames();
+    const auto chain = program::CreateChain(b_, 0, 0, b_.CreateVector(instructions_), frames);
+    const auto chains = b_.CreateVector(Many<Offset<program::Chain>>{chain});
+    const auto values = b_.CreateVector(values_);
+    const auto inputs = b_.CreateVector(
+        Many<int32_t>(Has({kInputs}) ? Amount(kInputs) : 0, draws_.OneIn(2) ? to_ : AnyValue()));
+    const auto outputs = b_.CreateVector(Many<int32_t>(Amount(kOutputs), out_));
+    const auto operators = b_.CreateVector(operators_);
+    const auto delegates = b_.CreateVector(delegates_);
+    Many<int64_t> sizes{0, 64};
+    // Each is a mapping here, of which a process has 65,530.
+    sizes.resize(1 + std::clamp<uint64_t>(Amount(kArenas), 1, 4096), 0);
+    const auto arenas = b_.CreateVector(sizes);
+    Many<Offset<program::ExecutionPlan>> plans;
+    for (uint64_t count = std::min<uint64_t>(Amount(kMethods), 256); count > 0; --count) {
+      const auto name = b_.CreateString("method_" + std::to_string(count));
+      plans.push_back(program::CreateExecutionPlan(b_, name, 0, values, inputs, outputs, chains,
+                                                   operators, delegates, arenas));
+    }
+    return b_.CreateVector(plans);
+  }
+
+  // Of one text that all places have, and of handles that all have the same places.
+  Blob DebugInfo() {
+    FlatBufferBuilder b;
+    const auto text = b.CreateString(std::string(Amount(kTexts), 't'));
+    const auto strings = b.CreateVector(Many<Offset<flatbuffers::String>>{text});
+    const auto origins =
+        b.CreateVector(Many<Offset<debug::Origin>>(Amount(kOrigins), debug::CreateOrigin(b, 0, 1)));
+    const auto items = b.CreateVector(Many<uint32_t>(Amount(kOrigins), 0));
+    const auto handles = b.CreateVector(
+        Many<Offset<debug::Origins>>(Amount(kHandles), debug::CreateOrigins(b, items)));
+    const auto of_instructions = b.CreateVector(Many<uint32_t>(instructions_.size(), 0));
+    const auto plans =
+        b.CreateVector(Many<Offset<debug::Plan>>{debug::CreatePlan(b, of_instructions)});
+    debug::FinishDebugInfoBuffer(b, debug::CreateDebugInfo(b, strings, origins, handles, plans));
+    return Blob(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
+  }
+
+  Draws& draws_;
+  FlatBufferBuilder b_;
+  Offset<flatbuffers::String> name_;
+  Blob graph_;
+  Many<Offset<EValue>> values_;
+  Many<Offset<program::Operator>> operators_;
+  Many<Offset<program::BackendDelegate>> delegates_;
+  Many<Offset<Instruction>> instructions_;
+  int32_t x_ = 0, out_ = 0, from_ = 0, to_ = 0;
+  int32_t long_ = -1;  // a value that is a long list or has a long name
+  bool plenty_[kParts] = {};
+};
+
+}  // namespace
+
+Blob BuildCrowdedProgram(Draws* draws) { return CrowdedProgram(draws).Build(); }
+
+}  // namespace xir::fuzz
