@@ -56,6 +56,13 @@ planted: build ## Plant miscompiles in the passes, one after the other, and see 
 planted-models: build ## Plant some of them in MobileNetV2 (fp32 and int8), MobileNetV3 and a vision transformer
 	$(BIN)/python -m bench.planted --models
 
+.PHONY: planted-holes
+planted-holes: build ## Open mended holes of the runtime, one after the other, and see whether the fuzzers find each in SECONDS (300) of a processor; needs clang
+	scripts/setup.sh --clang
+	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
+	cmake --build build/fuzz --target xir_fuzz_loader
+	$(BIN)/python -m bench.planted_holes --seconds $(or $(SECONDS),300)
+
 .PHONY: mutants
 mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
 	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
@@ -148,6 +155,10 @@ coverage-verify: build ## The verifier's branches that neither the C++ tests nor
 	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
 	cmake --build build/fuzz --target xir_tests xir_fuzz_replay
 	$(BIN)/python scripts/coverage_verify.py
+
+.PHONY: fuzz-boundary
+fuzz-boundary: build ## Programs with kernels of Python and torch that answer, raise and do anything, for TIME (300) seconds
+	PYTHONPATH=test/python $(BIN)/python -m boundary_fuzz --time $(or $(TIME),300)
 
 .PHONY: fuzz-text
 fuzz-text: build ## Lit files with mistakes in them through xir-opt for TIME (300) seconds
