@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], object]] = {
     "moved": lambda x: (x[2:].T.relu(), x[1:].reshape(-1).relu(), x[2:].unsqueeze(0) + x.mean()),
     "broadcast": lambda x: x[2:] * x[:1] + x.sum(),
     "products": lambda x: (x[2:] @ x.T, x @ x[2:].T),
+    "before an end": lambda x: (x[:-2].relu(), x[1:-1], functional.pad(x, (0, 0, -1, -1)) * 2),
     "softmax": lambda x: x[2:].softmax(1),
 }
 
@@ -55,7 +56,8 @@ FUNCTIONS: dict[str, Callable[[Tensor], object]] = {
 def test_the_rest_is_eagers(name: str) -> None:
     function = FUNCTIONS[name]
     method = loaded(function, (5, 3))
-    for rows in (4, 2, 1, 4, 0, 2, 9, 0, 3) if name == "of an empty batch" else (4, 2, 1, 4, 2, 9, 3):
+    sizes = {"of an empty batch": (4, 2, 1, 4, 0, 2, 9, 0, 3), "before an end": (4, 2, 9, 3)}
+    for rows in sizes.get(name, (4, 2, 1, 4, 2, 9, 3)):
         x = torch.randn(rows, 3)
         for got, wanted in zip(method.execute([x]), tree_leaves(function(x)), strict=True):
             torch.testing.assert_close(torch.as_tensor(got), wanted)

@@ -50,7 +50,9 @@ def up_to_end(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) 
     """`size` elements from `start` on, up to a number of elements before an open end; None for any others.
 
     Behind the elements stand as many of −∞ as there are at most. Each window of two elements that are so far apart, and
-    the number before the end further, has one of the elements and one of −∞, and a later one would end outside.
+    the number before the end further, has one of the elements and one of −∞, and a later one would end outside. XNNPACK
+    has no empty result of a pooling. Where sizes of 2, the least that torch exports for, may leave nothing, windows of
+    −∞ come first, and a slice cuts them off.
     """
     whole = b.shape(value)[dim]
     before = whole - start - size
@@ -66,10 +68,14 @@ def up_to_end(b: NodeBuilder, value: SSAValue, dim: int, start: int, size: int) 
     image, perm = as_rows(b, value, dim)
     axis = perm.index(dim) if len(perm) == 4 else 1
     hidden = max(known[dim] - start - before, 1)
-    padded = pad_with(b, image, (0, 0, 0, 0), tuple(hidden if each == axis else 0 for each in range(4)), -math.inf)
+    first = start + before if start + before > 1 else 0
+    in_front, behind = ([width if each == axis else 0 for each in range(4)] for width in (first, hidden))
+    padded = pad_with(b, image, in_front, behind, -math.inf)
     window = {"kernel": 2, "dilation": hidden + before}
     properties = {name: u32s((each, 1) if axis == 1 else (1, each)) for name, each in window.items()}
     kept = b.node(xnnpack.MaxPooling2dOp, [padded], {**properties})
+    if first:
+        kept = run(b, kept, axis, first, size)
     shape = [size if each == dim else other for each, other in enumerate(b.shape(value))]
     moved = b.reshape(kept, [shape[each] for each in perm])
     return b.transpose(moved, [perm.index(each) for each in range(len(perm))])
