@@ -96,8 +96,9 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_next_command_is_for_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("net.py").write_text(
-        "import torch\n\n\ndef net():\n    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())\n"
-        "    return model, (torch.ones(4, 8),)\n"
+        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
+        "    model = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.GELU())\n"
+        "    return model, (torch.randn(4, 256),)\n"
     )
     arguments = ["--model", "net.py:net", "-d", "--cpu", "zen4", "--dtype", "fp16", "--max-batch", "6", "-t"]
     assert main([*arguments, "--test-sqnr", "300"]) == 1
@@ -421,7 +422,7 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
             ["--model_name", "add", "--delegate", "--ops", "ad"],
             "xir-aot: error: there is no op 'ad', did you mean 'edg",
         ),
-        (["--model_name", "add", "--delegate", "--min-ops", "two"], "xir-aot: error: option 'min-ops' of '--delegate'"),
+        (["--model_name", "add", "--delegate", "--min-ops", "two"], "xir-aot: error: option 'min-ops' of --delegate"),
         (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
         (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
         (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),
