@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import meanings
 import mlir_opt_flags
 import operator_table
 from xdsl.ir import Dialect
@@ -33,7 +34,7 @@ from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe
 from xir.transforms.xnnpack import known_faults
 from xir.transforms.xnnpack.known_faults import kernels as kernel_limits
-from xir.transforms.xnnpack.legalizations import REFUSES
+from xir.transforms.xnnpack.legalizations import RULES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs/reference"
@@ -207,8 +208,8 @@ def operators_page() -> str:
 def refusals_page() -> str:
     """Every reason for which an op is not delegated."""
     ops: dict[Refusal, list[str]] = {}
-    for name, refusals in REFUSES.items():
-        for refusal in refusals:
+    for name in RULES:
+        for refusal in operator_table.refusals_of(name):
             ops.setdefault(refusal, []).append(name)
     text = (
         "# Refusals\n\n"
@@ -269,6 +270,7 @@ def pages() -> dict[Path, str]:
         "commands.md": commands_page,
         "passes.md": passes_page,
         "kernels.md": kernels_page,
+        "composites.md": meanings.page,
         "operators.md": operators_page,
         "refusals.md": refusals_page,
         "xnnpack_faults.md": xnnpack_faults_page,

@@ -18,10 +18,13 @@ from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
 from xir.transforms.analysis.calls import Call
-from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized
+from xir.transforms.edge.decompositions import expanded
+from xir.transforms.xnnpack.building.trial import check_results
+from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized, lower
 from xir.transforms.xnnpack.legalizations.donors import Donors
+from xir.transforms.xnnpack.legalizations.expansion import expansion
 from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
 
 TYPES = (f32, f16, bf16, i32)
@@ -105,7 +108,7 @@ def rows() -> Iterator[tuple[str, ...]]:
         if name not in RULES:
             yield f"`{short}`", "kernel", "", "", "", "", stock
             continue
-        conditions = "; ".join(refusal.text for refusal in REFUSES[name])
+        conditions = "; ".join(refusal.text for refusal in refusals_of(name))
         if name in QUANTISATION:
             yield f"`{short}`", "`convert`, folded into its neighbours", "", "", "", conditions, stock
             continue
@@ -114,6 +117,20 @@ def rows() -> Iterator[tuple[str, ...]]:
         types = ", ".join(f"`{each}`" for each in map(str, TYPES) if each in plain or each in own)
         own_text = own_nodes if own_nodes != nodes else ""
         yield f"`{short}`", nodes, own_text, types, INT8[QUANTIZED.get(name)], conditions, stock
+
+
+def refusals_of(name: str) -> tuple[Refusal, ...]:
+    """The reasons for which an op's rule refuses a call: of a composite those of the ops that its samples mean."""
+    if RULES[name] is not expansion:
+        return REFUSES[name]
+    parts = {part for sample in samples_of(name) for part in parts_of(sample.build(XirContext())[1])}
+    return tuple(dict.fromkeys(refusal for part in sorted(parts & RULES.keys()) for refusal in refusals_of(part)))
+
+
+def parts_of(op: edge.EdgeOp) -> set[str]:
+    """The names of the ops that one means."""
+    meant = expanded(op)
+    return set() if meant is None else {part.name for part in meant.ops}
 
 
 def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
@@ -152,7 +169,7 @@ def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, s
     assert function is not None
     builder = NodeBuilder(ctx, target, op, Donors(op.parent, SymbolicSizes(function)))
     try:
-        RULES[op.name](op, builder)
+        check_results(op, lower(op, builder))
         for node in builder.ops:
             node.verify()
     except (RefusalError, VerifyException, UndecidedSizeError):

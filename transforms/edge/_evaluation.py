@@ -1,4 +1,7 @@
-"""What edge ops compute, in numpy: for values that are known at compile time."""
+"""What primitive edge ops compute, in numpy: for values that are known at compile time.
+
+Composites are computed as the ops that they mean (`_evaluation_of_composites.py`).
+"""
 
 from __future__ import annotations
 
@@ -114,26 +117,13 @@ def _arange(op: edge.ArangeStartStepOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _reshaped(
-    op: edge.ViewOp | edge.UnsafeViewOp | edge.SqueezeOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp,
-    call: Call,
-) -> np.ndarray:
+def _reshaped(op: edge.ViewOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp, call: Call) -> np.ndarray:
     return call[op.self].reshape(call.shape)
 
 
 @evaluator
-def _copied(
-    op: edge.CloneOp | edge.AliasOp | edge.DetachOp | edge.ContiguousOp | edge.LiftFreshCopyOp | edge.ToCopyOp,
-    call: Call,
-) -> np.ndarray:
+def _converted(op: edge.ToCopyOp, call: Call) -> np.ndarray:
     return call[op.self]
-
-
-@evaluator
-def _undropped(op: edge.DropoutOp, call: Call) -> np.ndarray:
-    if op.train:
-        raise NotEvaluatedError
-    return call[op.input]
 
 
 @evaluator
@@ -210,12 +200,8 @@ def _flipped(op: edge.FlipOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _triangle(op: edge.TrilOp | edge.TriuOp, call: Call) -> np.ndarray:
-    array = call[op.self]
-    upper = isinstance(op, edge.TriuOp)
-    lower = np.tri(*array.shape[-2:], k=static(op.diagonal) - upper, dtype=np.bool_)
-    kept = ~lower if upper else lower
-    return np.where(kept, array, array.dtype.type(0))
+def _triangle(op: edge.TrilOp, call: Call) -> np.ndarray:
+    return np.tril(call[op.self], static(op.diagonal))
 
 
 # Elements looked up
@@ -313,9 +299,8 @@ def _chosen(op: edge.WhereSelfOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _filled(op: edge.MaskedFillScalarOp | edge.MaskedFillTensorOp, call: Call) -> np.ndarray:
-    value = np.asarray(op.value) if op.name.endswith("Scalar") else call[op.value]
-    return np.where(call[op.mask], value.astype(call.dtype), call[op.self])
+def _filled(op: edge.MaskedFillScalarOp, call: Call) -> np.ndarray:
+    return np.where(call[op.mask], call.dtype.type(op.value), call[op.self])
 
 
 # Arithmetic, in the result's type
@@ -368,7 +353,6 @@ for _name, _function in {
     "reciprocal": np.reciprocal,
     "sin": np.sin,
     "sqrt": np.sqrt,
-    "square": np.square,
 }.items():
     register_evaluator(_unary(_function), f"edge.{_name}")
 

@@ -48,7 +48,6 @@ for _name, _function in {
     "trunc": np.trunc,
     "round": np.round,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "exp2": np.exp2,
     "expm1": np.expm1,
     "log1p": np.log1p,
     "log2": np.log2,
@@ -66,9 +65,6 @@ for _name, _function in {
     "sign": np.sign,
     "erf": _erf,
     "sigmoid": _sigmoid,
-    "silu": lambda x: x * _sigmoid(x),
-    "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
-    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
 }.items():
     register_evaluator(_unary(_function), f"edge.{_name}")
 
@@ -136,8 +132,8 @@ def _axes(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     return tuple(d % rank for d in dims) if dims and rank else tuple(range(rank))
 
 
-OfAll = edge.SumOp | edge.MeanOp | edge.ProdOp | edge.MaxOp | edge.MinOp | edge.AnyOp | edge.AllOp
-OfOne = edge.ProdDimIntOp | edge.AnyDimOp | edge.AllDimOp
+OfAll = edge.MeanOp | edge.ProdOp | edge.MaxOp | edge.MinOp | edge.AnyOp
+OfOne = edge.ProdDimIntOp | edge.AnyDimOp
 OfSome = edge.SumDimIntListOp | edge.MeanDimOp | edge.AmaxOp | edge.AminOp | edge.AnyDimsOp
 
 
@@ -155,7 +151,7 @@ def _reduction(function: Callable[..., np.ndarray], *, exact: bool = False) -> E
 
 
 for _names, _reduce in {
-    ("sum", "sum.dim_IntList"): np.sum,
+    ("sum.dim_IntList",): np.sum,
     ("mean", "mean.dim"): np.mean,
     ("prod", "prod.dim_int"): np.prod,
 }.items():
@@ -164,19 +160,8 @@ for _names, _reduce in {
     ("amax", "max"): np.max,
     ("amin", "min"): np.min,
     ("any", "any.dim", "any.dims"): np.any,
-    ("all", "all.dim"): np.all,
 }.items():
     register_evaluator(_reduction(_reduce, exact=True), *(f"edge.{name}" for name in _names))
-
-
-@evaluator
-def _norm(op: edge.LinalgVectorNormOp, call: Call) -> np.ndarray:
-    order = float(op.ord)
-    if order not in (1, 2):
-        raise NotEvaluatedError
-    array = np.abs(call[op.self].astype(np.float64))
-    axes, keepdims = _axes(op.dim, array.ndim), op.keepdim
-    return np.sum(array, axes, keepdims=keepdims) if order == 1 else np.sqrt(np.sum(array**2, axes, keepdims=keepdims))
 
 
 @evaluator
@@ -204,12 +189,6 @@ def _product(op: edge.MmOp | edge.BmmOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _any_product(op: edge.MatmulOp, call: Call) -> np.ndarray:
-    lhs, rhs = _float_operands(call, op.self, op.other)
-    return lhs @ rhs
-
-
-@evaluator
 def _linear(op: edge.LinearOp, call: Call) -> np.ndarray:
     value, weight = _float_operands(call, op.input, op.weight)
     product = value @ weight.T
@@ -217,11 +196,10 @@ def _linear(op: edge.LinearOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _added_product(op: edge.AddmmOp | edge.BaddbmmOp, call: Call) -> np.ndarray:
-    factors = (op.mat1, op.mat2) if isinstance(op, edge.AddmmOp) else (op.batch1, op.batch2)
-    lhs, rhs = _float_operands(call, *factors)
-    product, beta = lhs @ rhs * op.alpha, op.beta
-    return product + call[op.self] * beta if beta else product
+def _added_product(op: edge.AddmmOp, call: Call) -> np.ndarray:
+    lhs, rhs = _float_operands(call, op.mat1, op.mat2)
+    product = lhs @ rhs * op.alpha
+    return product + call[op.self] * op.beta if op.beta else product
 
 
 # Borders

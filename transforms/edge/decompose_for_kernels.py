@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
-from xir.transforms.edge.decompositions import DECOMPOSITIONS, EdgeBuilder
+from xir.transforms.analysis.refusal import RefusalError
+from xir.transforms.edge.decompositions import expanded
 
 
 @dataclass(frozen=True)
@@ -49,20 +48,9 @@ class _Decompose(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.EdgeOp, rewriter: PatternRewriter, /) -> None:
         """Decompose one op."""
-        rule = DECOMPOSITIONS.get(op.name)
-        if rule is None or op.has_run_time_numbers:
+        try:
+            meant = expanded(op)
+        except RefusalError:
             return
-        builder = EdgeBuilder()
-        made = rule(op, builder)
-        if made is None:
-            return
-        results = [made] if isinstance(made, SSAValue) else list(made)
-        results = [_with_type_of(old, new, builder) for old, new in zip(op.results, results, strict=True)]
-        rewriter.replace(op, builder.ops, results)
-
-
-def _with_type_of(old: SSAValue, new: SSAValue, builder: EdgeBuilder) -> SSAValue:
-    """A new result with the old one's type, which may have dimensions that inference cannot find."""
-    if new.type == old.type or new.owner not in builder.ops:
-        return new
-    return Rewriter.replace_value_with_new_type(new, old.type)
+        if meant is not None:
+            rewriter.replace(op, meant.ops, meant.results)

@@ -14,7 +14,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xir.dialects import edge
 from xir.ir.constants import constant_array, dense_of_storage, storage_array
 from xir.ir.context import XirContext
-from xir.ir.elements import has_bits_alone, stored
+from xir.ir.elements import has_bits_alone
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import missed
@@ -24,6 +24,7 @@ from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import tensor_bytes
 from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
+from xir.transforms.edge._evaluation_of_composites import evaluate, is_evaluated
 
 MAX_GROWTH = 1 << 20
 """How many bytes larger than its operands a result may be: folding must not fill the file with zeros."""
@@ -187,15 +188,12 @@ def constant_bytes(module: ModuleOp) -> int:
 
 def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | None:
     """The elements of what an op computes, as they are stored; None if that is not known or not wanted."""
-    evaluate = EVALUATORS.get(op.name)
-    if evaluate is None or op.symbols or any(has_open_form(value, op) for value in (*op.operands, *op.results)):
+    if op.symbols or any(has_open_form(value, op) for value in (*op.operands, *op.results)):
         return None
     needed = () if op.name in SHAPE_ONLY else op.operands
-    if not all(isinstance(value.owner, edge.ConstantOp) for value in needed):
+    if not all(isinstance(value.owner, edge.ConstantOp) for value in needed) or not is_evaluated(op):
         return None
-    type = result_type(op)
-    call = Call(op, {})
-    size = int(np.prod(type.get_shape())) * call.dtype.itemsize
+    size = int(np.prod(result_type(op).get_shape())) * Call(op, {}).dtype.itemsize
     if size == 0:
         return None
     arrays = {value: array_of(value, ctx) for value in needed}
@@ -211,8 +209,8 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | 
         return None
     try:
         with np.errstate(all="ignore"):
-            result = evaluate(op, Call(op, arrays))
-            return np.ascontiguousarray(made) if (made := stored(result, type.element_type)).ndim else made
+            result = evaluate(op, arrays)
+            return np.ascontiguousarray(result) if result.ndim else result
     except (NotEvaluatedError, ValueError):  # C++ leaves open what becomes of a float that is no such integer
         return None
 

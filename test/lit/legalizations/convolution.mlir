@@ -42,9 +42,9 @@ func.func @transposed(%x: tensor<1x2x2x2xf32>) -> tensor<1x2x5x2xf32> {
 
 // One dimension is an image of height 1, and a missing batch one image.
 // CHECK-LABEL: func.func @conv1d(
-// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 8>} : tensor<2x8xf32> -> tensor<1x2x1x8xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 2, 1, 8>} : tensor<1x2x8xf32> -> tensor<1x2x1x8xf32>
 // CHECK:         xnnpack.conv2d {{.*}} {padding = array<i32: 0, 1, 0, 1>, stride = array<i32: 1, 2>
-// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 4, 4>} : tensor<1x4x1x4xf32> -> tensor<4x4xf32>
+// CHECK:         xnnpack.static_reshape %{{.*}} {new_shape = array<i32: 1, 4, 4>} : tensor<1x4x1x4xf32> -> tensor<1x4x4xf32>
 func.func @conv1d(%x: tensor<2x8xf32>) -> tensor<4x4xf32> {
   %w = edge.constant dense<1.0> : tensor<4x2x3xf32>
   %0 = edge.conv1d(%x, %w, none) {stride = array<i64: 2>, padding = array<i64: 1>} : (tensor<2x8xf32>, tensor<4x2x3xf32>) -> tensor<4x4xf32>

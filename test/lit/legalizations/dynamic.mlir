@@ -118,9 +118,10 @@ func.func @causal(%q: tensor<2x?x4xf32> {xir.max_shape = array<i64: 2, 3, 4>}) -
 
 // CHECK-LABEL: func.func @triangle(
 // CHECK:         %[[KEPT:.*]] = xnnpack.binary multiply
-// CHECK-NEXT:    %[[MAX:.*]] = xnnpack.binary maximum %{{.*}}, %[[KEPT]] : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    %[[MAX:.*]] = xnnpack.binary maximum %{{.*}}, %[[KEPT]] : tensor<4x?xf32>, tensor<4x?xf32> -> tensor<4x?xf32>
 // CHECK-NEXT:    %[[NEGATED:.*]] = xnnpack.unary negate %[[KEPT]]
-// CHECK-NEXT:    xnnpack.binary minimum %[[MAX]], %[[NEGATED]]
+// CHECK-NEXT:    %[[MIN:.*]] = xnnpack.binary minimum %[[MAX]], %[[NEGATED]]
+// CHECK-NEXT:    xnnpack.static_transpose %[[MIN]]
 func.func @triangle(%x: tensor<?x4xf32> {xir.max_shape = array<i64: 3, 4>}) -> tensor<?x4xf32> {
   %0 = edge.triu(%x) {diagonal = 1 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %0 : tensor<?x4xf32>

@@ -3,10 +3,10 @@
 // XNNPACK computes on fp16 what it computes on fp32, and constants that a rule adds are fp16 too.
 // CHECK-LABEL: func.func @fp16(
 // CHECK:         [[C:%.+]] = xnnpack.constant dense<3.000000e+00> : tensor<f16>
-// CHECK-NEXT:    xnnpack.binary add {{%.+}}, [[C]] {output_max = 6.000000e+00 : f32, output_min = 0.000000e+00 : f32} : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+// CHECK-NEXT:    xnnpack.binary add {{%.+}}, [[C]] : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
 // CHECK-NOT:     xnnpack.convert
 func.func @fp16(%x: tensor<4xf16>) -> tensor<4xf16> {
-  %0 = edge.hardsigmoid(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  %0 = edge.add.Scalar(%x) {other = 3 : i64} : (tensor<4xf16>) -> tensor<4xf16>
   func.return %0 : tensor<4xf16>
 }
 

@@ -200,3 +200,13 @@ func.func @volume(%x: tensor<1x2x4x4x6xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1
   %1 = edge._adaptive_avg_pool3d(%x) {output_size = array<i64: 1, 2, 2>} : (tensor<1x2x4x4x6xf32>) -> tensor<1x2x1x2x2xf32>
   func.return %0, %1 : tensor<1x2x2x2x2xf32>, tensor<1x2x1x2x2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @largest_of_volume(
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 2, 3>, stride = array<i32: 2, 3>}
+// CHECK:         xnnpack.max_pooling2d %{{.*}} {kernel = array<i32: 2, 1>, stride = array<i32: 2, 1>}
+func.func @largest_of_volume(%x: tensor<1x2x4x4x6xf32>) -> tensor<1x2x2x2x2xf32> {
+  %0, %1 = edge.max_pool3d_with_indices(%x) {kernel_size = array<i64: 2, 2, 3>} : (tensor<1x2x4x4x6xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>)
+  func.return %0 : tensor<1x2x2x2x2xf32>
+}

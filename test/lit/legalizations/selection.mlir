@@ -61,11 +61,12 @@ func.func @mask_at_run_time(%m: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<2xf32
 
 // -----
 
+// It is `where`, both sides of which may be computed.
 // CHECK-LABEL: func.func @value_at_run_time(
-// CHECK:         edge.masked_fill.Tensor
+// CHECK-NOT:     edge.masked_fill.Tensor
+// CHECK:         xnnpack.binary add
 func.func @value_at_run_time(%x: tensor<2xf32>, %v: tensor<f32>) -> tensor<2xf32> {
   %m = edge.constant dense<[true, false]> : tensor<2xi1>
-  // expected-remark @+1 {{edge.masked_fill.Tensor not delegated: its value is not a constant}}
   %0 = edge.masked_fill.Tensor(%x, %m, %v) : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
@@ -86,6 +87,7 @@ func.func @triangle(%x: tensor<3x2x2xf32>) -> tensor<3x2x2xf32> {
 // CHECK-LABEL: func.func @triu(
 // CHECK:         xnnpack.binary maximum
 // CHECK:         xnnpack.binary minimum
+// CHECK-NEXT:    xnnpack.static_transpose
 // CHECK-NEXT:    xnnpack.yield
 func.func @triu(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.triu(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>

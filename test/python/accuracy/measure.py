@@ -97,24 +97,26 @@ def distances(operator: Operator, dtype: torch.dtype, method: Method) -> Iterato
             with torch.no_grad():
                 eager = tree_leaves(operator.compute(*given))
                 wide = tuple(each.double() for each in given)
-                exact, moved = (_exact(operator, dtype, each) for each in (wide, _rounded_otherwise(wide, dtype)))
+                exact, moved = (_exact(operator, dtype, each) for each in (wide, rounded_otherwise(wide, dtype)))
             results = method.execute(list(given))
             for ours, theirs, right, near in zip(results, eager, exact, moved, strict=True):
-                yield Distance(size, draw, *_distance(torch.as_tensor(ours), theirs, right, near))
+                yield Distance(size, draw, *distance(torch.as_tensor(ours), theirs, right, near))
 
 
 def _exact(operator: Operator, dtype: torch.dtype, wide: tuple[Tensor, ...]) -> list[Tensor]:
     return tree_leaves(operator.exact(dtype, *wide) if operator.exact else operator.compute(*wide))
 
 
-def _rounded_otherwise(wide: tuple[Tensor, ...], dtype: torch.dtype) -> tuple[Tensor, ...]:
+def rounded_otherwise(wide: tuple[Tensor, ...], dtype: torch.dtype) -> tuple[Tensor, ...]:
     """Each number up or down by half a unit in the last place of the type that is computed in: of halves, fp32."""
     half = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps / 2
     generator = torch.Generator().manual_seed(1)
     return tuple(x * (1 + half * (2 * torch.randint(0, 2, x.shape, generator=generator) - 1)) for x in wide)
 
 
-def _distance(ours: Tensor, eager: Tensor, exact: Tensor, moved: Tensor) -> tuple[float, float, float]:
+def distance(ours: Tensor, eager: Tensor, exact: Tensor, moved: Tensor) -> tuple[float, float, float]:
+    """(units as `Distance` has them, the largest error, the largest result): of two results, fp64, and fp64 of operands
+    that are rounded otherwise."""
     assert (ours.dtype, ours.shape) == (eager.dtype, eager.shape)
     if not ours.dtype.is_floating_point:
         return (0.0 if torch.equal(ours, eager) else math.inf), 0.0, 0.0

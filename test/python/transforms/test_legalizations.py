@@ -355,7 +355,7 @@ CASES: list[Case] = [
         for keepdim in (False, True)
     ),
     *(case("linalg_vector_norm", self=IMAGE, ord=o, dim=[1, 3], keepdim=True) for o in (1, 2, math.inf)),
-    *(case("linalg_vector_norm", self=p(2, 3, 4), ord=o, dim=[1]) for o in (0, 3, 0.5, -1, -math.inf)),
+    *(case("linalg_vector_norm", self=p(2, 3, 4), ord=o, dim=[1]) for o in (3, 0.5, -1, -math.inf)),
     case("linalg_vector_norm", self=IMAGE),
     # No product so small that processors may take it for 0.
     case("prod", self=MATRIX.sign() * (1 + MATRIX.abs() / 8)),

@@ -11,14 +11,16 @@ from xir.transforms.edge.decompositions import (
     reduction,
     shape,
 )
-from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS, Decomposition, EdgeBuilder
+from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS, Decomposition, EdgeBuilder, Expansion, expanded
 
 __all__ = [
     "DECOMPOSITIONS",
     "Decomposition",
     "EdgeBuilder",
+    "Expansion",
     "convolution",
     "elementwise",
+    "expanded",
     "matrix",
     "normalization",
     "pooling",

@@ -132,12 +132,11 @@ def masked_fill(op: edge.MaskedFillTensorOp, b: EdgeBuilder) -> SSAValue:
 
 @decomposition
 def triu(op: edge.TriuOp, b: EdgeBuilder) -> SSAValue:
-    """`self`, filled with 0 where `tril(ones, diagonal - 1)`"""
-    value, diagonal = op.self, op.diagonal
-    if not isinstance(diagonal, int):
-        diagonal = b.call(edge.ExecutorchPrimSubScalarOp, a=diagonal, b=1)
+    """`transpose(tril(transpose(self), -diagonal))`"""
+    diagonal = op.diagonal
+    if isinstance(diagonal, int):
+        diagonal = -diagonal
     else:
-        diagonal -= 1
-    ones = b.call(edge.FullOp, size=b.sizes(value)[-2:], fill_value=True)
-    below = b.call(edge.TrilOp, self=ones, diagonal=diagonal)
-    return b.call(edge.MaskedFillScalarOp, self=value, mask=below, value=0)
+        diagonal = b.call(edge.ExecutorchPrimSubScalarOp, a=0, b=diagonal)
+    mirrored = b.call(edge.TrilOp, self=b.call(edge.TransposeIntOp, self=op.self, dim0=-2, dim1=-1), diagonal=diagonal)
+    return b.call(edge.TransposeIntOp, self=mirrored, dim0=-2, dim1=-1)

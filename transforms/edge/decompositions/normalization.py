@@ -7,19 +7,20 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge
 from xir.dialects.edge.types import element_of, shape_of
 from xir.transforms.analysis.absent_arguments import rms_norm_epsilon
+from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
-def batch_norm(op: edge.BatchNormOp, b: EdgeBuilder) -> SSAValue | None:
+def batch_norm(op: edge.BatchNormOp, b: EdgeBuilder) -> SSAValue:
     """`_native_batch_norm_legit_no_training(…)`"""
     return _with_running_statistics(op, b)
 
 
-def _with_running_statistics(op: edge.BatchNormOp | edge.InstanceNormOp, b: EdgeBuilder) -> SSAValue | None:
+def _with_running_statistics(op: edge.BatchNormOp | edge.InstanceNormOp, b: EdgeBuilder) -> SSAValue:
     mean, var = op.running_mean, op.running_var
     if mean is None or var is None:
-        return None
+        raise NO_RUNNING_STATISTICS()
     return b.call(
         edge.NativeBatchNormLegitNoTrainingOp,
         input=op.input,
@@ -79,11 +80,10 @@ def _by_groups(op: edge.GroupNormOp | edge.InstanceNormOp, b: EdgeBuilder, group
 @decomposition
 @in_opmath
 def rms_norm(op: edge.RmsNormOp, b: EdgeBuilder) -> SSAValue:
-    """`self * rsqrt(mean(self * self) + eps) * weight`"""
+    """`self * rsqrt(mean(square(self)) + eps) * weight`"""
     value, weight, eps = op.input, op.weight, op.eps
     dims = list(range(-len(op.normalized_shape), 0))
-    square = b.call(edge.MulTensorOp, self=value, other=value)
-    mean = b.call(edge.MeanDimOp, self=square, dim=dims, keepdim=True)
+    mean = b.call(edge.MeanDimOp, self=b.call(edge.SquareOp, self=value), dim=dims, keepdim=True)
     shifted = b.call(edge.AddScalarOp, self=mean, other=rms_norm_epsilon(element_of(value)) if eps is None else eps)
     result = b.call(edge.MulTensorOp, self=value, other=b.call(edge.RsqrtOp, self=shifted))
     return result if weight is None else b.call(edge.MulTensorOp, self=result, other=weight)

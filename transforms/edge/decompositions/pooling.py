@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, shape_of
-from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath, static_shape
+from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
 @decomposition
@@ -36,7 +35,7 @@ def avg_pool1d(op: edge.AvgPool1dOp, b: EdgeBuilder) -> SSAValue:
 
 @decomposition
 @in_opmath
-def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
+def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue:
     """`avg_pool2d` over height and width, then over depth, with views around them"""
     windows, divisor = _mean_windows(op), op.divisor_override
     once = None if divisor is None else 1
@@ -47,7 +46,7 @@ def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
     def by_depth(columns: SSAValue) -> SSAValue:
         return _avg_pool(b, columns, windows.of_depth(), op.count_include_pad, divisor)
 
-    return _pool3d(op.self, op.results[0], b, by_plane, by_depth)
+    return _pool3d(op.self, b, by_plane, by_depth)
 
 
 @decomposition
@@ -59,23 +58,21 @@ def max_pool3d(op: edge.MaxPool3dWithIndicesOp, b: EdgeBuilder) -> Sequence[SSAV
     windows = _maximum_windows(op)
     values = _pool3d(
         op.self,
-        op.results[0],
         b,
         lambda planes: _max_pool(b, planes, windows.of_plane()),
         lambda columns: _max_pool(b, columns, windows.of_depth()),
     )
-    return None if values is None else _without_indices(op, b, values)
+    return _without_indices(op, b, values)
 
 
 @decomposition
 @in_opmath
-def adaptive_avg_pool3d(op: edge.AdaptiveAvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
+def adaptive_avg_pool3d(op: edge.AdaptiveAvgPool3dOp, b: EdgeBuilder) -> SSAValue:
     """`adaptive_avg_pool2d` over height and width, then over depth, with views around them"""
     depth, height, width = op.output_size
     area = b.product([height, width])
     return _pool3d(
         op.self,
-        op.results[0],
         b,
         lambda planes: b.call(edge.AdaptiveAvgPool2dOp, self=planes, output_size=(height, width)),
         lambda columns: b.call(edge.AdaptiveAvgPool2dOp, self=columns, output_size=(depth, area)),
@@ -154,19 +151,16 @@ def _avg_pool(
 
 def _pool3d(
     value: SSAValue,
-    result: SSAValue,
     b: EdgeBuilder,
     by_plane: Callable[[SSAValue], SSAValue],
     by_depth: Callable[[SSAValue], SSAValue],
-) -> SSAValue | None:
+) -> SSAValue:
     """Windows of three dimensions in two steps. Sums and maxima split that way, and so do the counts of elements."""
-    if static_shape(value) is None:
-        return None
-    *lead, slices, height, width = shape_of(value)
-    planes = by_plane(b.view(value, (math.prod(lead), slices, height, width)))
-    *_, height, width = shape_of(planes)
-    columns = by_depth(b.view(planes, (1, math.prod(lead), slices, height * width)))
-    return b.view(columns, shape_of(result))
+    *lead, slices, height, width = b.sizes(value)
+    planes = by_plane(b.view(value, (b.product(lead), slices, height, width)))
+    rows, columns = b.sizes(planes)[-2:]
+    lines = by_depth(b.view(planes, (1, b.product(lead), slices, b.product([rows, columns]))))
+    return b.view(lines, (*lead, b.size(lines, -2), rows, columns))
 
 
 @decomposition
@@ -188,32 +182,40 @@ def adaptive_avg_pool2d(op: edge.AdaptiveAvgPool2dOp, b: EdgeBuilder) -> SSAValu
 
 @decomposition
 def adaptive_max_pool2d(op: edge.AdaptiveMaxPool2dOp, b: EdgeBuilder) -> Sequence[SSAValue] | None:
-    """`max_pool2d_with_indices(…)` if the windows are alike, else, where the indices are unused, `cat` of the `amax`
-    of each one's rows, and then of its columns"""
+    """`max_pool2d_with_indices(…)` if the windows are alike, else, where the indices are unused, `amax` if it leaves
+    one element, or `cat` of the `amax` of each window's rows, and then of its columns"""
     value, size = op.self, op.output_size
-    shape = static_shape(value)
-    if shape is None:
-        return None
-    if all(length % count == 0 for length, count in zip(shape[-2:], size, strict=True)):
-        kernel = tuple(length // count for length, count in zip(shape[-2:], size, strict=True))
+    space = shape_of(value)[-2:]
+    is_open = min(space) < 0
+    if not is_open and all(length % count == 0 for length, count in zip(space, size, strict=True)):
+        kernel = tuple(length // count for length, count in zip(space, size, strict=True))
         return b.calls(edge.MaxPool2dWithIndicesOp, self=value, kernel_size=kernel, stride=kernel)
     if op.results[1].first_use is not None:
         return None
+    if size == (1, 1):
+        return _without_indices(op, b, b.call(edge.AmaxOp, self=value, dim=[-2, -1], keepdim=True))
+    if is_open:
+        return None
     for dim, count in zip((-2, -1), size, strict=True):
-        length = shape[dim]
         maxima: list[SSAValue] = []
-        for i in range(count):
-            # As `at::native::start_index` and `end_index` have them.
-            start, end = i * length // count, -(-(i + 1) * length // count)
+        for start, end in cell_bounds(space[dim], count):
             window = b.call(edge.SliceTensorOp, self=value, dim=dim, start=start, end=end)
             maxima.append(b.call(edge.AmaxOp, self=window, dim=[dim], keepdim=True))
         value = b.call(edge.CatOp, tensors=maxima, dim=dim)
     return _without_indices(op, b, value)
 
 
+def cell_bounds(size: int, count: int) -> list[tuple[int, int]]:
+    """(start, end) of each of the cells that ATen cuts so many elements into; they may overlap.
+
+    Source: `start_index` and `end_index` in ATen/native/AdaptivePooling.h.
+    """
+    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
 def _without_indices(op: edge.EdgeOp, b: EdgeBuilder, values: SSAValue) -> Sequence[SSAValue]:
     """Results whose indices have no user: anything of their type will do."""
-    return values, b.call(edge.FullOp, size=shape_of(op.results[1]), fill_value=0)
+    return values, b.call(edge.FullOp, size=b.sizes(values), fill_value=0)
 
 
 @decomposition

@@ -46,7 +46,7 @@ def all_of(op: edge.AllOp | edge.AllDimOp, b: EdgeBuilder) -> SSAValue:
 @decomposition
 @in_opmath
 def vector_norm(op: edge.LinalgVectorNormOp, b: EdgeBuilder) -> SSAValue:
-    """`sqrt(sum(self * self))`; by the order also `sum(abs)`, `amax(abs)`, `amin(abs)`, `sum(self != 0)`, or
+    """`sqrt(sum(square(self)))`; by the order also `sum(abs)`, `amax(abs)`, `amin(abs)`, `sum(self != 0)`, or
     `pow(sum(pow(abs, ord)), 1 / ord)`"""
     value, order = b.convert(op.self, op.results[0]), op.ord
 
@@ -54,7 +54,7 @@ def vector_norm(op: edge.LinalgVectorNormOp, b: EdgeBuilder) -> SSAValue:
         return b.call(edge.SumDimIntListOp, self=numbers, dim=op.dim, keepdim=op.keepdim)
 
     if order == 2:
-        return b.call(edge.SqrtOp, self=total(b.call(edge.MulTensorOp, self=value, other=value)))
+        return b.call(edge.SqrtOp, self=total(b.call(edge.SquareOp, self=value)))
     if order == 0:
         return total(b.convert(b.call(edge.NeScalarOp, self=value, other=0), value))
     magnitude = b.call(edge.AbsOp, self=value)

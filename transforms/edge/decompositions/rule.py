@@ -1,18 +1,21 @@
 """What a decomposition is, and what it builds with.
 
 A decomposition takes one edge op and returns the values that replace its results, having built edge ops that compute
-them; or None, if it has nothing to say to this call. What it builds may have a decomposition of its own.
+them; or None, if it has nothing to say to this call, or it raises `RefusalError` with the reason. What it builds may
+have a decomposition of its own.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
@@ -121,6 +124,39 @@ def replacing_decomposition(
         REPLACED.add(op_class.name)
         DECOMPOSITIONS[op_class.name] = function
     return function
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The ops that an op means, in no block, in their order."""
+
+    ops: Sequence[edge.EdgeOp]
+    results: Sequence[SSAValue]
+    """What stands for the op's results: results of `ops`, of the same types, or operands of the op."""
+
+
+def expanded(op: edge.EdgeOp, *, in_opmath: bool = True) -> Expansion | None:
+    """What an op means by its decomposition; None if it has none, or none for this call; RefusalError if it says why.
+
+    Without `in_opmath` fp16 and bf16 are computed in as they are.
+    """
+    decompose = DECOMPOSITIONS.get(op.name)
+    if decompose is None or op.has_run_time_numbers:
+        return None
+    builder = EdgeBuilder()
+    made = (decompose if in_opmath else getattr(decompose, "__wrapped__", decompose))(op, builder)
+    if made is None:
+        return None
+    results = [made] if isinstance(made, SSAValue) else made
+    typed = [_with_type_of(old, new, builder) for old, new in zip(op.results, results, strict=True)]
+    return Expansion(builder.ops, typed)
+
+
+def _with_type_of(old: SSAValue, new: SSAValue, builder: EdgeBuilder) -> SSAValue:
+    """A new result with the old one's type, which may have dimensions that inference cannot find."""
+    if new.type == old.type or new.owner not in builder.ops:
+        return new
+    return Rewriter.replace_value_with_new_type(new, old.type)
 
 
 def in_opmath(

@@ -22,10 +22,9 @@ from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.xnnpack.legality.checker import XnnpackChecker, kind_of
-from xir.transforms.xnnpack.legalizations import EMPTY, RULES, SYMBOLIC, NodeBuilder
+from xir.transforms.xnnpack.legalizations import NodeBuilder, lower
 from xir.transforms.xnnpack.legalizations.donors import Donors
 
-NO_RULE = Refusal("no rule lowers it to XNNPACK", example=call("edge.cumsum", self=tensor(2, 3), dim=0))
 GROUPS_AT_RUN_TIME = Refusal(
     "only the run time knows which rows it multiplies with which matrix",
     "let all experts compute every token, and weigh their results: for models of transformers "
@@ -42,18 +41,7 @@ WITHOUT_RULE: dict[str, Refusal] = dict.fromkeys(GROUPED_PRODUCTS, GROUPS_AT_RUN
 """Operators without a rule -> why, and what helps. Groups of rows are how transformers computes experts; what
 `densify-experts` does not recognise stays."""
 
-SIZE_AT_RUN_TIME = Refusal(
-    "a size among its arguments is known only at run time",
-    example="""
-func.func @forward(%x: tensor<4x4xf32>, %i: i64) -> tensor<4xf32> {
-  %0 = edge.select.int(%x)[%i] {dim = 0 : i64, index = -9223372036854775808 : i64}
-         : (tensor<4x4xf32>, i64) -> tensor<4xf32>
-  func.return %0 : tensor<4xf32>
-}
-""",
-)
 EMPTY_RESULT = Refusal("its result has no elements", example=call("edge.abs", self=tensor(0, 4)))
-EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", self=tensor(2, 0), mat2=tensor(0, 3)))
 COMPUTES_WITH_SIZE = Refusal(
     "it computes with the size of a dynamic dimension",
     example=call("edge.adaptive_avg_pool2d", self=tensor(1, 1, "?", 4), output_size=(2, 2)),
@@ -89,20 +77,15 @@ class XnnpackTrial(Trial):
         return (f"nodes are not checked against XNNPACK: {self.checker.missing}",)
 
     def take(self, op: edge.EdgeOp) -> Taken:
-        if (rule := RULES.get(op.name)) is None:
-            raise WITHOUT_RULE.get(op.operator_name, NO_RULE)()
-        if op.symbols and op.name not in SYMBOLIC:
-            raise SIZE_AT_RUN_TIME()
+        if (refusal := WITHOUT_RULE.get(op.operator_name)) is not None:
+            raise refusal()
         needed = [result for result in op.results if result.first_use is not None or len(op.results) == 1]
         if any(0 in shape_of(result) for result in needed):
             raise EMPTY_RESULT()
-        if op.name not in EMPTY and any(0 in shape_of(value) for value in op.tensor_operands):
-            raise EMPTY_OPERAND()
         assert self.donors is not None
         builder = NodeBuilder(self.ctx, self.target, op, self.donors)
         try:
-            values = rule(op, builder)
-            values = [values] if isinstance(values, SSAValue) else values
+            values = lower(op, builder)
             for built in builder.ops:
                 if isinstance(built, xnnpack.NodeOp):
                     self.check(built)

@@ -3,6 +3,7 @@
 from xir.transforms.xnnpack.legalizations import (
     activation,
     borders,
+    composites,
     convolution,
     dynamic_sizes,
     elementwise,
@@ -16,10 +17,13 @@ from xir.transforms.xnnpack.legalizations import (
     shape,
     special_functions,
 )
+from xir.transforms.xnnpack.legalizations.expansion import lower
 from xir.transforms.xnnpack.legalizations.rule import (
     EMPTY,
+    OVERRIDES,
     QUANTIZED,
     REFUSES,
+    REMAINDERS,
     RULES,
     SYMBOLIC,
     NodeBuilder,
@@ -29,8 +33,10 @@ from xir.transforms.xnnpack.legalizations.rule import (
 
 __all__ = [
     "EMPTY",
+    "OVERRIDES",
     "QUANTIZED",
     "REFUSES",
+    "REMAINDERS",
     "RULES",
     "SYMBOLIC",
     "NodeBuilder",
@@ -38,9 +44,11 @@ __all__ = [
     "Rule",
     "activation",
     "borders",
+    "composites",
     "convolution",
     "dynamic_sizes",
     "elementwise",
+    "lower",
     "masking",
     "matrix",
     "pixels",

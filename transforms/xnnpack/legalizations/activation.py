@@ -84,26 +84,6 @@ def checked_clamp(b: NodeBuilder, value: SSAValue, low: float | None, high: floa
     return b.binary("minimum", b.binary("maximum", value, b.scalar(low, value)), b.scalar(high, value))
 
 
-@rule(quantized=Quantized.TABLE)
-def hardsigmoid(op: edge.HardsigmoidOp, b: NodeBuilder) -> SSAValue:
-    """clamp(self + 3, 0, 6) / 6."""
-    return gate(b, op.self)
-
-
-def gate(b: NodeBuilder, value: SSAValue) -> SSAValue:
-    """clamp(value + 3, 0, 6) / 6. In fp16 by division: 1/6 is off by 2.4e-4 there, to the same side in each layer."""
-    raised = b.binary("add", value, b.scalar(3.0, value), 0.0, 6.0)
-    if element_type(value) == f16:
-        return b.binary("divide", raised, b.scalar(6.0, value))
-    return scaled(b, raised, 1.0 / 6.0)
-
-
-@rule(quantized=Quantized.TABLE)
-def silu(op: edge.SiluOp, b: NodeBuilder) -> SSAValue:
-    """self · sigmoid(self)."""
-    return b.binary("multiply", op.self, b.unary("sigmoid", op.self))
-
-
 GELU_FORMS_DIFFER = 4.8e-4
 """The largest difference between PyTorch's two forms of GELU."""
 MANY = 16
@@ -166,7 +146,7 @@ def leaky_relu(op: edge.LeakyReluOp, b: NodeBuilder) -> SSAValue:
     return returned(op, b, b.node(xnnpack.LeakyReluOp, [value], {"negative_slope": fp32(slope)}))
 
 
-@rule()
+@rule(overrides="it is one node, where a choice by sign would need booleans")
 def prelu(op: edge.PreluOp, b: NodeBuilder) -> SSAValue:
     """Self where positive, else weight·self; one weight for all, or one for each channel (dimension 1)."""
     value, weight = op.self, op.weight
@@ -177,7 +157,11 @@ def prelu(op: edge.PreluOp, b: NodeBuilder) -> SSAValue:
     return b.binary("prelu", value, b.static(b.weight(weight, "weight").reshape(*shape)))
 
 
-@rule(quantized=Quantized.TABLE, refuses=(NEGATIVE_THRESHOLD, NOT_FINITE))
+@rule(
+    quantized=Quantized.TABLE,
+    refuses=(NEGATIVE_THRESHOLD, NOT_FINITE),
+    overrides="XNNPACK cannot choose by a threshold, and between integers it is one table",
+)
 def softplus(op: edge.SoftplusOp, b: NodeBuilder) -> SSAValue:
     """log(1 + e^(beta·self)) / beta; self where beta·self is above the threshold, which shows if that is low."""
     beta, threshold = finite_parameter("factor", op.beta), in_fp32(op.threshold)
@@ -211,7 +195,10 @@ def soft_rest(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return logarithm_of_one_plus(b, b.unary("exp", b.unary("negate", b.unary("abs", value))))
 
 
-@rule(quantized=Quantized.TABLE)
+@rule(
+    quantized=Quantized.TABLE,
+    overrides="one exponential does for three functions, and between integers it is one table",
+)
 def mish(op: edge.MishOp, b: NodeBuilder) -> SSAValue:
     """self · tanh(log(1 + e^self)), which is self · w / (w + 2) with n = e^self and w = n·(n + 2).
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from xir.dialects import edge, xnnpack
-from xir.dialects.edge.families import BatchNorm, Convolution, output_padding_of
+from xir.dialects.edge.families import output_padding_of
 from xir.dialects.xnnpack.base import rank_of, u32s
 from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS, batch_norm_affine
 from xir.transforms.analysis.calls import call, constant, tensor
@@ -40,7 +40,7 @@ TOO_MANY_DIMENSIONS = Refusal(
 
 
 @rule(quantized=Quantized.WEIGHTED, refuses=(TOO_MANY_DIMENSIONS, NOT_STATIC))
-def convolution(op: Convolution, b: NodeBuilder) -> SSAValue:
+def convolution(op: edge.ConvolutionOp, b: NodeBuilder) -> SSAValue:
     """A convolution of any kind over one or two dimensions; one is an image of height 1.
 
     input [N, C, (H,) W], or without N; weight [O, C / groups, (kH,) kW], transposed [C, O / groups, (kH,) kW].
@@ -126,15 +126,10 @@ def deconv_filter(weight: StaticTensor, groups: int) -> StaticTensor:
 
 
 @rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC))
-def batch_norm(op: BatchNorm, b: NodeBuilder) -> list[SSAValue]:
+def batch_norm(op: edge.NativeBatchNormLegitNoTrainingOp, b: NodeBuilder) -> list[SSAValue]:
     """self·scale + shift by channel; what `fold-batch-norm` could not fold into a convolution."""
-    return [by_running_statistics(op, b)]
-
-
-def by_running_statistics(op: BatchNorm | edge.InstanceNormOp, b: NodeBuilder) -> SSAValue:
-    """The normalisation by static mean and variance: a product and a sum by channel."""
     scale, shift = batch_norm_affine(op, b.ctx)
     value = op.input
     shape = (-1, *(1 for _ in range(rank_of(value) - 2)))
     product = b.binary("multiply", value, b.constant(scale.reshape(shape), value, "batch_norm.scale"))
-    return b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))
+    return [b.binary("add", product, b.constant(shift.reshape(shape), value, "batch_norm.shift"))]

@@ -109,7 +109,7 @@ def size_as_number(b: NodeBuilder, size: int) -> SSAValue:
     """
     if not isinstance(size, SymbolicSize):
         return b.static(StaticTensor.of(np.array(size, np.float32), f32, "size"))
-    if b.donors.find(size, f32, b.op) is not None:
+    if b.donors.find(size, f32, b.place) is not None:
         counted = ones(b, size, f32, 0, 2)
         return b.reshape(b.node(xnnpack.BatchMatrixMultiplyOp, [b.reshape(counted, (1, size)), counted]), ())
     if (parts := size.parts()) is None:
@@ -158,7 +158,7 @@ def column(b: NodeBuilder, size: SymbolicSize, element: Attribute) -> SSAValue:
 
     Without a donor they are joined of those that the size is the sum or the product of.
     """
-    if (found := b.donors.find(size, element, b.op)) is not None:
+    if (found := b.donors.find(size, element, b.place)) is not None:
         value, dim = found
         row = box(b, value, [0] * rank_of(value), [size if d == dim else 1 for d in range(rank_of(value))])
         return b.convert(b.reshape(row, (size, 1)), element)

@@ -25,7 +25,6 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
     difference,
     is_power_of_2,
     lifted,
-    power_of,
     returned,
     scaled,
     truncated,
@@ -46,6 +45,9 @@ NAN_OPERAND = Refusal(
     example=call("edge.maximum", self=tensor(2), other=numbers([1.0, math.nan])),
 )
 
+ONE_NODE = "it is exactly one node"
+"""Why composites among the ops of `dialects/xnnpack/kinds.py` are overridden."""
+
 
 def unary_rule(kind: str) -> Rule:
     """The rule of an op that is one unary node."""
@@ -65,10 +67,12 @@ def binary_rule(kind: str) -> Rule:
 for row in UNARY:
     names = [name for name in row.edge if name not in ("edge.sin", "edge.cos")]
     # A number in quantised form is a float: what works on bits has no part in it.
-    register_rule(unary_rule(row.kind), names, quantized=Quantized.TABLE if row.elements != "integer" else None)
+    table = Quantized.TABLE if row.elements != "integer" else None
+    register_rule(unary_rule(row.kind), names, quantized=table, overrides=ONE_NODE)
 for row in BINARY:
     names = [name for name in row.edge if name not in ("edge.maximum", "edge.minimum")]
-    register_rule(binary_rule(row.kind), names, quantized=Quantized.OPERANDS if row.quantized else None)
+    operands = Quantized.OPERANDS if row.quantized else None
+    register_rule(binary_rule(row.kind), names, quantized=operands, overrides=ONE_NODE)
 
 
 @rule(refuses=(NAN_OPERAND,))
@@ -154,12 +158,6 @@ def trunc(op: edge.TruncOp, b: NodeBuilder) -> SSAValue:
 
 
 @rule()
-def exp2(op: edge.Exp2Op, b: NodeBuilder) -> SSAValue:
-    """2 to the power self."""
-    return power_of(b, 2, b.promoted(op.self))
-
-
-@rule()
 def other_logarithm(op: edge.Log2Op | edge.Log10Op, b: NodeBuilder) -> SSAValue:
     """The logarithm to base 2 or 10."""
     base = 2 if op.name == "edge.log2" else 10
@@ -222,17 +220,3 @@ def clamp_tensor(op: edge.ClampTensorOp, b: NodeBuilder) -> SSAValue:
     if op.min is not None:
         value = b.binary("maximum", value, b.promoted(op.min))
     return value if op.max is None else b.binary("minimum", value, b.promoted(op.max))
-
-
-@rule(quantized=Quantized.MOVES)
-def dropout(op: edge.DropoutOp, b: NodeBuilder) -> SSAValue:
-    """Nothing: a program for inference drops nothing out."""
-    return op.operands[0]
-
-
-@rule(quantized=Quantized.MOVES)
-def same(
-    op: edge.CloneOp | edge.ContiguousOp | edge.AliasOp | edge.DetachOp | edge.LiftFreshCopyOp, b: NodeBuilder
-) -> SSAValue:
-    """Nothing: values have no identity in the IR, and the compiler chooses layouts."""
-    return op.operands[0]

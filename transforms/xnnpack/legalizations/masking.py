@@ -67,24 +67,16 @@ def masked_fill_scalar(op: edge.MaskedFillScalarOp, b: NodeBuilder) -> SSAValue:
     return filled(b, op.self, mask, filler(np.asarray(op.value)))
 
 
-@rule(refuses=(COMPUTED_MASK, NAN_FILLED, NOT_STATIC))
-def masked_fill_tensor(op: edge.MaskedFillTensorOp, b: NodeBuilder) -> SSAValue:
-    """A number where the mask holds, else self."""
-    mask = static_mask(b, op.mask, "mask")
-    return filled(b, op.self, mask, filler(b.numbers(op.value, "value")))
-
-
 @rule(refuses=(UNBOUNDED, NO_DONOR, FROM_DYNAMIC_END))
-def triangle(op: edge.TrilOp | edge.TriuOp, b: NodeBuilder) -> SSAValue:
-    """Self below or above a diagonal, else 0."""
+def tril(op: edge.TrilOp, b: NodeBuilder) -> SSAValue:
+    """Self on and below a diagonal, else 0."""
     value = op.self
     rows, columns = b.shape(value)[-2:]
-    upper, diagonal = isinstance(op, edge.TriuOp), b.integer(op.diagonal)
+    diagonal = b.integer(op.diagonal)
     if isinstance(rows, SymbolicSize) or isinstance(columns, SymbolicSize):
-        kept = minus_infinity(b, (rows, columns), diagonal + (-1 if upper else 1), element_type(value), above=upper)
+        kept = minus_infinity(b, (rows, columns), diagonal + 1, element_type(value), above=False)
         return b.binary("minimum", b.binary("maximum", value, kept), b.unary("negate", kept))
-    lower = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
-    return filled(b, value, lower if upper else ~lower, np.zeros(()))
+    return filled(b, value, ~np.tri(rows, columns, diagonal, dtype=np.bool_), np.zeros(()))
 
 
 def filler(numbers: np.ndarray) -> np.ndarray:

@@ -68,7 +68,10 @@ def addmm(op: edge.AddmmOp, b: NodeBuilder) -> SSAValue:
         by_column = column_bias(b, bias, b.shape(op.results[0])[-1])
         if by_column is not None:
             return fully_connected(op, b, value, weight, by_column, transpose=True)
-    return accumulated(op, b, bias, matrix_product(op, b, value, weight))
+    product = matrix_product(op, b, value, weight)
+    product = scaled(b, product, op.alpha)
+    # ATen does not look at the addend where beta is 0.
+    return b.binary("add", product, scaled(b, bias, op.beta)) if op.beta != 0 else product
 
 
 def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None:
@@ -78,12 +81,6 @@ def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None
     if b.shape(bias) == (columns,):
         return bias
     return b.constant(np.broadcast_to(b.numbers(bias, "bias").reshape(-1), columns), bias, static_name(bias))
-
-
-def accumulated(op: edge.AddmmOp | edge.BaddbmmOp, b: NodeBuilder, addend: SSAValue, product: SSAValue) -> SSAValue:
-    """beta·addend + alpha·product; ATen does not look at the addend where beta is 0."""
-    product = scaled(b, product, op.alpha)
-    return b.binary("add", product, scaled(b, addend, op.beta)) if op.beta != 0 else product
 
 
 @rule()
@@ -105,15 +102,7 @@ def bmm(op: edge.BmmOp, b: NodeBuilder) -> SSAValue:
     return b.node(xnnpack.BatchMatrixMultiplyOp, [op.self, op.mat2])
 
 
-@rule()
-def baddbmm(op: edge.BaddbmmOp, b: NodeBuilder) -> SSAValue:
-    """beta·self + alpha·(batch1 × batch2)."""
-    batches = [op.batch1, op.batch2]
-    product = b.node(xnnpack.BatchMatrixMultiplyOp, batches)
-    return accumulated(op, b, op.self, product)
-
-
-@rule()
+@rule(overrides="a node multiplies batches of any rank as they are")
 def matmul(op: edge.MatmulOp, b: NodeBuilder) -> SSAValue:
     """The product of matrices or vectors of any ranks, batches broadcast."""
     lhs, rhs = op.self, op.other
@@ -177,7 +166,10 @@ def has_half_byte(weight: StaticTensor) -> bool:
     return weight.shape[1] % 2 == 1
 
 
-@rule(refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, COMPUTED_MASK, FROM_DYNAMIC_END))
+@rule(
+    refuses=(RANDOM, DYNAMIC_PART, UNBOUNDED, NO_DONOR, COMPUTED_MASK, FROM_DYNAMIC_END),
+    overrides="XNNPACK has no booleans: masks are added, and heads that share keys are one long head",
+)
 def scaled_dot_product_attention(op: edge.ScaledDotProductAttentionOp, b: NodeBuilder) -> SSAValue:
     """softmax(scale·query × keyᵀ + mask) × value, over [..., L, E].
 

@@ -90,6 +90,9 @@ func.func @forward(%x: tensor<4xi8>) -> (tensor<4xf32>, tensor<4xf32>) {
 )
 
 
+QUANTISED_TYPE = "scales are part of the types of XNNPACK's values, so that it is a conversion"
+
+
 def activation_type(op: Quantize | Dequantize, ctx: XirContext) -> UniformType:
     """The type of the integers that an op writes or reads; RefusalError if XNNPACK has no activations of it."""
     element = parameters(op, ctx)
@@ -103,7 +106,7 @@ def activation_type(op: Quantize | Dequantize, ctx: XirContext) -> UniformType:
     return element
 
 
-@rule(refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
+@rule(refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTISED_TYPE)
 def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
     """round(input / scale) + zero_point, clamped to the range of the integers."""
     element = activation_type(op, b.ctx)
@@ -119,7 +122,7 @@ def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
     return b.cast(b.quantise(value, stored_as(element, element.storage)), element.storage)
 
 
-@rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS))
+@rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTISED_TYPE)
 def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
     result = element_type(op.results[0])

@@ -20,12 +20,9 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, rank_of, u32s
 from xir.dialects.xnnpack.kinds import ReduceKind
 from xir.ir.symbolic_size import SymbolicSize
-from xir.transforms.analysis.absent_arguments import rms_norm_epsilon, variance_correction
-from xir.transforms.analysis.batch_norm import NO_RUNNING_STATISTICS
+from xir.transforms.analysis.absent_arguments import variance_correction
 from xir.transforms.analysis.calls import call, constant, tensor
 from xir.transforms.analysis.refusal import Refusal
-from xir.transforms.analysis.static_tensor import NOT_STATIC
-from xir.transforms.xnnpack.legalizations.convolution import by_running_statistics
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, ones, size_as_number, spread
 from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
@@ -40,11 +37,8 @@ from xir.transforms.xnnpack.legalizations.rule import (
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, run
 from xir.transforms.xnnpack.legalizations.special_functions import (
     argument,
-    is_positive,
-    power,
     returned,
     scaled,
-    widened,
 )
 
 MAX_DOT = 4096
@@ -385,13 +379,6 @@ def sum_(op: edge.SumDimIntListOp, b: NodeBuilder) -> SSAValue:
     return sum_over(b, value, normalized_dims(op.dim, rank_of(value)), keepdim=op.keepdim)
 
 
-@rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
-def sum_all(op: edge.SumOp, b: NodeBuilder) -> SSAValue:
-    """The sum of all elements."""
-    value = op.self
-    return sum_over(b, value, normalized_dims(None, rank_of(value)), keepdim=False)
-
-
 def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: bool) -> SSAValue:
     """The sum over `dims`: the mean times the number of elements, in fp32, where it is no product with ones."""
     if is_single(b, value, dims):
@@ -431,24 +418,6 @@ def prod_(op: edge.ProdOp | edge.ProdDimIntOp, b: NodeBuilder) -> SSAValue:
     for element in odd:
         value = b.binary("multiply", value, element)
     return returned(op, b, b.reshape(value, kept))
-
-
-@rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END, NO_DONOR))
-def vector_norm(op: edge.LinalgVectorNormOp, b: NodeBuilder) -> SSAValue:
-    """(Σ|x|ⁿ)^(1/n) over `dim`; for ∞ and −∞ the largest and smallest |x|, for 0 how many are not 0."""
-    value, order = op.self, float(op.ord)
-    dims, keepdim = normalized_dims(op.dim, rank_of(value)), op.keepdim
-    if order == 2:
-        squares = b.unary("square", b.convert(value, f32))
-        length = b.unary("square_root", sum_over(b, squares, dims, keepdim=keepdim))
-        return b.convert(length, element_type(value))
-    magnitude = b.unary("abs", value)
-    if order == 0:
-        return sum_over(b, is_positive(b, magnitude), dims, keepdim=keepdim)
-    if math.isinf(order):
-        return (max_over if order > 0 else min_over)(b, magnitude, dims, keepdim=keepdim)
-    powers = power(b, widened(b, magnitude), order)
-    return returned(op, b, power(b, sum_over(b, powers, dims, keepdim=keepdim), 1 / order))
 
 
 @rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END))
@@ -524,19 +493,6 @@ def corrected(b: NodeBuilder, variance: SSAValue, count: int, correction: float)
     return b.binary("multiply", variance, b.binary("divide", number, left))
 
 
-@rule(refuses=(FROM_DYNAMIC_END, NO_DONOR))
-def rms_norm(op: edge.RmsNormOp, b: NodeBuilder) -> SSAValue:
-    """self / √(mean(self²) + eps) over the last dimensions, times the weight."""
-    value, shape = op.input, b.integers(op.normalized_shape)
-    dims = list(range(rank_of(value) - len(shape), rank_of(value)))
-    epsilon = rms_norm_epsilon(element_type(value)) if op.eps is None else op.eps
-    wide = b.convert(value, f32)
-    mean_square = mean_over(b, b.unary("square", wide), dims, keepdim=True)
-    shifted = b.binary("add", mean_square, b.scalar(epsilon, mean_square))
-    result = b.binary("multiply", wide, b.unary("reciprocal_square_root", shifted))
-    return b.convert(affine(b, result, op.weight, None, shape), element_type(value))
-
-
 def centered(b: NodeBuilder, value: SSAValue, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
     """(value − mean, mean of its squares) over `dims`, the second with the dimensions kept.
 
@@ -570,7 +526,7 @@ def affine(
 
 
 @rule(refuses=(STATISTICS_USED, FROM_DYNAMIC_END, NO_DONOR))
-def layer_norm(op: edge.LayerNormOp | edge.NativeLayerNormOp, b: NodeBuilder) -> list[SSAValue]:
+def layer_norm(op: edge.NativeLayerNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise over the last dimensions, then scale and shift elementwise."""
     refuse_statistics(op)
     value, shape = op.input, b.integers(op.normalized_shape)
@@ -585,26 +541,11 @@ def refuse_statistics(op: edge.EdgeOp) -> None:
         raise STATISTICS_USED()
 
 
-@rule(refuses=(STATISTICS_USED, FROM_DYNAMIC_END, NO_DONOR))
-def group_norm(op: edge.GroupNormOp | edge.NativeGroupNormOp, b: NodeBuilder) -> list[SSAValue]:
+@rule(symbolic=True, refuses=(STATISTICS_USED, FROM_DYNAMIC_END, NO_DONOR))
+def group_norm(op: edge.NativeGroupNormOp, b: NodeBuilder) -> list[SSAValue]:
     """Standardise each group of channels, then scale and shift by channel."""
     refuse_statistics(op)
-    return [grouped_norm(op, b, op.num_groups if isinstance(op, edge.GroupNormOp) else op.group)]
-
-
-@rule(refuses=(NO_RUNNING_STATISTICS, NOT_STATIC, FROM_DYNAMIC_END, NO_DONOR))
-def instance_norm(op: edge.InstanceNormOp, b: NodeBuilder) -> SSAValue:
-    """Standardise each channel of each sample, or by running statistics, then scale and shift by channel."""
-    if not op.use_input_stats:
-        return by_running_statistics(op, b)
-    return grouped_norm(op, b, b.shape(op.input)[1])
-
-
-def grouped_norm(
-    op: edge.GroupNormOp | edge.NativeGroupNormOp | edge.InstanceNormOp, b: NodeBuilder, groups: int
-) -> SSAValue:
-    """The normalisation of `groups` groups of channels."""
-    value = op.input
+    value, groups = op.input, op.group
     batch, channels, *space = b.shape(value)
     if any(isinstance(size, SymbolicSize) for size in space):
         result = standardized_by_channel(b, value, groups, op.eps)
@@ -612,7 +553,7 @@ def grouped_norm(
         grouped = b.reshape(value, (batch, groups, channels // groups * prod(space)))
         result = b.reshape(standardized(b, grouped, [2], op.eps), (batch, channels, *space))
     result = affine(b, result, op.weight, op.bias, (channels, *(1 for _ in space)))
-    return b.convert(result, element_type(value))
+    return [b.convert(result, element_type(value))]
 
 
 def standardized_by_channel(b: NodeBuilder, value: SSAValue, groups: int, eps: float) -> SSAValue:

@@ -81,8 +81,24 @@ def factors_of(op: UpsampleBilinear | UpsampleNearest) -> tuple[float | None, fl
     symbolic=True,
     refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END),
 )
-def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
+def upsample_bilinear2d(op: edge.UpsampleBilinear2dVecOp, b: NodeBuilder) -> SSAValue:
     """Resize an image by bilinear interpolation."""
+    return bilinear(op, b)
+
+
+@rule(
+    quantized=Quantized.MOVES,
+    symbolic=True,
+    refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END),
+    remainder=True,
+)
+def bilinear_by_other_factors(op: edge.UpsampleBilinear2dOp, b: NodeBuilder) -> SSAValue:
+    """The same by factors that contradict the size."""
+    return bilinear(op, b)
+
+
+def bilinear(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
+    """The node, or a product with matrices of weights."""
     value = op.operands[0]
     height, width = b.shape(op.results[0])[2:]
     align, axes = bool(op.align_corners), axes_of(op, b)
@@ -98,8 +114,19 @@ def upsample_bilinear2d(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
 
 
 @rule(symbolic=True, refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END))
-def upsample_nearest2d(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
-    """Repeat pixels: by whole factors a broadcast product with ones, else a matrix that picks them."""
+def upsample_nearest2d(op: edge.UpsampleNearest2dVecOp, b: NodeBuilder) -> SSAValue:
+    """Repeat pixels."""
+    return nearest_neighbours(op, b)
+
+
+@rule(symbolic=True, refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END), remainder=True)
+def nearest_by_other_factors(op: edge.UpsampleNearest2dOp, b: NodeBuilder) -> SSAValue:
+    """The same by factors that contradict the size."""
+    return nearest_neighbours(op, b)
+
+
+def nearest_neighbours(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
+    """Pixels repeated: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
     axes = axes_of(op, b)
     copies = [whole_factor(*axis) for axis in axes]

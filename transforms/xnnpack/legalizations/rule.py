@@ -122,6 +122,9 @@ class NodeBuilder:
         self.ctx = ctx
         self.target = target
         self.op = op
+        """The op whose rule builds: one of the program, or a part of it (`expansion.py`)."""
+        self.place = op
+        """The op of the program, before which the nodes are to be."""
         self.location = op.location
         self.donors = donors
         self.sizes = donors.sizes
@@ -365,8 +368,8 @@ def has_number(element: Attribute, value: int) -> bool:
     return low <= value <= high
 
 
-Replacement = SSAValue | Sequence[SSAValue]
-"""What replaces the results of an op."""
+Replacement = SSAValue | Sequence[SSAValue] | None
+"""What replaces the results of an op; None of an override: this call is what its decomposition says."""
 
 Rule = Callable[[Any, NodeBuilder], Replacement]
 """A rule as the tables have it, which no longer say of which op class it is."""
@@ -390,6 +393,12 @@ SAMPLES: dict[str, list[Call]] = {}
 REPLACED: set[str] = set()
 """The edge ops whose rules have taken the place of others: of two that want to, neither should win by its order."""
 
+REMAINDERS: set[str] = set()
+"""The composites whose rules take the calls that their decompositions leave."""
+
+OVERRIDES: dict[str, str] = {}
+"""Edge op name -> why it has a rule of its own, if it has a decomposition, which is its meaning for kernels."""
+
 REFUSES: dict[str, tuple[Refusal, ...]] = {}
 """Edge op name -> the reasons for which its rule refuses a call, but those that any node may have."""
 
@@ -401,6 +410,8 @@ def rule(
     empty: bool = False,
     refuses: Sequence[Refusal] = (),
     samples: Sequence[Call] = (),
+    overrides: str | None = None,
+    remainder: bool = False,
     replaces: bool = False,
 ) -> Callable[[Callable[[EdgeOpT, NodeBuilder], Replacement]], Callable[[EdgeOpT, NodeBuilder], Replacement]]:
     """Register a rule for the op classes that the annotation of its first parameter names, one or a union, as in
@@ -412,6 +423,9 @@ def rule(
     `refuses` are the reasons for which the rule and the functions that it calls refuse a call, and `samples` calls that
     it takes, which together meet every kind of node that the op may become; xir's own are in `samples.py`.
 
+    `overrides` is the reason why a composite has a rule beside its decomposition; it returns None for calls of which
+    there is nothing better to build. With `remainder` it takes only calls that the decomposition leaves.
+
     With `replaces` it takes the place of the rule that there is, and of all that was said of that: `quantized` too.
     """
 
@@ -421,12 +435,14 @@ def rule(
         ops = [op_class.name for op_class in edge.op_classes(function)]
         for name in ops if replaces else ():
             _forget(name)
-        register_rule(function, ops, quantized=quantized)
+        register_rule(function, ops, quantized=quantized, overrides=overrides)
         for name in ops:
             if symbolic:
                 SYMBOLIC.add(name)
             if empty:
                 EMPTY.add(name)
+            if remainder:
+                REMAINDERS.add(name)
             REFUSES[name] = tuple(refuses)
         for sample in samples:
             SAMPLES.setdefault(sample.name, []).append(sample)
@@ -435,7 +451,9 @@ def rule(
     return register
 
 
-def register_rule(function: Rule, names: Sequence[str], *, quantized: Quantized | None = None) -> None:
+def register_rule(
+    function: Rule, names: Sequence[str], *, quantized: Quantized | None = None, overrides: str | None = None
+) -> None:
     """Register a rule for the edge ops of these names: one of many that a table makes. See `rule`."""
     for name in names:
         if name not in edge.OPS:
@@ -445,6 +463,8 @@ def register_rule(function: Rule, names: Sequence[str], *, quantized: Quantized 
         RULES[name] = function
         if quantized is not None:
             QUANTIZED[name] = quantized
+        if overrides is not None:
+            OVERRIDES[name] = overrides
         REFUSES[name] = ()
 
 
@@ -455,10 +475,11 @@ def _forget(name: str) -> None:
     if name in REPLACED:
         raise ValueError(f"the rule of {name} has been replaced already")
     REPLACED.add(name)
-    for table in (RULES, QUANTIZED, SAMPLES, REFUSES):
+    for table in (RULES, QUANTIZED, SAMPLES, OVERRIDES, REFUSES):
         table.pop(name, None)
     SYMBOLIC.discard(name)
     EMPTY.discard(name)
+    REMAINDERS.discard(name)
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:

@@ -172,6 +172,8 @@ CALLS = (
     call("edge.adaptive_avg_pool2d", self=tensor(2, 3, 8, 6), output_size=(3, 4)),
     call("edge._adaptive_avg_pool2d", self=tensor(3, 8, 6), output_size=(2, 2)),
     call("edge.adaptive_max_pool2d", self=tensor(4, 7, 9), output_size=(2, 2), used=(0,)),
+    call("edge.adaptive_max_pool2d", self=tensor(4, 8, 9), output_size=(2, 3), used=(0,)),
+    call("edge.max_pool3d_with_indices", self=tensor(1, 2, 4, 4, 6), kernel_size=(2, 2, 3), used=(0,)),
     # Resizing.
     call(
         "edge.upsample_bilinear2d.vec",

@@ -71,7 +71,7 @@ NOTHING_LEFT = Refusal(
 
 @rule(quantized=Quantized.MOVES, symbolic=True)
 def view(
-    op: edge.ViewOp | edge.UnsafeViewOp | edge.SqueezeOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp,
+    op: edge.ViewOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp,
     b: NodeBuilder,
 ) -> SSAValue:
     """The same elements in another shape, which the result's type gives."""

@@ -115,9 +115,9 @@ func.func @masked_fill(%x: tensor<4xf32>, %m: tensor<4xi1>, %v: tensor<f64>) -> 
 }
 
 // CHECK-LABEL:  func.func @triu(
-// CHECK-NEXT:     %[[V0:.*]] = edge.full() {fill_value = true, size = array<i64: 3, 4>}
-// CHECK-NEXT:     %[[V1:.*]] = edge.tril(%[[V0]])
-// CHECK-NEXT:     %[[V2:.*]] = edge.masked_fill.Scalar(%x, %[[V1]]) {value = 0 : i64}
+// CHECK-NEXT:     %[[V0:.*]] = edge.transpose.int(%x) {dim0 = -2 : i64, dim1 = -1 : i64}
+// CHECK-NEXT:     %[[V1:.*]] = edge.tril(%[[V0]]) {diagonal = -1 : i64}
+// CHECK-NEXT:     %[[V2:.*]] = edge.transpose.int(%[[V1]]) {dim0 = -2 : i64, dim1 = -1 : i64}
 // CHECK-NEXT:     func.return %[[V2]]
 func.func @triu(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %0 = edge.triu(%x) {diagonal = 1 : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>

@@ -1,0 +1,90 @@
+"""Which composites are said in more than one place, and why: docs/reference/composites.md.
+
+python scripts/meanings.py    list them; exit 1 if they are more than ten, or one has no reason
+
+A composite is an op that ExecuTorch has no kernel for and that means others, by its decomposition. Its meaning is said
+once; what stands here is an override.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+
+from xir.dialects import edge
+from xir.dialects.edge.kernels import executorch_kernels
+from xir.documentation import table
+from xir.importer.decompositions import OWN
+from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
+from xir.transforms.edge.decompositions import DECOMPOSITIONS
+from xir.transforms.xnnpack.legalizations import OVERRIDES, REMAINDERS, RULES
+from xir.transforms.xnnpack.legalizations.expansion import IN_OWN_TYPE, expansion
+
+MOST = 10
+"""How many overlaps there may be."""
+
+
+def composites() -> list[str]:
+    """The edge ops that mean others, by name."""
+    return sorted(name for name in DECOMPOSITIONS if edge.OPS[name].row.out not in executorch_kernels())
+
+
+def places(name: str) -> list[str]:
+    """Where it is said what a composite computes, besides its decomposition."""
+    imported = {f"edge.{str(operator).removeprefix('aten.').removesuffix('.default')}" for operator in OWN}
+    found: list[str] = []
+    if RULES.get(name, expansion) is not expansion and name not in REMAINDERS:
+        found.append("an XNNPACK rule")
+    if name in EVALUATORS:
+        found.append("a numpy evaluator")
+    if name in imported:
+        found.append("a decomposition of the importer")
+    return found
+
+
+def overlaps() -> dict[str, tuple[list[str], str]]:
+    """Composite -> where else it is said, and the reason, which is empty if none is given."""
+    return {name: (found, OVERRIDES.get(name, "")) for name in composites() if (found := places(name))}
+
+
+def page() -> str:
+    """The reference page."""
+    heads = ("op", "also said by", "because")
+    overridden = ((f"`{name}`", ", ".join(found), reason) for name, (found, reason) in overlaps().items())
+    return (
+        "# Composites\n\n"
+        "An op that ExecuTorch has no kernel for, but that means others, is a composite. What it computes is said "
+        "once, by its decomposition (`transforms/edge/decompositions/`): kernels, nodes of XNNPACK and what is folded "
+        f"at compile time are all made of that. Of {len(composites())} composites {len(overlaps())} are overridden: "
+        f"said somewhere else, too. No more than {MOST} may be; `python scripts/meanings.py` lists them, and a test "
+        "holds each to its decomposition.\n\n## Overrides\n\n"
+        + table(heads, overridden)
+        + "\n## All\n\n"
+        + table(("op", "means", "in a delegate of XNNPACK", "in fp16 computed in fp16, because"), rows())
+    )
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """A row for each composite."""
+    for name in composites():
+        means = " ".join(inspect.cleandoc(DECOMPOSITIONS[name].__doc__ or "").split())
+        here = (
+            "an override"
+            if name in overlaps()
+            else "the same, and a rule for calls that it leaves"
+            if name in REMAINDERS
+            else "the same"
+        )
+        yield f"`{name}`", means, here, IN_OWN_TYPE.get(name, "")
+
+
+def main() -> int:
+    """List the overlaps; the exit status."""
+    found = overlaps()
+    for name, (where, reason) in found.items():
+        print(f"{name}: {' and '.join(where)}: {reason or 'WITHOUT A REASON'}")
+    print(f"{len(found)} of {len(composites())} composites are said in more than one place; {MOST} may be")
+    return 0 if len(found) <= MOST and all(reason for _, reason in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
