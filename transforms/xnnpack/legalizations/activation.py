@@ -104,11 +104,13 @@ def gelu(op: edge.GeluOp, b: NodeBuilder) -> SSAValue:
     around = integers_around(value, op.results[0], b.ctx)
     if around is not None and around[1].scale > MANY * GELU_FORMS_DIFFER:
         return b.unary("gelu", value)
-    # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²).
+    # 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), with x³ + … factored to x·(1 + 0.044715·x²). In fp32: where tanh is
+    # near -1, the sum keeps few digits of a half.
+    value = widened(b, value)
     inner = b.binary("add", scaled(b, b.unary("square", value), 0.044715), b.scalar(1.0, value))
     argument = b.binary("multiply", scaled(b, value, math.sqrt(2.0 / math.pi)), inner)
     gate = b.binary("add", b.unary("tanh", argument), b.scalar(1.0, value))
-    return b.binary("multiply", scaled(b, value, 0.5), gate)
+    return returned(op, b, b.binary("multiply", scaled(b, value, 0.5), gate))
 
 
 @rule(quantized=Quantized.TABLE, refuses=(NOT_FINITE,))

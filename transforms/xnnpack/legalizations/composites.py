@@ -15,12 +15,7 @@ by_expansion(
     edge.ConvTranspose2dInputOp,
     quantized=Quantized.WEIGHTED,
 )
-by_expansion(edge.HardsigmoidOp, quantized=Quantized.TABLE)
-by_expansion(
-    edge.SiluOp,
-    quantized=Quantized.TABLE,
-    in_own_type="two nodes round once more than one, and conversions of whole images cost more than that is worth",
-)
+by_expansion(edge.HardsigmoidOp, edge.SiluOp, quantized=Quantized.TABLE)
 by_expansion(
     edge.AdaptiveAvgPool1dOp,
     edge.AdaptiveAvgPool2dOp,

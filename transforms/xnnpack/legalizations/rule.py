@@ -75,14 +75,20 @@ class Quantized(Enum):
     """The result has the parameters of the operands, which all have the same."""
 
 
-PARTLY_RIGHT_IN_FP16 = frozenset({"cosine", "exp", "log", "reciprocal_square_root", "sine"})
-"""Functions that XNNPACK's kernels in native fp16 arithmetic (Armv8.2, AVX512-FP16) compute for some numbers only.
+PARTLY_RIGHT_IN_FP16 = frozenset(
+    {"approxgelu", "cosine", "exp", "gelu", "log", "reciprocal_square_root", "sigmoid", "sine", "square_root"}
+)
+"""Functions that XNNPACK's kernels on fp16 compute for some numbers only. Found with every finite number.
 
-Found with every finite number on an Arm processor. e^x is off by up to 5 units in the last place, and infinite from
-10.75 on (2^16 has no exponent in fp16); its kernel for processors without such arithmetic has no result below 3e-5.
-log x is off by 34 units above 46,317, where x·√2 overflows, 1/√x by half of itself above 16,384, where its square is
-too small to be kept. sin x and cos x are noise from about 800 on, where fp16 rounds to no multiple of π/2 any more.
-Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501b.
+On every processor: both forms of GELU add 1 to a number near -1 in fp16, so they are off by a quarter at -3.25, and 0
+from -3.5 on. The sigmoid is off by up to 5 units in the last place, and 0 where it should be less than 2^-14. The
+square root of -0 is NaN, that of other negative numbers -0.
+
+In native fp16 arithmetic (Armv8.2, AVX512-FP16), on an Arm processor: e^x is off by up to 5 units in the last place,
+and infinite from 10.75 on (2^16 has no exponent in fp16); its kernel for processors without such arithmetic has no
+result below 3e-5. log x is off by 34 units above 46,317, where x·√2 overflows, 1/√x by half of itself above 16,384,
+where its square is too small to be kept. sin x and cos x are noise from about 800 on, where fp16 rounds to no multiple
+of π/2 any more. Source: `src/f16-v{cos,exp,log,rsqrt,sin}/*.c.in` of XNNPACK at commit 92a7ad501b.
 """
 
 BEYOND_FP16 = 65520.0
