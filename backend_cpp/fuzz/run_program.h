@@ -25,7 +25,8 @@ Outcome RunProgram(Bytes file, Draws* draws);
 // The portable kernels that have not succeeded in this process yet.
 std::vector<std::string> KernelsWithoutSuccess();
 
-// Whether the program's one method takes small numbers for its inputs and succeeds.
+// Whether the program's one method takes small numbers for its inputs and succeeds, or those that
+// index any table of two rows.
 bool Succeeds(Bytes file);
 
 }  // namespace xir::fuzz
