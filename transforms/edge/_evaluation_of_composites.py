@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
+from xir.dialects.edge.families import Dequantize, Quantize
 from xir.ir.elements import stored, values_of
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.edge._evaluation import Call, NotEvaluatedError, result_type
@@ -17,7 +18,12 @@ from xir.transforms.edge.decompositions import Expansion, expanded
 
 
 def is_evaluated(op: edge.EdgeOp) -> bool:
-    """Whether an op, or each that it means, has an evaluator."""
+    """Whether an op of one result, or each that it means, has an evaluator.
+
+    Conversions to and from integers have none: nodes take the integers of a filter, and their scales.
+    """
+    if len(op.results) != 1 or isinstance(op, Quantize | Dequantize):
+        return False
     if op.name in EVALUATORS:
         return True
     with parts_of(op) as meant:
