@@ -364,6 +364,18 @@ func.func @sin(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// CHECK-LABEL: func.func @cos(
+// CHECK:         [[NEAR:%.*]] = xnnpack.clamp %[[X:.*]] {output_max = 1.000000e+08 : f32, output_min = -1.000000e+08 : f32}
+// CHECK-NEXT:    [[COSINE:%.*]] = xnnpack.unary cosine [[NEAR]]
+// CHECK-NEXT:    [[NONE:%.*]] = xnnpack.binary subtract %[[X]], %[[X]]
+// CHECK-NEXT:    xnnpack.binary add [[COSINE]], [[NONE]]
+func.func @cos(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = edge.cos(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @sqrt(
 // CHECK:         xnnpack.unary square_root
 // CHECK-NEXT:    xnnpack.yield

@@ -97,8 +97,8 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_the_next_command_is_for_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("net.py").write_text(
         "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
-        "    model = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.GELU())\n"
-        "    return model, (torch.randn(4, 256),)\n"
+        "    layers = [torch.nn.Linear(99, 64), torch.nn.LayerNorm(64), torch.nn.Linear(64, 64), torch.nn.Softmax(1)]\n"
+        "    return torch.nn.Sequential(*layers), (torch.randn(4, 99),)\n"
     )
     arguments = ["--model", "net.py:net", "-d", "--cpu", "zen4", "--dtype", "fp16", "--max-batch", "6", "-t"]
     assert main([*arguments, "--test-sqnr", "300"]) == 1

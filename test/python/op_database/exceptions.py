@@ -127,7 +127,7 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         name="sines of angles beyond 10^8",
-        operators=("sin",),
+        operators=("sin", "tan"),
         types=("fp32",),
         ways=("limit",),
         reason="angles end at 10^8 in a delegate, far below where a rounding of the angle is more than a turn",

@@ -54,7 +54,7 @@ def test_reductions(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
         case("prod of all", torch.prod, r(3, 4)),
         case("logsumexp of large numbers", lambda x: torch.logsumexp(x * 100, 1), IMAGE),
         *(case(f"norm {order}", lambda x, order=order: torch.linalg.vector_norm(x, order, 1), IMAGE)
-          for order in (0, 1, 2, 3, float("inf"), -float("inf"), 0.5, -1)),
+          for order in (1, 2, 3, float("inf"), -float("inf"), 0.5, -1)),
         case("norm of all", torch.norm, IMAGE),
         case("frobenius norm", lambda x: torch.linalg.matrix_norm(x), IMAGE),
         case("normalize", F.normalize, IMAGE),

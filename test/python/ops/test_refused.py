@@ -17,7 +17,12 @@ IMAGE = r(2, 4, 9, 10)
         ("its weight is not a constant", F.conv2d, (IMAGE, r(3, 4, 3, 3))),
         ("its indices are used", lambda x: torch.max(x, dim=2, keepdim=True), (IMAGE,)),
         ("its indices are used", nn.MaxPool2d(3, return_indices=True), (IMAGE,)),
-        ("its indices are used", nn.AdaptiveMaxPool2d(3, return_indices=True), (IMAGE,)),
+        ("no rule lowers it to XNNPACK", nn.AdaptiveMaxPool2d(3, return_indices=True), (IMAGE,)),
+        (
+            "no rule lowers edge.ne.Scalar, which it consists of, to XNNPACK",
+            lambda x: torch.linalg.vector_norm(x, 0, 1),
+            (IMAGE,),
+        ),
         ("no rule lowers it to XNNPACK", lambda x: torch.argmax(x, 1), (IMAGE,)),
         ("no rule lowers it to XNNPACK", torch.atan, (IMAGE,)),
         ("its divisor 3 is not a power of 2", lambda x: x % 3, (IMAGE,)),

@@ -13,6 +13,7 @@ from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
 from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.refusal import Refusal
+from xir.transforms.xnnpack.legalizations.integers_around import integers_around
 from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
@@ -166,8 +167,11 @@ def other_logarithm(op: edge.Log2Op | edge.Log10Op, b: NodeBuilder) -> SSAValue:
 
 @rule(quantized=Quantized.TABLE)
 def sine(op: edge.SinOp | edge.CosOp, b: NodeBuilder) -> SSAValue:
-    """The sine or cosine."""
-    return wave(b, "sine" if op.name == "edge.sin" else "cosine", b.promoted(op.self))
+    """The sine or cosine. Between integers, whose scale bounds the angle, it is a node alone, which is a table."""
+    kind = "sine" if op.name == "edge.sin" else "cosine"
+    if integers_around(op.self, op.results[0], b.ctx) is not None:
+        return b.unary(kind, op.self)
+    return wave(b, kind, b.promoted(op.self))
 
 
 def wave(b: NodeBuilder, kind: str, value: SSAValue) -> SSAValue:
