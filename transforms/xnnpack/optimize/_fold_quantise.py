@@ -36,6 +36,10 @@ KNOWN_RANGES = {
 """Functions whose results are in a range known beforehand, with the type that resolves it."""
 
 
+LARGEST_BIAS = 2**30
+"""Sums of 32 bits wrap around in XNNPACK. This leaves room for as many as 2^15 products of a filter's channel."""
+
+
 @dataclass
 class FoldQuantise(RewritePattern):
     """quantise(node(dequantise(x), …)) → node(x, …), or, for a node that moves data, move(quantise(x))."""
@@ -123,7 +127,7 @@ class FoldQuantise(RewritePattern):
         return stored_constant(quantised(numbers, element, range_of(element)), element, op, self.ctx)
 
     def integer_bias(self, bias: SSAValue, value: SSAValue, kernel: SSAValue) -> xnnpack.ConstantOp | None:
-        """A constant bias as 32-bit integers with the scale of input · filter."""
+        """A constant bias as 32-bit integers with the scale of input · filter; None if the sums could wrap around."""
         source, weights = element_type(value), element_type(kernel)
         if not isinstance(bias.owner, xnnpack.ConstantOp) or not isinstance(element_type(bias), Float32Type):
             return None
@@ -133,7 +137,10 @@ class FoldQuantise(RewritePattern):
         scales = np.float32(source.scale) * weights.scale_array().astype(np.float32)
         if not (scales >= np.finfo(np.float32).smallest_normal).all():
             return None
-        array = np.clip(np.rint(numbers / scales), -(2**31), 2**31 - 1).astype(np.int32)
+        integers = np.rint(numbers / scales)
+        if not (np.abs(integers) <= LARGEST_BIAS).all():
+            return None
+        array = integers.astype(np.int32)
         if weights.is_per_tensor:
             element = UniformType.per_tensor(i32, f32, float(scales.item()))
         else:

@@ -1,0 +1,37 @@
+"""Biases that are thousands of millions of steps of input times weight, as those of layers that saw next to nothing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type
+from xir.ir.walking import ops_in
+from xir.runtime import Runtime
+
+
+def layer(is_linear: bool) -> tuple[nn.Module, tuple[int, ...]]:
+    torch.manual_seed(0)
+    made: nn.Module = nn.Linear(8, 4) if is_linear else nn.Conv2d(1, 2, 3, padding=1)
+    return made.eval(), ((3, 8) if is_linear else (1, 1, 5, 5))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 5e-6, 1e-7, 0.0])
+@pytest.mark.parametrize("is_linear", [True, False], ids=["linear", "conv"])
+def test_sums_do_not_wrap_around(is_linear: bool, size: float) -> None:
+    """XNNPACK's sums have 32 bits: the sign of such a bias turned."""
+    model, shape = layer(is_linear)
+    x = torch.randn(shape) * size
+    program = xir.quantize(model, (x,), [x])
+    edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner(cpu="any"))
+    (result,) = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward").execute([x])
+    wanted: Tensor = program.module()(x)
+    step = float(wanted.abs().max()) / 100
+    torch.testing.assert_close(torch.as_tensor(result), wanted, rtol=0, atol=step)
+    weighted = list(ops_in(edge.module, xnnpack.FullyConnectedOp if is_linear else xnnpack.Conv2dOp))
+    on_integers = [node for node in weighted if "quant" in str(element_type(node.input))]
+    if size in (1.0, 1e-7):
+        assert bool(on_integers) == (size == 1.0)
