@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xir.cost.native import Family, Machine, distance, this_machine
@@ -116,11 +115,11 @@ def nearest(machine: Machine) -> Processors:
     return Processors(name, profile.family, (profile,), reason)
 
 
-def table(names: Sequence[str] = ()) -> str:
+def table() -> str:
     """What `--cpu help` prints: each name, and what it is."""
     rows = {
         **MEANINGS,
         **{name: f"{(profile := load_profile(name)).processor}: {profile.origin}" for name in shipped()},
     }
     width = max(map(len, rows))
-    return "".join(f"{name:{width}}  {meaning}\n" for name, meaning in rows.items() if not names or name in names)
+    return "".join(f"{name:{width}}  {meaning}\n" for name, meaning in rows.items())

@@ -20,6 +20,7 @@ from xir.ir.annotations import COMPOSED
 from xir.ir.passes import XirPass
 from xir.report import report_of
 from xir.runtime import Runtime
+from xir.transforms.xnnpack.analysis.node_costs import stored_constants
 from xir.transforms.xnnpack.composed_convolutions.forms import Axis, Convolution, Form
 from xir.transforms.xnnpack.composed_convolutions.toom_cook import transforms
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
@@ -224,6 +225,32 @@ def test_the_error_bound_chooses_the_form(max_error: float, most: int) -> None:
     outputs = [int(height) * int(width) for ((height, width),) in found]
     assert len(outputs) == (most > 0)
     assert all(most // 2 <= count <= most for count in outputs)
+
+
+class Shared(nn.Module):
+    """One convolution three times, so that its filter stays as long as one of them is direct, and another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.often, self.once = nn.Conv2d(64, 64, 3, padding=1), nn.Conv2d(64, 64, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.often(x))
+        return self.once(self.often(x) + self.often(x * x))
+
+
+@pytest.mark.parametrize("growth", [0.25, 0.9, 1.5])
+def test_weights_grow_within_the_limit(growth: float) -> None:
+    torch.manual_seed(0)
+    model, image = Shared().eval(), torch.randn(1, 64, 56, 56)
+    programs = [
+        lowered(model, image, xir.XnnpackPartitioner(cpu="generic-x86", max_growth=each)) for each in (0.0, growth)
+    ]
+    before, after = (sum(each.bytes for each in stored_constants(made.module).values()) for made in programs)
+    assert forms_in(programs[1])
+    assert before < after <= 1.01 * (1 + growth) * before  # the image's transforms are some numbers more
+    wanted = copy.deepcopy(model).double()(image.double())
+    assert (run(programs[1], image) - wanted).abs().max() < 2e-5 * wanted.abs().max()
 
 
 @pytest.mark.parametrize("cpu", ["any", "x86"])

@@ -6,14 +6,14 @@ Sources, for which kernel runs what: `src/operators/*.c` and `src/configs/*.c` o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
@@ -116,6 +116,24 @@ def is_signed(value: SSAValue) -> bool:
 def weight_bytes(module: Operation) -> int:
     """Of all constants in a program's graphs."""
     return sum(tensor_bytes(op.output.type) or 0 for op in ops_in(module, xnnpack.ConstantOp))
+
+
+@dataclass
+class Stored:
+    """A constant of a program's graphs; equal ones are stored once."""
+
+    bytes: int
+    readers: int = 0
+    """How many nodes read it."""
+
+
+def stored_constants(module: Operation) -> dict[Attribute, Stored]:
+    """The constants of a program's graphs, by their values."""
+    found: dict[Attribute, Stored] = {}
+    for op in ops_in(module, xnnpack.ConstantOp):
+        constant = found.setdefault(op.value, Stored(tensor_bytes(op.output.type) or 0))
+        constant.readers += sum(1 for _ in op.output.uses)
+    return found
 
 
 def on_integers(work: Work) -> Work | None:

@@ -60,6 +60,11 @@ def worthwhile(times: Mapping[Form, Predicted], is_generic: bool) -> dict[Form, 
     return {form: times[form] for form in (DIRECT, *stacking, *by_gemm)}
 
 
+def fastest(options: Mapping[Form, Predicted]) -> Form:
+    """The one that takes the least time."""
+    return min(options, key=lambda form: options[form].mean)
+
+
 def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) -> list[Form]:
     """The form of each convolution, of its options, so that they take the least time within a budget of bytes.
 
@@ -67,7 +72,7 @@ def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) ->
     greedy solution of a knapsack of classes, which is at most one step from the best one.
     """
     if budget is None:
-        return [min(each, key=lambda form: each[form].mean) for each in options]
+        return list(map(fastest, options))
     chosen = [min(each, key=lambda form: (each[form].added, each[form].mean)) for each in options]
     left = budget
     while (step := _best_step(options, chosen, left)) is not None:

@@ -56,12 +56,14 @@ def needed(convolution: Convolution, form: Form, batch: int, is_bounded: bool, k
 
 
 @lru_cache(maxsize=4096)
-def added_bytes(convolution: Convolution, form: Form) -> int:
-    """The bytes by which a form's filters are larger than the direct one's."""
+def added_bytes(convolution: Convolution, form: Form, keeps_filter: bool = False) -> int:
+    """The bytes by which a form's filters are larger than the direct one's, or all of them beside one that is kept."""
+    if form.is_direct:
+        return 0
     direct, composed = (
         sum(node.work.weights for node in counted(convolution, each, 1, is_bounded=False)) for each in (DIRECT, form)
     )
-    return composed - direct
+    return composed if keeps_filter else composed - direct
 
 
 def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) -> list[CountedNode]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.cost.choices import Choice, Layer, load_choices
@@ -33,7 +33,7 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack.analysis.composed import report_composed
 from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of
-from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
+from xir.transforms.xnnpack.analysis.node_costs import Stored, stored_constants, weight_bytes
 from xir.transforms.xnnpack.analysis.stays_float import name_of
 from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import added_bytes, needed, predicted
@@ -126,14 +126,16 @@ class WinogradConv2dPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at every convolution, choose, and then rewrite."""
-        cpus, measured, weights = self.processors(), self.measured(), weight_bytes(op)
+        cpus, measured = self.processors(), self.measured()
         if not cpus.profiles and self.form is None and not measured:
             return
-        chooser = Chooser(self, cpus.of_program(weights), cpus.is_generic, measured)
+        constants = stored_constants(op)
+        chooser = Chooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
         growth = cpus.growth if self.max_growth is None else self.max_growth
-        budget = None if growth in (None, math.inf) else int(growth * weights)
+        stored = sum(constant.bytes for constant in constants.values())
+        budget = None if growth in (None, math.inf) else int(growth * stored)
         taken = iter(allotted([each.options for candidates in found for each in candidates], budget))
         for block, candidates in zip(blocks, found, strict=True):
             self.compose(block, [(each, next(taken)) for each in candidates], ctx)
@@ -214,6 +216,8 @@ class Chooser:
     profiles: Sequence[CostProfile]
     is_generic: bool
     measured: Mapping[Layer, Choice]
+    constants: Mapping[Attribute, Stored]
+    """Those of the program."""
 
     def candidate(self, node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form]) -> Candidate:
         """The forms that may compute a convolution: the one that was asked for or measured, else those predicted to
@@ -226,8 +230,12 @@ class Chooser:
             return Candidate(node, convolution, {form: Predicted.NOTHING}, {}, {"MeasuredRatio": choice.ratio})
         if not self.profiles or not forms:
             return Candidate(node, convolution, {DIRECT: Predicted.NOTHING}, {}, {})
-        times = predictions(node, convolution, forms, self.profiles)
+        times = predictions(node, convolution, forms, self.profiles, keeps_filter=self.is_shared(node.filter))
         return Candidate(node, convolution, worthwhile(times, self.is_generic), times, {})
+
+    def is_shared(self, filter: SSAValue) -> bool:
+        """Whether other nodes read a filter, too, so that the file keeps it whatever becomes of one of them."""
+        return isinstance(filter.owner, xnnpack.ConstantOp) and self.constants[filter.owner.value].readers > 1
 
 
 class Room:
@@ -251,14 +259,21 @@ class Room:
 
 
 def predictions(
-    node: xnnpack.Conv2dOp, convolution: Convolution, forms: Sequence[Form], profiles: Sequence[CostProfile]
+    node: xnnpack.Conv2dOp,
+    convolution: Convolution,
+    forms: Sequence[Form],
+    profiles: Sequence[CostProfile],
+    keeps_filter: bool = False,
 ) -> dict[Form, Predicted]:
-    """What the direct form and others take by each profile; those of one image where their number is open."""
+    """What the direct form and others take by each profile; those of one image where their number is open.
+
+    With `keeps_filter` others' filters are added to the direct one's, which something else reads.
+    """
     batch = max(shape_of(node.output)[0], 1)
     return {
         form: Predicted(
             tuple(predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for profile in profiles),
-            added_bytes(convolution, form),
+            added_bytes(convolution, form, keeps_filter),
         )
         for form in (DIRECT, *forms)
     }
