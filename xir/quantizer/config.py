@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +40,9 @@ class QuantConfig:
     min_sqnr: float | None = None
     """Keep layers in float, the worst first, until each output's signal-to-quantisation-noise ratio on the calibration
     inputs is at least this many dB."""
+    max_drop: float | Mapping[str, float] | None = None
+    """Keep layers in float until each number of the metric is at most this much below the float program's; a mapping
+    bounds the numbers of these names alone."""
     qat: bool = False
     """Fake-quantise instead of observing, for `prepare_qat_pt2e` and training."""
 
@@ -49,6 +53,9 @@ class QuantConfig:
             raise ValueError(f"observer is 'histogram' or 'minmax', not '{self.observer}'")
         if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
             raise ValueError(f"min_sqnr is a number of decibels, not {self.min_sqnr}")
+        for bound in self.max_drop.values() if isinstance(self.max_drop, Mapping) else (self.max_drop,):
+            if bound is not None and not 0 <= bound < math.inf:
+                raise ValueError(f"max_drop is a number from 0 on, in the metric's unit, not {bound}")
         if self.group_size is not None and (self.group_size <= 0 or self.group_size % 32):
             raise ValueError(f"group_size is a positive multiple of 32, not {self.group_size}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -23,7 +24,8 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class ModelInputs:
     """The inputs of an exported program. Samples of them are handed on flat: tensors, numbers and None in one tuple."""
 
-    def __init__(self, program: ExportedProgram):
+    def __init__(self, program: ExportedProgram, *, forward: Callable[..., Any] | None = None):
+        """`forward` is the model's own, where it is known: it may take more than the program was exported with."""
         spec = program.call_spec.in_spec
         assert spec is not None  # only a program without a signature has none
         self.spec = spec
@@ -36,6 +38,9 @@ class ModelInputs:
         ]
         """What the program was exported for: tensors without data, and numbers."""
         self._names = list(_names(spec))
+        args, kwargs = self.call(self.values)
+        self._unused = [name for name in _positional(forward)[len(args) :] if name not in kwargs]
+        """The parameters of the model that the program was exported without."""
 
     def sample(self, args: Iterable[Any], kwargs: Mapping[str, Any] | None) -> tuple[Any, ...]:
         """The flat form of a call. DiagnosticError if the program cannot be called so."""
@@ -45,7 +50,8 @@ class ModelInputs:
         """The flat forms of calibration inputs.
 
         Each is a tuple of positional arguments, a dict of keyword arguments, a pair `(args, kwargs)` of both, or the
-        tensor of a single input. DiagnosticError for one that does not fit.
+        tensor of a single input. What the model does not take is left out where it can only be labels: what comes last
+        in a tuple, and what dicts call so. DiagnosticError for an input that does not fit.
         """
         if isinstance(calibration, Tensor) or not isinstance(calibration, Iterable):
             what = "a tensor" if isinstance(calibration, Tensor) else f"of type {type(calibration).__name__}"
@@ -54,20 +60,29 @@ class ModelInputs:
             )
         for index, sample in enumerate(cast("Iterable[Any]", calibration)):
             where = name_location(f"calibration input {index}")
-            yield self._flat(where, _readings(where, sample))
+            yield self._flat(where, _readings(where, sample), _without_labels(sample))
 
     def call(self, flat: Sequence[Any]) -> Arguments:
         """The arguments of a call with these values."""
         args, kwargs = pytree.tree_unflatten(flat, self.spec)
         return tuple(args), kwargs
 
-    def _flat(self, where: LocationAttr, readings: Sequence[Arguments]) -> tuple[Any, ...]:
-        for reading in readings:
+    def _flat(
+        self, where: LocationAttr, readings: Sequence[Arguments], unlabelled: Sequence[Arguments] = ()
+    ) -> tuple[Any, ...]:
+        for reading in (*readings, *unlabelled):
             values, spec = pytree.tree_flatten(_ordered(reading, self.spec))
-            if spec == self.spec:
-                for name, value, like in zip(self._names, values, self.values, strict=True):
-                    _check(where, name, value, like)
-                return tuple(values)
+            if spec != self.spec:
+                continue
+            if reading not in readings and self._unused and not reading[1]:
+                raise DiagnosticError(
+                    where,
+                    f"its last value is a label or the model's '{self._unused[0]}', which the program was exported "
+                    "without: leave labels out, or give the argument to the sample inputs as well",
+                )
+            for name, value, like in zip(self._names, values, self.values, strict=True):
+                _check(where, name, value, like)
+            return tuple(values)
         raise DiagnosticError(where, _mismatch(readings[0], self.call(self.values)))
 
 
@@ -80,7 +95,7 @@ def _readings(where: LocationAttr, sample: Any) -> list[Arguments]:
             positional: Arguments = tuple(sample), {}
             match sample:
                 case (tuple() | list() as args, Mapping() as kwargs):
-                    return [positional, (tuple(args), dict(kwargs))]
+                    return [(tuple(args), dict(kwargs)), positional]
                 case _:
                     return [positional]
         case Mapping():
@@ -91,6 +106,42 @@ def _readings(where: LocationAttr, sample: Any) -> list[Arguments]:
                 f"it is of type {type(sample).__name__}: give a tuple of tensors, a dict of keyword arguments, a pair "
                 "of both, or the tensor of a single input",
             )
+
+
+LABELS = frozenset({"label", "labels", "target", "targets"})
+"""What data loaders of dicts call what a model is to answer."""
+
+
+def _without_labels(sample: Any) -> list[Arguments]:
+    """What a calibration input stands for if it has labels that the model does not take."""
+    match sample:
+        case (tuple() | list(), Mapping()):
+            return []  # arguments by position and by keyword, whether they fit or not
+        case (inputs, _):
+            nested = _readings(name_location("calibration"), inputs) if isinstance(inputs, _FORMS) else []
+            return [((inputs,), {}), *nested]
+        case tuple() | list() if len(sample) > 1:
+            return [(tuple(sample[:-1]), {})]
+        case Mapping() if not LABELS.isdisjoint(sample):
+            inputs = {key: value for key, value in sample.items() if key not in LABELS}
+            return [((), inputs), ((inputs,), {})]
+        case _:
+            return []
+
+
+_FORMS = (Tensor, tuple, list, Mapping)
+
+
+def _positional(forward: Callable[..., Any] | None) -> list[str]:
+    """The names of the parameters that a call may give by position."""
+    if forward is None:
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        parameters = inspect.signature(forward).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [each.name for each in parameters if each.kind in kinds]
 
 
 def _ordered(value: Any, spec: pytree.TreeSpec) -> Any:

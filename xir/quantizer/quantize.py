@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,12 +22,15 @@ from xir.progress import step
 from .batch_norm import hide_batch_norms, show_batch_norms
 from .bias_correction import OperandMeans
 from .calibration import calibrate
+from .choice import Choice, Pair, choose
 from .config import DEFAULT, QuantConfig
 from .inputs import Arguments, ModelInputs
+from .measurement import without_observers
+from .metric import Judge, Metric
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
-from .report import QuantReport, measure, without_observers
-from .search import reach
+from .report import QuantReport
+from .search import Goal
 from .verification import Verifier, verify_program
 
 
@@ -39,6 +42,7 @@ def quantize(
     *,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    metric: Metric | None = None,
     verify: bool = False,
 ) -> ExportedProgram:
     """Quantise a model; the result goes to `xir.to_edge`.
@@ -46,8 +50,11 @@ def quantize(
     - `model`: a module in evaluation mode, which is exported with `sample_inputs`, `kwargs` and `dynamic_shapes` as by
       `torch.export.export`, or an exported program. Inputs may be lists and dicts of tensors, numbers and None.
     - `calibration`: the inputs that give static ranges, an iterable of tuples of positional arguments, dicts of keyword
-      arguments, pairs `(args, kwargs)`, or tensors for a single input; by default the sample inputs.
+      arguments, pairs `(args, kwargs)`, or tensors for a single input, with labels behind them or not; by default the
+      sample inputs.
     - `config`: static int8 by default; an `XnnpackQuantizer` has settings for each module and operator.
+    - `metric`: a function of a callable program that returns a number or a dict of numbers, the larger the better;
+      `QuantConfig.max_drop` bounds what they may lose.
     - `verify`: compare each conversion with the float model on the calibration inputs. WrongQuantizationError names the
       first layer whose error is larger than its bits explain.
 
@@ -56,9 +63,11 @@ def quantize(
     """
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
-    if quantizer.min_sqnr is not None:
-        return quantize_and_measure(program, sample_inputs, calibration, quantizer, kwargs=kwargs, verify=verify)[0]
-    inputs = ModelInputs(program)
+    if quantizer.min_sqnr is not None or quantizer.max_drop is not None or metric is not None:
+        inputs = ModelInputs(program, forward=_forward(model))
+        chosen = _choose(program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify)
+        return _finished(program, inputs, chosen, sample_inputs, kwargs, verify=verify)
+    inputs = ModelInputs(program, forward=_forward(model))
     sample = inputs.sample(sample_inputs, kwargs)
     with unchanged_buffers(program):
         samples = [sample] if calibration is None else inputs.samples(calibration)
@@ -82,16 +91,34 @@ def quantize_and_measure(
     *,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    metric: Metric | None = None,
     verify: bool = False,
 ) -> tuple[ExportedProgram, QuantReport]:
     """`quantize`, and a report of how far each layer is from the float program on the calibration inputs."""
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
-    inputs = ModelInputs(program)
+    inputs = ModelInputs(program, forward=_forward(model))
+    chosen = _choose(program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify)
+    result = _finished(program, inputs, chosen, sample_inputs, kwargs, verify=verify)
+    return result, chosen.report()
+
+
+def _choose(
+    program: ExportedProgram,
+    inputs: ModelInputs,
+    sample_inputs: Sequence[Any],
+    calibration: Iterable[Any] | None,
+    quantizer: XnnpackQuantizer,
+    kwargs: Mapping[str, Any] | None,
+    metric: Metric | None,
+    *,
+    verify: bool,
+) -> Choice:
+    """The quantised graph that reaches what the configuration asks for."""
     sample = inputs.sample(sample_inputs, kwargs)
     samples = [sample] if calibration is None else list(inputs.samples(calibration))
 
-    def attempt(kept: Sequence[str]) -> tuple[GraphModule, QuantReport]:
+    def attempt(kept: Sequence[str]) -> Pair:
         with unchanged_buffers(program):
             calibrated = prepared(program, quantizer.keep(kept), samples)
             floats = without_observers(calibrated.observed)
@@ -99,13 +126,35 @@ def quantize_and_measure(
             graph = rounded(calibrated)
         if verifier is not None:
             verifier.verify(graph, samples)
-        return graph, measure(floats, graph, quantizer.layers, samples, kept)
+        return Pair(floats, graph, dict(quantizer.layers))
 
-    graph, report = reach(quantizer.min_sqnr, attempt)
-    result = converted(program, graph, inputs.call(sample))
+    if quantizer.max_drop is not None and metric is None:
+        raise ValueError("max_drop bounds what a metric loses: give metric=, a function of a callable program")
+    judge = None if metric is None else Judge(metric, lambda: unchanged_buffers(program))
+    exact = {} if judge is None else judge.of_float(program.module())
+    goal = Goal(quantizer.min_sqnr, quantizer.max_drop, exact)
+    return choose(goal, attempt, samples, judge)
+
+
+def _finished(
+    program: ExportedProgram,
+    inputs: ModelInputs,
+    chosen: Choice,
+    sample_inputs: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    *,
+    verify: bool,
+) -> ExportedProgram:
+    """The chosen graph as a program."""
+    sample = inputs.sample(sample_inputs, kwargs)
+    result = converted(program, chosen.pair.graph, inputs.call(sample))
     if verify:
-        verify_program(graph, result, sample)
-    return result, report
+        verify_program(chosen.pair.graph, result, sample)
+    return result
+
+
+def _forward(model: nn.Module | ExportedProgram) -> Callable[..., Any] | None:
+    return None if isinstance(model, ExportedProgram) else model.forward
 
 
 def _quantizer(config: QuantConfig | XnnpackQuantizer | None) -> XnnpackQuantizer:

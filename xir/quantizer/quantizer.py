@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -118,6 +118,11 @@ class XnnpackQuantizer(Quantizer):
     def min_sqnr(self) -> float | None:
         """The ratio of signal to noise that the model's configuration asks for, in dB."""
         return self._config.min_sqnr if self._config is not None else None
+
+    @property
+    def max_drop(self) -> float | Mapping[str, float] | None:
+        """What the model's configuration lets the metric lose."""
+        return self._config.max_drop if self._config is not None else None
 
     def unmatched(self) -> list[str]:
         """The patterns of `keep_float` that no node of the models annotated so far has matched."""

@@ -26,9 +26,9 @@ from xir.ir.diagnostics import WrongStageError, note
 from xir.progress import step
 
 from .layers import module_path, operator_name
+from .measurement import without_observers
 from .operators import arguments_of
 from .parameters import Parameters
-from .report import without_observers
 from .side_by_side import SideBySide, run_alone
 from .steps import Steps, is_dequantize, steps_of
 

@@ -61,6 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
         )
         return 1
+    except KeyboardInterrupt:
+        print("xir-aot: interrupted", file=sys.stderr)
+        return 130
     except Exception as error:
         from xir.ir.internal_errors import report_bug
 

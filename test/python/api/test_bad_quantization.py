@@ -49,7 +49,8 @@ def nans(): return [X, X * math.nan]
 def infinite(): return [X * math.inf]
 def huge(): return [torch.cat([X, -X]).reshape(2, 128)[:, 32:96] * 2e38]
 def double(): return [X.double()]
-def two(): return [(X, X)]
+def three(): return [(X, X, X)]
+def interrupted(): raise KeyboardInterrupt
 def arrays(): return [X.numpy()]
 def none(): return [None]
 def elsewhere(): return [X.to("meta")]
@@ -59,6 +60,21 @@ def failing(): raise RuntimeError("there is no such folder")
 def failing_later():
     yield X
     raise RuntimeError("the disk is gone")
+
+
+# Metrics
+
+def worth(program): return float(program(X).sum())
+def raising(program): raise LookupError("no such label")
+def wrong_input(program): return program(X[:, :3]).sum()
+def infinite_worth(program): return {"top1": 0.5, "loss": math.inf}
+def no_number(program): return [0.5]
+def no_numbers(program): return {}
+def random_worth(program): return torch.rand(())
+calls = []
+def other_names(program):
+    calls.append(program)
+    return {"a" if len(calls) < 3 else "b": 1}
 
 
 # Graphs quantised elsewhere
@@ -149,6 +165,7 @@ def unknown_dtype(): return Affine(), (X,)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mine.py").write_text(MODELS, encoding="utf-8")
+    (tmp_path / "needs.py").write_text("import nowhere.at.all", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -164,6 +181,7 @@ def check(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
     assert not (folder / "out").exists() or not list((folder / "out").iterdir())
 
 
+METRIC = ["mine.py:model", "--quantize", "--metric", "mine.py:worth"]
 OPTIONS = [
     (["mine.py:model", "--keep-float", "x"], "--keep-float says how to quantise: give --quantize as well"),
     (["mine.py:model", "--quantize", "--group-size", "64"], "--group-size goes with --quantize=int4"),
@@ -177,6 +195,15 @@ OPTIONS = [
     (["mine.py:model", "--quantize", "--keep-float", "conv*"], "keep_float 'conv*' matches no layer"),
     (["mine.py:model", "--quantize", "--min-sqnr", "nan"], "min_sqnr is a number of decibels, not nan"),
     (["mine.py:model", "--quantize", "--min-sqnr", "200"], "200 dB are out of reach"),
+    (["mine.py:model", "--metric", "mine.py:worth"], "--metric says how to quantise: give --quantize as well"),
+    (["mine.py:model", "--quantize", "--max-drop", "0.1"], "--max-drop bounds what a metric loses: give --metric"),
+    ([*METRIC, "--max-drop", "little"], "--max-drop takes a number, or NAME=NUMBER, not 'little'"),
+    ([*METRIC, "--max-drop", "-1"], "max_drop is a number from 0 on, in the metric's unit, not -1"),
+    ([*METRIC, "--max-drop", "1", "--max-drop", "2"], "one number for all that the metric returns, or several with na"),
+    ([*METRIC, "--max-drop", "top5=1"], "max_drop bounds 'top5', and the metric returns 'worth'"),
+    (["mine.py:model", "--quantize", "--metric", "mine.py"], "--metric takes FILE.py:FUNCTION, got 'mine.py'"),
+    (["mine.py:model", "--quantize", "--metric", "absent.py:worth"], "'absent.py' is no Python file"),
+    (["mine.py:model", "--quantize", "--metric", "needs.py:worth"], "'needs.py' imports 'nowhere', which is not inst"),
     (["mine.py:nothing", "--quantize"], "the model has nothing to quantise"),
     (["mine.py:nan_weight", "--quantize=dynamic"], "'weight' has infinite or NaN values, which no scale can hold"),
     (["mine.py:infinite_weight", "--quantize=int4"], "'weight' has infinite or NaN values, which no scale can hold"),
@@ -204,7 +231,7 @@ CALIBRATIONS = {
     "infinite": 'loc("calibration input 0"): error: tensor 0 has infinite or NaN values',
     "huge": "on the calibration inputs, which no scale can hold",
     "double": "tensor 0 has dtype torch.float64; the model takes torch.float32",
-    "two": "it has 2 tensors; the model takes 1 tensor",
+    "three": "it has 3 tensors; the model takes 1 tensor",
     "arrays": "it is of type ndarray: give a tuple of tensors",
     "none": "it is of type NoneType: give a tuple of tensors",
     "elsewhere": "tensor 0 is on device meta; the model is on cpu",
@@ -218,6 +245,32 @@ CALIBRATIONS = {
 def test_calibration(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     arguments = ["mine.py:model", "--quantize", "--calibration", f"mine.py:{name}"]
     check(folder, capsys, arguments, CALIBRATIONS[name])
+
+
+METRICS = {
+    "raising": "it failed on the float program: LookupError: no such label",
+    "wrong_input": "it failed on the float program: ",
+    "infinite_worth": "it returned inf as 'loss' for the float program, which is no finite number",
+    "no_number": "it returned a list for the float program: give a number, or a dict of numbers by name",
+    "no_numbers": "it returned an empty dict for the float program",
+    "random_worth": "take the same inputs in each call, and seed what is random",
+    "other_names": "it returned 'b' for the quantised program, and 'a' before: give the same numbers",
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    arguments = ["mine.py:model", "--quantize", "--metric", f"mine.py:{name}"]
+    check(
+        folder, capsys, arguments, f'loc("metric {name}"): error: {METRICS[name]}' if name[0] != "r" else METRICS[name]
+    )
+
+
+def test_an_interrupted_calibration_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--model", "mine.py:model", "--quantize", "--calibration", "mine.py:interrupted"]
+    assert main([*arguments, "--quant-report-json", "report.json", "--output_dir", "out"]) == 130
+    assert capsys.readouterr().err == "xir-aot: interrupted\n"
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".py") in ([], ["__pycache__"])
 
 
 SCALE = "a scale is a positive number that f32 can hold, got "

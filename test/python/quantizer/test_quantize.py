@@ -444,7 +444,7 @@ class Broken(nn.Module):
         (r(4, 3, 16, 16), "it is a tensor: give an iterable"),
         ([r(1, 3, 8, 8)], r"calibration input 0.*error: .*shape \[1, 3, 8, 8\]; the model takes \[1, 3, 16, 16\]"),
         ([IMAGES[0], r(3, 16, 16)], r"calibration input 1.*error: .*shape \[3, 16, 16\]"),
-        ([(IMAGES[0], IMAGES[1])], "it has 2 tensors; the model takes 1 tensor"),
+        ([(IMAGES[0], IMAGES[1], IMAGES[2])], "it has 3 tensors; the model takes 1 tensor"),
         ([IMAGES[0].double()], "dtype torch.float64; the model takes torch.float32"),
         ([(3,)], "tensor 0 is a int"),
         ([IMAGES[0] * math.inf], "infinite or NaN values"),

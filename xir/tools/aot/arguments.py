@@ -204,7 +204,8 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         "--calibration",
         metavar="FILE.py:FACTORY",
         help="a function that returns an iterable of inputs, each a tuple of positional arguments, a dict of keyword "
-        "arguments or a pair of both (default: random ones for the zoo's models, the example inputs for others)",
+        "arguments or a pair of both, with labels behind them or not "
+        "(default: random ones for the zoo's models, the example inputs for others)",
     )
     group.add_argument(
         "--group-size",
@@ -221,8 +222,22 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         "--min-sqnr",
         metavar="DB",
         type=float,
-        help="keep the worst layers in float until each output reaches this signal-to-noise ratio",
+        help="keep layers in float until each output reaches this signal-to-noise ratio",
     )
+    if with_reports:
+        group.add_argument(
+            "--metric",
+            metavar="FILE.py:FUNCTION",
+            help="a function that takes the program, callable as the model is, and returns a number or a dict of "
+            "numbers, the larger the better: printed for the float and the quantised program",
+        )
+        group.add_argument(
+            "--max-drop",
+            metavar="[NAME=]NUMBER",
+            action="append",
+            help="keep layers in float until the metric is at most this much below the float program's; with a name, "
+            "that number of the dict; repeat for more",
+        )
     if with_reports:
         group.add_argument(
             "--quant-report",
@@ -292,12 +307,15 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _check_quantization(options: argparse.Namespace) -> None:
-    names = ("calibration", "group_size", "keep_float", "min_sqnr", "quant_report", "quant_report_json")
+    names = ("calibration", "group_size", "keep_float", "min_sqnr", "metric", "max_drop")
+    names = (*names, "quant_report", "quant_report_json")
     given = [name for name in names if getattr(options, name) not in (None, False)]
     if given and options.quantize is None:
         raise UsageError(f"--{given[0].replace('_', '-')} says how to quantise: give --quantize as well")
     if options.quantize is not None and options.dtype not in (None, "fp32"):
         raise UsageError("--quantize takes float32 models: leave --dtype out")
+    if options.max_drop and not options.metric:
+        raise UsageError("--max-drop bounds what a metric loses: give --metric as well")
     if options.group_size is not None and options.quantize != "int4":
         raise UsageError("--group-size goes with --quantize=int4")
 

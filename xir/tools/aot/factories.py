@@ -11,18 +11,32 @@ from typing import Any
 
 from xir.tools.command_line import UsageError
 
+EXTRAS = {
+    **dict.fromkeys(("torch", "torchvision", "torchao"), "importer"),
+    **dict.fromkeys(("transformers", "tokenizers", "safetensors", "jinja2"), "llm"),
+    "executorch": "executorch",
+}
+"""The extra of pyproject.toml that a package is installed with."""
 
-def user_function(reference: str, option: str) -> tuple[str, Callable[[], Any]]:
+
+def user_function(reference: str, option: str, kind: str = "FACTORY") -> tuple[str, Callable[[], Any]]:
     """Name and function of `path.py:function`."""
     file, colon, name = reference.rpartition(":")
     if not colon or not file:
-        raise UsageError(f"{option} takes FILE.py:FACTORY, got '{reference}'")
+        raise UsageError(f"{option} takes FILE.py:{kind}, got '{reference}'")
     spec = importlib.util.spec_from_file_location(Path(file).stem, file) if Path(file).is_file() else None
     if spec is None or spec.loader is None:
         raise UsageError(f"'{file}' is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(spec.name, module)  # where dataclasses look for the module that they are of
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        needed = f": it comes with xir[{extra}]" if extra else ""
+        raise UsageError(f"'{file}' imports '{error.name}', which is not installed{needed}") from error
+    except Exception as error:
+        raise UsageError(f"'{file}' failed: {type(error).__name__}: {error}") from error
     if not callable(function := getattr(module, name, None)):
         raise UsageError(f"'{file}' has no function '{name}'")
     return name, function

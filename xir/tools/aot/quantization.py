@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xir.models.zoo import MODELS
@@ -32,16 +32,40 @@ def quantize_program(
             group_size=_group_size(options.group_size),
             keep_float=tuple(options.keep_float or ()),
             min_sqnr=options.min_sqnr,
+            max_drop=_max_drop(options.max_drop),
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
     if program.example_inputs is None:
         raise UsageError("the program was saved without example inputs: export it again")
     (args, kwargs), calibration = program.example_inputs, _calibration(options)
-    verify = options.verify_numerics is not None
-    if not (options.quant_report or options.quant_report_json):
+    verify, metric = options.verify_numerics is not None, _metric(options.metric)
+    if not (options.quant_report or options.quant_report_json or metric):
         return quantize(program, args, calibration, config, kwargs=kwargs, verify=verify), None
-    return quantize_and_measure(program, args, calibration, config, kwargs=kwargs, verify=verify)
+    return quantize_and_measure(program, args, calibration, config, kwargs=kwargs, metric=metric, verify=verify)
+
+
+def _metric(reference: str | None) -> Callable[..., Any] | None:
+    """The function that --metric names."""
+    return None if reference is None else user_function(reference, "--metric", "FUNCTION")[1]
+
+
+def _max_drop(texts: Sequence[str] | None) -> float | dict[str, float] | None:
+    """What --max-drop says: one number for all that the metric returns, or numbers by name."""
+    if not texts:
+        return None
+    drops: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            drops[name] = float(number)
+        except ValueError:
+            raise UsageError(f"--max-drop takes a number, or NAME=NUMBER, not '{text}'") from None
+    if "" not in drops:
+        return drops
+    if len(texts) > 1:
+        raise UsageError("--max-drop takes one number for all that the metric returns, or several with names")
+    return drops[""]
 
 
 def _group_size(text: str | None) -> int | None:

@@ -52,6 +52,8 @@ def print_results(
         write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
     if quality is not None and options.quant_report:
         print(quality.text(), file=text)
+    elif quality is not None:
+        last_lines = [*quality.metric_lines(), *last_lines]
     for line in last_lines:
         print(line, file=text)
 
