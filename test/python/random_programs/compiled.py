@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 
 import xir
 from random_programs import quantised
-from random_programs.exact import references
+from random_programs.exact import eager, references
 from random_programs.program import Program, Several, drawn_input, merged
 from xir import runtime
 from xir.ir.diagnostics import DiagnosticError
@@ -178,6 +178,8 @@ def computed(
     """The draws of inputs that PyTorch itself computes, and what it does."""
     for inputs in draws(programs, given, seed):
         try:
+            if not is_quantised:
+                check_sizes(given, programs, inputs)
             if is_quantised:
                 wanted = quantised.references(given, programs, inputs, seed)
             else:
@@ -187,6 +189,19 @@ def computed(
                 continue
             raise
         yield inputs, wanted
+
+
+def check_sizes(given: ExportedProgram, programs: Sequence[Program], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+    """Raise where the exported program is wrong itself: torch writes open sizes as numbers into some arguments."""
+    if not any(each.open for program in programs for each in program.inputs.values()):
+        return
+    flat = [each[name] for each, program in zip(inputs, programs, strict=True) for name in program.inputs]
+    results = iter(given.module()(*flat))
+    for program, each in zip(programs, inputs, strict=True):
+        values = eager(program, each)
+        for name in program.outputs:
+            if (result := next(results)).shape != values[name].shape:
+                raise RuntimeError(f"torch exports {name} with sizes {list(result.shape)} of {list(values[name].shape)}")
 
 
 def wrong(

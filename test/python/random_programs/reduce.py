@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from random_programs.compiled import STOCK, Finding, alone
+from random_programs.compiled import MOST_OPEN, STOCK, Finding, alone
 from random_programs.exact import eager
 from random_programs.program import NAME, Input, Program
 
@@ -123,6 +123,13 @@ def reproducer(finding: Finding) -> str:
     mode, _, form = finding.form.removesuffix(STOCK).rpartition(" ")
     options = {"default": "", "xir": 'target="xir"'}.get(form, f'cpu="{form}"')
     backend = "" if form == "portable" else f".to_backend(xir.XnnpackPartitioner({options}))"
+    opened = [f"{{{', '.join(f'{dim}: OPEN' for dim in each.open)}}}" for each in program.inputs.values()]
+    has_open = mode == "" and any(each.open for each in program.inputs.values())
+    export = "torch.export.export(model, examples)"
+    if mode:
+        export = f'xir.quantize(model, examples, config=xir.QuantConfig("{mode}"))'
+    elif has_open:
+        export = f"torch.export.export(model, examples, dynamic_shapes=({', '.join(opened)},))"
     lines = [
         f"# seed {program.seed}, {finding.form}: {finding.kind}: {finding.detail}",
         "import torch, xir",
@@ -134,17 +141,19 @@ def reproducer(finding: Finding) -> str:
         "",
         "model = Program()",
         *(f'model.register_buffer("{name}", {literal(value)})' for name, value in program.weights.items()),
-        f"inputs = ({' '.join(literal(finding.inputs[name]) + ',' for name in program.inputs)})",
-        "program = "
-        + (
-            f'xir.quantize(model, inputs, config=xir.QuantConfig("{mode}"))'
-            if mode
-            else "torch.export.export(model, inputs)"
-        ),
+        *([f"OPEN = torch.export.Dim.AUTO(max={MOST_OPEN})"] if has_open else []),
+        f"examples = {literals(program, program.values)}",
+        f"inputs = {literals(program, finding.inputs)}",
+        f"program = {export}",
         f"file = xir.to_edge(program){backend}.to_executorch().buffer",
         "print(program.module()(*inputs), Runtime.get().load_program(file).load_method().execute(list(inputs)))",
     ]
     return "\n".join(lines)
+
+
+def literals(program: Program, values: Mapping[str, Tensor]) -> str:
+    """A program's inputs as Python."""
+    return f"({' '.join(literal(values[name]) + ',' for name in program.inputs)})"
 
 
 def literal(value: Tensor) -> str:
