@@ -129,6 +129,7 @@ REDUCTIONS = {
     "var_mean": Operator(lambda x: torch.var_mean(x, -1)),
     "std_mean": Operator(lambda x: torch.std_mean(x, 0)),
     "norm": Operator(lambda x: torch.linalg.vector_norm(x, 2, -1)),
+    "norm_of_type": Operator(lambda x: torch.linalg.vector_norm(x, 2, -1, dtype=x.dtype)),
     "norm_long": Operator(lambda x: torch.linalg.vector_norm(x, 2, -1), ((3, 1000),)),
     "norm_1": Operator(lambda x: torch.linalg.vector_norm(x, 1, -1)),
     "norm_3": Operator(lambda x: torch.linalg.vector_norm(x, 3, -1)),

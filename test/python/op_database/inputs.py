@@ -24,7 +24,7 @@ def drawn(sample: Sample, dtype: torch.dtype) -> Iterator[tuple[str, tuple[Tenso
     if not any(changes(value, dtype) for value in sample.inputs) or dtype == torch.bool:
         return
     generator = torch.Generator().manual_seed(sample.index)
-    if not dtype.is_floating_point and not dtype.is_complex:
+    if not dtype.is_floating_point:
         top = torch.iinfo(dtype).max
         yield (
             "limit",
@@ -51,7 +51,7 @@ def scaled(value: Tensor, dtype: torch.dtype, size: float) -> Tensor:
     finite = torch.where(value.isfinite(), value, torch.zeros_like(value))
     largest = float(finite.abs().max().double())
     factor = size / largest if largest else 1.0
-    return (finite.to(torch.complex128 if dtype.is_complex else torch.float64) * factor).to(dtype)
+    return (finite.double() * factor).to(dtype)
 
 
 def placed(value: Tensor, dtype: torch.dtype, numbers: list[float] | list[int], generator: torch.Generator) -> Tensor:

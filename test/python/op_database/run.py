@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from op_database.outcome import Kind, Outcome, outcomes_of
-from op_database.samples import DTYPES, samples
+from op_database.samples import dtype_of, samples
 
 TIMEOUT = 180.0
 """Seconds that one sample may take."""
@@ -117,7 +117,7 @@ def work(operator: Operator, choice: Choice, done: set[int], together: int, pipe
     for start in range(0, len(left), together):
         now = left[start : start + together]
         pipe.send({"begin": now[0].index})
-        for index, outcome in outcomes_of(now, DTYPES[operator.dtype]).items():
+        for index, outcome in outcomes_of(now, dtype_of(operator.dtype)).items():
             pipe.send(line_of(index, outcome))
 
 

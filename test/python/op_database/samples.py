@@ -1,6 +1,7 @@
 """The samples of PyTorch's operator database, each as a program that `torch.export` takes.
 
-A sample's tensors are the program's inputs; numbers, dtypes and all else are part of the program.
+A sample's tensors are the program's inputs; numbers, dtypes and all else are part of the program. Complex tensors go in
+and come out as pairs of real numbers (`torch.view_as_real`), since no file has complex inputs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ DTYPES = {
 """The types that samples are taken in."""
 
 
+def dtype_of(name: str) -> torch.dtype:
+    """The type of the inputs of a type's samples."""
+    return DTYPES[name].to_real() if DTYPES[name].is_complex else DTYPES[name]
+
+
 @dataclass(frozen=True)
 class Sample:
     """One call of an operator."""
@@ -61,14 +67,20 @@ class Call(nn.Module):
         self.function = function
         self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        self.complex = {place for place in self.places if leaves[place].is_complex()}
         self.spec = spec
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         leaves = list(self.leaves)
         for place, value in zip(self.places, inputs, strict=True):
-            leaves[place] = value
+            leaves[place] = torch.view_as_complex(value) if place in self.complex else value
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
-        return self.function(*args, **kwargs)
+        return pytree.tree_map_only(torch.Tensor, real, self.function(*args, **kwargs))
+
+
+def real(value: torch.Tensor) -> torch.Tensor:
+    """A tensor whose complex numbers are pairs."""
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
 class Calls(nn.Module):
@@ -105,7 +117,7 @@ def samples(name: str, dtype: str = "fp32", first: int | None = None) -> list[Sa
     found = info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)
     for index, sample in enumerate(islice(found, first)):
         leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
-        inputs = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+        inputs = tuple(real(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
         made.append(Sample(index, Call(info.op, leaves, spec).eval(), inputs, name, dtype))
     return made
 

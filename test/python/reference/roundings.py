@@ -5,13 +5,18 @@ What an order of summation or a fused step changes is of that size; another comp
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch._decomp import core_aten_decompositions
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 ROUNDINGS = 32.0
 """How many times as far from the exact result as eager's, or as one rounding moves it, ours may be."""
@@ -71,6 +76,32 @@ class Steps(TorchFunctionMode):
         """The call, whose result moves if it has fractions."""
         result = func(*args, **(kwargs or {}))
         return self._noise.moved(result, self._dtype) if isinstance(result, Tensor) else result
+
+
+class StepsInside(TorchDispatchMode):
+    """As `Steps` for what the calls are made of, down to what torch's own decompositions make of ATen's operators: the
+    result of each is a rounding of fp64 off. What makes numbers of none, as `arange` does, and integers stay."""
+
+    def __init__(self, noise: Noise):
+        super().__init__()
+        self._noise = noise
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The operator, whose results move if it computes with tensors; what is written in place stays."""
+        kwargs = kwargs or {}
+        if func in decompositions():
+            with self, contextlib.suppress(RuntimeError, NotImplementedError):
+                return decompositions()[func](*args, **kwargs)
+        results = func(*args, **kwargs)
+        if func._schema.is_mutable or not any(isinstance(each, Tensor) for each in tree_leaves((args, kwargs))):
+            return results
+        return tree_map_only(Tensor, lambda each: self._noise.moved(each, torch.float64), results)
+
+
+@cache
+def decompositions() -> dict[Any, Any]:
+    """ATen's operators and what torch makes of each when it exports it."""
+    return dict(core_aten_decompositions())
 
 
 def lost_below(dtype: torch.dtype) -> float:

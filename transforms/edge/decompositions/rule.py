@@ -20,6 +20,8 @@ from xdsl.rewriter import Rewriter
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
 
+HALVES = (f16, bf16)
+
 Arguments = ParamSpec("Arguments")
 EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 
@@ -172,7 +174,9 @@ def in_opmath(
             return function(op, b)
 
         def wide(value: Any) -> Any:
-            return b.cast(value, f32) if isinstance(value, SSAValue) and is_half(value) else value
+            if isinstance(value, SSAValue):
+                return b.cast(value, f32) if is_half(value) else value
+            return f32 if value in HALVES else value  # the type that is asked for
 
         arguments = {name: wide(op.argument(name)) for name in (*op.row.schema.tensors, *op.row.schema.values)}
         results = b.calls(type(op), **arguments)
@@ -184,7 +188,7 @@ def in_opmath(
 
 def is_half(value: SSAValue) -> bool:
     """Whether a value is a tensor of a type that is not computed in."""
-    return isinstance(value.type, TensorType) and element_of(value) in (f16, bf16)
+    return isinstance(value.type, TensorType) and element_of(value) in HALVES
 
 
 def static_shape(value: SSAValue) -> Shape | None:
