@@ -19,6 +19,11 @@ WIDE = ("fp32", "bf16", "complex64")
 """The types whose largest number is fp32's."""
 
 
+FOURIER = tuple(
+    f"fft.{kind}{count}" for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for count in ("", "2", "n")
+)
+
+
 @dataclass(frozen=True)
 class Listed:
     """A difference that some operators have in some types, on inputs that are filled in one way."""
@@ -82,16 +87,12 @@ LISTED: tuple[Listed, ...] = (
     Listed(
         name="sums beyond the largest number",
         operators=(
-            "fft.hfft",
-            "fft.hfft2",
-            "fft.hfftn",
-            "fft.irfft",
-            "fft.irfft2",
-            "fft.irfftn",
+            *FOURIER,
             "nn.functional.avg_pool3d",
             "nn.functional.adaptive_avg_pool3d",
             "nn.functional.interpolate.bicubic",
             "prod",
+            "stft",
         ),
         types=FLOATS,
         ways=("limit",),
@@ -138,6 +139,28 @@ LISTED: tuple[Listed, ...] = (
         reason="angles end at 10^8 in a delegate, far below where a rounding of the angle is more than a turn",
         most=math.inf,
         example=("sin", "fp32", 0),
+    ),
+    Listed(
+        name="complex numbers near the limit",
+        operators=(
+            "__rpow__",
+            "acos",
+            "acosh",
+            "addcdiv",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "cumprod",
+            "expm1",
+            "log1p",
+        ),
+        types=("complex64",),
+        ways=("limit",),
+        reason="magnitudes, quotients and angles are composed of squares, reciprocals and sines of the parts, which "
+        "XNNPACK does not compute there, as above; ATen calls the C library",
+        most=math.inf,
+        example=("acos", "complex64", 0),
     ),
     Listed(
         name="the sign of NaN",

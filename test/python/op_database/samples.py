@@ -67,7 +67,7 @@ class Call(nn.Module):
         self.function = function
         self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-        self.complex = {place for place in self.places if leaves[place].is_complex()}
+        self.complex = {place for place in self.places if real(leaves[place]) is not leaves[place]}
         self.spec = spec
 
     def forward(self, *inputs: torch.Tensor) -> Any:
@@ -80,7 +80,8 @@ class Call(nn.Module):
 
 def real(value: torch.Tensor) -> torch.Tensor:
     """A tensor whose complex numbers are pairs."""
-    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+    is_dense = value.layout == torch.strided
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() and is_dense else value
 
 
 class Calls(nn.Module):

@@ -18,7 +18,7 @@ from op_database.inputs import WAYS, drawn
 from op_database.outcome import FAULTS, Kind, Outcome, outcome_of, outcomes_of
 from op_database.page import page
 from op_database.run import Choice, Operator, Records, read, run, write
-from op_database.samples import DTYPES, Call, Sample, operators, samples
+from op_database.samples import Call, Sample, dtype_of, operators, samples
 from op_database.ways import Way, compare
 
 
@@ -133,7 +133,7 @@ def test_wrong_results_are_told() -> None:
 @pytest.mark.parametrize("entry", LISTED, ids=lambda entry: entry.name)
 def test_listed_differences_are_needed(entry: Listed) -> None:
     name, dtype, index = entry.example
-    outcome = outcome_of(samples(name, dtype, index + 1)[index], DTYPES[dtype])
+    outcome = outcome_of(samples(name, dtype, index + 1)[index], dtype_of(dtype))
     assert (outcome.kind, outcome.detail) == (Kind.LISTED, entry.name)
 
 

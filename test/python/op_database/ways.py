@@ -58,9 +58,10 @@ class Way:
         """Eager's results in fp64 for inputs that have the type's roundings, or are one rounding off."""
         seed(1)
         moved = [noise.moved(wide(each), each.dtype) if noise else wide(each.clone()) for each in self.inputs]
-        # Eager in fp64 is not exact itself there: its own steps show how far it may be off.
-        is_own = any(each.dtype == torch.float64 for each in self.inputs)
-        inside = StepsInside(noise) if noise and is_own else contextlib.nullcontext()
+        # What is summed in another order than eager's moves by roundings of the steps inside, not of inputs alone.
+        types = {each.dtype for each in self.inputs}
+        opmath = torch.float64 if torch.float64 in types else torch.float32
+        inside = StepsInside(noise, opmath) if noise else contextlib.nullcontext()
         torch.set_default_dtype(torch.float64)
         try:
             with inside:

@@ -201,7 +201,9 @@ def check_sizes(given: ExportedProgram, programs: Sequence[Program], inputs: Seq
         values = eager(program, each)
         for name in program.outputs:
             if (result := next(results)).shape != values[name].shape:
-                raise RuntimeError(f"torch exports {name} with sizes {list(result.shape)} of {list(values[name].shape)}")
+                raise RuntimeError(
+                    f"torch exports {name} with sizes {list(result.shape)} of {list(values[name].shape)}"
+                )
 
 
 def wrong(

@@ -9,7 +9,7 @@ is what an order of summation or a fused step may move as well; more than some t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import torch
@@ -68,10 +68,8 @@ def exact(
         if line.kind is Kind.COMPUTES or not computed.isdisjoint(line.reads):
             computed.add(line.name)
         dtype = types[line.name].dtype
-        rounding: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
-        if noise is not None and line.kind is Kind.COMPUTES:
-            # Eager in fp64 is not exact itself: the steps of its operators say how far it may be off.
-            rounding = StepsInside(noise) if dtype == torch.float64 else Steps(noise, dtype)
+        is_rounded = noise is not None and line.kind is Kind.COMPUTES
+        rounding = steps(noise, dtype) if noise is not None and is_rounded else contextlib.nullcontext()
         torch.set_default_dtype(torch.float64)
         try:
             with rounding:
@@ -83,6 +81,13 @@ def exact(
             result = torch.where(rounded.isinf(), rounded.double(), result)
         values[line.name] = result
     return values
+
+
+@contextlib.contextmanager
+def steps(noise: Noise, dtype: torch.dtype) -> Generator[None]:
+    """Each call is a rounding of its type off, and what it is made of one of the type that is computed in."""
+    with Steps(noise, dtype), StepsInside(noise, torch.float64 if dtype == torch.float64 else torch.float32):
+        yield
 
 
 def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dict[str, Bounds]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from reference.integers import InDoublePrecision, graph_of
-from reference.roundings import ROUNDINGS, Bounds, Noise, lost_below
+from reference.roundings import ROUNDINGS, Bounds, Noise, StepsInside, lost_below
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -33,10 +33,10 @@ def quantised(programs: Sequence[Program], mode: str) -> ExportedProgram:
 class _StepsOff(InDoublePrecision):
     """Runs a quantised graph with each integer a step up or down, or as it is, and numbers some roundings off."""
 
-    def __init__(self, graph: GraphModule, generator: torch.Generator):
+    def __init__(self, graph: GraphModule, generator: torch.Generator, sign: int = 0):
         super().__init__(graph)
         self._generator = generator
-        self._noise = Noise(generator)
+        self._noise = Noise(generator, sign)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> Any:
         """What the node reads, roundings off."""
@@ -49,7 +49,8 @@ class _StepsOff(InDoublePrecision):
 
     def run_node(self, n: Node) -> Any:
         """The node's result, moved where it is of quantised numbers."""
-        result = super().run_node(n)
+        with StepsInside(self._noise, torch.float32, ROUNDINGS / STEPS):
+            result = super().run_node(n)
         if not isinstance(result, Tensor):
             return result
         if ".quantize" not in str(n.target):
@@ -71,7 +72,7 @@ def references(
         return [torch.as_tensor(each) for each in run(*(value.clone() for value in flat))]
 
     eager, exact = computed(graph), computed(InDoublePrecision(graph).run)
-    nearby = [computed(_StepsOff(graph, generator).run) for _ in range(RUNS)]
+    nearby = [computed(_StepsOff(graph, generator, sign).run) for sign in (-1, *[0] * (RUNS - 1))]
     left = iter(zip(eager, exact, *nearby, strict=True))
     return [{name: bounds(*next(left)) for name in program.outputs} for program in programs]
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch._decomp import core_aten_decompositions
+from torch._decomp import core_aten_decompositions, decomposition_table
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -80,11 +80,13 @@ class Steps(TorchFunctionMode):
 
 class StepsInside(TorchDispatchMode):
     """As `Steps` for what the calls are made of, down to what torch's own decompositions make of ATen's operators: the
-    result of each is a rounding of fp64 off. What makes numbers of none, as `arange` does, and integers stay."""
+    result of each is some roundings of `dtype` off. What makes numbers of none, as `arange` does, and integers stay."""
 
-    def __init__(self, noise: Noise):
+    def __init__(self, noise: Noise, dtype: torch.dtype, steps: float = 1.0):
         super().__init__()
         self._noise = noise
+        self._dtype = dtype
+        self._steps = steps
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The operator, whose results move if it computes with tensors; what is written in place stays."""
@@ -95,13 +97,16 @@ class StepsInside(TorchDispatchMode):
         results = func(*args, **kwargs)
         if func._schema.is_mutable or not any(isinstance(each, Tensor) for each in tree_leaves((args, kwargs))):
             return results
-        return tree_map_only(Tensor, lambda each: self._noise.moved(each, torch.float64), results)
+        return tree_map_only(Tensor, lambda each: self._noise.moved(each, self._dtype, self._steps), results)
 
 
 @cache
 def decompositions() -> dict[Any, Any]:
-    """ATen's operators and what torch makes of each when it exports it."""
-    return dict(core_aten_decompositions())
+    """ATen's operators and what torch makes of each when it exports it; of functions with sums inside, always."""
+    sums = [
+        getattr(torch.ops.aten, name).default for name in ("gelu", "silu", "mish", "softplus", "log_sigmoid_forward")
+    ]
+    return {**core_aten_decompositions(), **{each: decomposition_table[each] for each in sums}}
 
 
 def lost_below(dtype: torch.dtype) -> float:

@@ -12,8 +12,7 @@ aten = torch.ops.aten
 @decomposes(aten.addmv.default)
 def addmv(self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     """beta·self + alpha·(mat × vec)."""
-    product = torch.matmul(mat, vec) * alpha
-    return product if beta == 0 else self * beta + product
+    return _added(self, torch.matmul(mat, vec), beta, alpha)
 
 
 @decomposes(aten.addbmm.default)
@@ -21,8 +20,14 @@ def addbmm(
     self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1
 ) -> torch.Tensor:
     """beta·self + alpha·Σ(batch1 × batch2)."""
-    product = torch.bmm(batch1, batch2).sum([0]) * alpha
-    return product if beta == 0 else self * beta + product
+    return _added(self, torch.bmm(batch1, batch2).sum([0], dtype=self.dtype), beta, alpha)
+
+
+def _added(self: torch.Tensor, product: torch.Tensor, beta: float, alpha: float) -> torch.Tensor:
+    """beta·self + alpha·product. ATen's kernels for integers take numbers without their fractions."""
+    if not self.is_floating_point():
+        beta, alpha = int(beta), int(alpha)
+    return product * alpha if beta == 0 else self * beta + product * alpha
 
 
 @decomposes(aten.bilinear.default)

@@ -1,0 +1,66 @@
+"""Functions of complex numbers in fp32, part by part, against eager in fp64: near 0, near ±1 and ±i, and far away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from reference.roundings import Bounds, noises
+from torch import Tensor, nn
+
+import xir
+from xir.runtime import Runtime
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    **{name: getattr(torch, name) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log1p", "reciprocal",
+        "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+    )},
+    "cumprod": lambda z: z.reshape(-1, 5).cumprod(1),
+    "prod": lambda z: z.reshape(-1, 7).prod(1),
+    "quotients": lambda z: z / z.roll(1, 0),
+    **{f"power {n}": lambda z, n=n: z**n for n in (-2, -1, -0.5, 0, 0.5, 1, 2, 3)},
+}  # fmt: skip
+
+CENTRES = (0, 1, -1, 1j, -1j, -3, 2 + 3j)
+
+
+class Functions(nn.Module):
+    """All of them, of pairs of real numbers."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        z = torch.view_as_complex(x)
+        return tuple(torch.view_as_real(function(z)) for function in FUNCTIONS.values())
+
+
+def numbers() -> Tensor:
+    """[numbers, 2]: around each centre at several distances, on neither axis."""
+    generator = torch.Generator().manual_seed(0)
+    found = [
+        torch.tensor([complex(centre).real, complex(centre).imag]) + torch.randn(50, 2, generator=generator) * size
+        for centre in CENTRES
+        for size in (1e-3, 0.1, 1.0)
+    ]
+    return torch.cat(found)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Bounds | Tensor]:
+    """What comes out for each function, behind "is ", and its bounds."""
+    x, model = numbers(), Functions()
+    near = [model(noise.moved(x.double(), torch.float32)) for noise in noises(0, 12)]
+    program = xir.to_edge(torch.export.export(model, (x,))).to_backend(xir.XnnpackPartitioner())
+    got = Runtime.get().load_program(program.to_executorch().buffer).load_method().execute([x])
+    found = dict[str, Bounds | Tensor]()
+    for index, (name, eager, exact) in enumerate(zip(FUNCTIONS, model(x), model(x.double()), strict=True)):
+        found[name] = Bounds.of(eager, exact, [each[index] for each in near])
+        found[f"is {name}"] = torch.as_tensor(got[index])
+    return found
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_both_parts_are_as_good_as_inputs_let_them_be(name: str, results: dict[str, Bounds | Tensor]) -> None:
+    bounds = results[name]
+    assert isinstance(bounds, Bounds)
+    assert bounds.wrong(results[f"is {name}"]) == ""
