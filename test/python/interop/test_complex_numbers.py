@@ -121,8 +121,8 @@ MADE: dict[str, Callable[[Tensor], Tensor]] = {
     "diagonal": lambda x: torch.diag_embed(z_of(x)) + torch.diag(z_of(x)[0]),
     "addcmul": lambda x: torch.lerp(z_of(x), torch.addcmul(z_of(x), z_of(x), z_of(x + 1), value=2), 0.25),
     "vdot": lambda x: torch.vdot(z_of(x)[0], z_of(x)[1]).reshape(1),
-    "stft_of_complex": lambda x: torch.stft(z_of(x).flatten(), 8, return_complex=True),
-    "istft_of_all_frequencies": lambda x: torch.istft(z_of(x).mT, 6),
+    "stft_of_complex": lambda x: torch.stft(z_of(x).flatten(), 8, window=torch.ones(8), return_complex=True),
+    "istft_of_all_frequencies": lambda x: 1j * torch.istft(z_of(x).mT, 6, window=torch.ones(6)),
     "griffin_lim": lambda x: torch.stft(
         torch.istft(torch.polar(x.abs().mT[:5], torch.ones(5, 4)), 8, 2, window=HANN[:8], length=8), 8, 2,
         window=HANN[:8], return_complex=True
