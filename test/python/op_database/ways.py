@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from reference.roundings import Bounds, Noise, StepsInside, noises, wide
+from reference.roundings import Bounds, Noise, StepsInside, Where, noises, wide
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -18,8 +18,6 @@ from op_database.samples import Sample, seed
 
 NEARBY = 12
 """How many times a sample's inputs are moved by a rounding. By fewer some element may hardly move, as if by chance."""
-
-Where = Literal["all", "eager is finite", "both are finite"]
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ from typing import Any
 
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
-from reference.roundings import Bounds
 from torch import Tensor
 from torch.export import ExportedProgram
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
 import xir
 from random_programs import quantised
-from random_programs.exact import eager, references
+from random_programs.exact import Reference, eager, references
 from random_programs.program import Program, Several, drawn_input, merged
 from xir import runtime
 from xir.ir.diagnostics import DiagnosticError
@@ -174,7 +173,7 @@ def _findings(programs: Sequence[Program], forms: Sequence[str], seed: int, stoc
 
 def computed(
     given: ExportedProgram, programs: Sequence[Program], seed: int, *, is_quantised: bool
-) -> Iterator[tuple[list[dict[str, Tensor]], list[dict[str, Bounds]]]]:
+) -> Iterator[tuple[list[dict[str, Tensor]], list[dict[str, Reference]]]]:
     """The draws of inputs that PyTorch itself computes, and what it does."""
     for inputs in draws(programs, given, seed):
         try:
@@ -210,7 +209,7 @@ def wrong(
     programs: Sequence[Program],
     form: str,
     inputs: Sequence[Mapping[str, Tensor]],
-    wanted: Sequence[Mapping[str, Bounds]],
+    wanted: Sequence[Mapping[str, Reference]],
     results: Sequence[Any],
 ) -> Iterator[Finding]:
     """The results that are none of these programs'."""

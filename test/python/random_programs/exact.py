@@ -9,11 +9,13 @@ is what an order of summation or a fused step may move as well; more than some t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
-from reference.roundings import Bounds, Noise, Steps, StepsInside, noises, wide
+from reference.roundings import Bounds, Noise, Steps, StepsInside, Where, noises, wide
 from torch import Tensor
 from torch.nn import functional
 
@@ -90,15 +92,38 @@ def steps(noise: Noise, dtype: torch.dtype) -> Generator[None]:
         yield
 
 
-def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dict[str, Bounds]:
+@dataclass
+class Reference:
+    """What an output is. How far roundings move it is computed when a result is off by more than eager's own are."""
+
+    least: Bounds
+    """By eager's result and the exact one."""
+    all: Callable[[], Bounds]
+
+    def wrong(self, got: Any, where: Where) -> str:
+        """As `Bounds.wrong`."""
+        return self.least.wrong(got, where) and self.all().wrong(got, where)
+
+
+def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dict[str, Reference]:
     """The outputs of a program for these inputs."""
     with torch.no_grad():
         types = eager(program, inputs)
         best = exact(program, inputs, types, None)
-        nearby = [exact(program, inputs, types, noise) for noise in noises(seed, RUNS)]
-    found = {name: Bounds.of(types[name], best[name], [each[name] for each in nearby]) for name in program.outputs}
     lost = behind_nan(program, types)
-    return {name: each.unknown() if name in lost else each for name, each in found.items()}
+
+    @cache
+    def nearby() -> list[dict[str, Tensor]]:
+        with torch.no_grad():
+            return [exact(program, inputs, types, noise) for noise in noises(seed, RUNS)]
+
+    def reference(name: str) -> Reference:
+        least = Bounds.of(types[name], best[name], [])
+        if name in lost:
+            return Reference(least.unknown(), least.unknown)
+        return Reference(least, lambda: Bounds.of(types[name], best[name], [each[name] for each in nearby()]))
+
+    return {name: reference(name) for name in program.outputs}
 
 
 def behind_nan(program: Program, types: Mapping[str, Tensor]) -> set[str]:

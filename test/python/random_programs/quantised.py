@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_map_only
 
 import xir
+from random_programs.exact import Reference
 from random_programs.program import Program, Several
 from xir import QuantConfig
 
@@ -62,7 +64,7 @@ class _StepsOff(InDoublePrecision):
 
 def references(
     given: ExportedProgram, programs: Sequence[Program], inputs: Sequence[Mapping[str, Tensor]], seed: int
-) -> list[dict[str, Bounds]]:
+) -> list[dict[str, Reference]]:
     """The outputs of programs that were quantised together."""
     graph = graph_of(given)
     flat = [each[name] for each, program in zip(inputs, programs, strict=True) for name in program.inputs]
@@ -72,9 +74,17 @@ def references(
         return [torch.as_tensor(each) for each in run(*(value.clone() for value in flat))]
 
     eager, exact = computed(graph), computed(InDoublePrecision(graph).run)
-    nearby = [computed(_StepsOff(graph, generator, sign).run) for sign in (-1, *[0] * (RUNS - 1))]
-    left = iter(zip(eager, exact, *nearby, strict=True))
-    return [{name: bounds(*next(left)) for name in program.outputs} for program in programs]
+
+    @cache
+    def nearby() -> list[list[Tensor]]:
+        return [computed(_StepsOff(graph, generator, sign).run) for sign in (-1, *[0] * (RUNS - 1))]
+
+    def reference(index: int) -> Reference:
+        values = eager[index], exact[index]
+        return Reference(bounds(*values), lambda: bounds(*values, *(each[index] for each in nearby())))
+
+    left = iter(range(len(eager)))
+    return [{name: reference(next(left)) for name in program.outputs} for program in programs]
 
 
 def bounds(eager: Tensor, exact: Tensor, *nearby: Tensor) -> Bounds:

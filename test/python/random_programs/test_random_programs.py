@@ -90,7 +90,7 @@ def test_programs_have_what_people_write() -> None:
 def test_other_numbers_are_told(program: Program, wrong: object) -> None:
     assert callable(wrong)
     (name,) = program.outputs
-    bounds = references(program, program.values, 0)[name]
+    bounds = references(program, program.values, 0)[name].all()
     x = program.values["x0"]
     assert bounds.wrong(bounds.eager) == ""
     assert bounds.wrong(wrong(x)) != ""
@@ -99,7 +99,7 @@ def test_other_numbers_are_told(program: Program, wrong: object) -> None:
 def test_other_orders_of_summation_are_right() -> None:
     program = program_of(("x0 @ x0", Kind.COMPUTES), ("v0.sum()", Kind.COMPUTES))
     x = program.values["x0"]
-    bounds = references(program, program.values, 0)["v1"]
+    bounds = references(program, program.values, 0)["v1"].all()
     assert bounds.wrong((x.double() @ x.double()).sum().float()) == ""
     assert bounds.wrong(torch.stack([*(x @ x).flatten()]).flip(0).cumsum(0)[-1]) == ""
 
@@ -108,7 +108,7 @@ def test_what_a_line_rounds_inside_counts() -> None:
     """Around 1/2 a logit is four times as far off as the sigmoid in it, however small it is."""
     program = program_of(("torch.logit(x0.sigmoid())", Kind.COMPUTES))
     x = program.values["x0"] * 1e-3
-    bounds = references(program, {"x0": x}, 0)["v0"]
+    bounds = references(program, {"x0": x}, 0)["v0"].all()
     for end in (0.0, 1.0):
         inside = torch.nextafter(x.sigmoid(), torch.tensor(end))
         assert bounds.wrong(torch.logit(inside.double()).float()) == ""
@@ -119,7 +119,7 @@ def test_products_below_the_smallest_normal_number_may_be_lost() -> None:
     """As in XNNPACK's exponential, `s + (t * s) * p`."""
     program = program_of(("F.softmax(x0, -1)", Kind.COMPUTES))
     x = torch.tensor([[0.0, -85.73]])
-    bounds = references(program, {"x0": x}, 0)["v0"]
+    bounds = references(program, {"x0": x}, 0)["v0"].all()
     smallest = torch.finfo(torch.float32).smallest_normal
     assert bounds.exact[0, 1] > 4.5 * smallest
     assert bounds.wrong(torch.tensor([[1.0, 4 * smallest]])) == ""

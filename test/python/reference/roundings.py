@@ -18,6 +18,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+Where = Literal["all", "eager is finite", "both are finite"]
+"""Which elements count."""
+
 ROUNDINGS = 32.0
 """How many times as far from the exact result as eager's, or as one rounding moves it, ours may be."""
 
@@ -157,7 +160,7 @@ class Bounds:
         unit = torch.full(self.eager.shape, torch.inf, dtype=torch.float64)
         return Bounds(self.eager, self.exact, unit, torch.zeros(self.eager.shape, dtype=torch.bool))
 
-    def wrong(self, got: Any, where: Literal["all", "eager is finite", "both are finite"] = "all") -> str:
+    def wrong(self, got: Any, where: Where = "all") -> str:
         """What tells a result from what it should be, by the elements that count; "" for nothing."""
         got = torch.as_tensor(got)
         if got.is_complex():
