@@ -14,8 +14,8 @@ from xir.runtime import Runtime
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     **{name: getattr(torch, name) for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log1p", "reciprocal",
-        "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log1p", "log2", "log10",
+        "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh",
     )},
     "cumprod": lambda z: z.reshape(-1, 5).cumprod(1),
     "prod": lambda z: z.reshape(-1, 7).prod(1),

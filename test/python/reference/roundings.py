@@ -42,7 +42,8 @@ def wide(value: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Noise:
-    """Which way roundings go: all up (1), all down (-1), or as drawn (0). Down takes denormal numbers for 0."""
+    """Which way roundings go: all up (1), all down (-1), or as drawn (0). Up alone keeps denormal numbers, which are one
+    of both zeros otherwise."""
 
     generator: torch.Generator
     sign: int = 0
@@ -59,7 +60,7 @@ class Noise:
         if not value.is_floating_point() or not dtype.is_floating_point:
             return value
         limits = torch.finfo(dtype)
-        if self.sign < 0:
+        if self.sign <= 0:
             value = torch.where(value.abs() < limits.smallest_normal, 0.0, value)
         step = torch.clamp(value.abs() * (limits.eps / 2), min=limits.smallest_normal * limits.eps / 2) * steps
         signs = self.sign or torch.randint(0, 2, value.shape, generator=self.generator) * 2 - 1

@@ -6,6 +6,7 @@ Square roots, and inverse functions through them, are W. Kahan's (Branch Cuts fo
 # pyright: reportPrivateUsage=false
 # torch's module of complex tensors begins with an underscore.
 
+import math
 from typing import Any
 
 import torch
@@ -80,6 +81,16 @@ def _log1p(self: Any) -> Any:
     return ComplexTensor(
         torch.where(near, 0.5 * torch.log1p(small), torch.log(torch.hypot(1 + x, y))), torch.atan2(y, 1 + x)
     )
+
+
+@computes(aten.log2.default)
+def _log2(self: Any) -> Any:
+    return torch.log(self) * (1 / math.log(2))
+
+
+@computes(aten.log10.default)
+def _log10(self: Any) -> Any:
+    return torch.log(self) * (1 / math.log(10))
 
 
 @computes(aten.sigmoid.default)
