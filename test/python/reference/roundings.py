@@ -42,8 +42,10 @@ def wide(value: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Noise:
-    """Which way roundings go: all up (1), all down (-1), or as drawn (0). Up alone keeps denormal numbers, which are one
-    of both zeros otherwise."""
+    """Which way roundings go: all up (1), all down (-1), or as drawn (0).
+
+    Up alone keeps denormal numbers, which are one of both zeros otherwise.
+    """
 
     generator: torch.Generator
     sign: int = 0
