@@ -1,35 +1,19 @@
 """Image models, from torchvision."""
 
-import sys
 import warnings
 from types import ModuleType
 
 import torch
 
-_DECLARED: list[torch.library.Library] = []
-"""A library's declarations live as long as the object does."""
+from xir.models.torchvision_operators import make_importable
 
 
 def torchvision_models() -> ModuleType:
-    """`torchvision.models`, also where torchvision's compiled operators do not load.
-
-    Beside a CPU build of torch its wheel cannot load them, and then fails on import because two operators that it
-    registers a meta function for do not exist. No model here calls them, so that declaring them is enough.
-    """
+    """`torchvision.models`, also where torchvision's compiled operators do not load."""
+    make_importable()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            import torchvision.models as models
-        except RuntimeError as error:
-            if "torchvision::" not in str(error):
-                raise
-            for name in [m for m in sys.modules if m == "torchvision" or m.startswith("torchvision.")]:
-                del sys.modules[name]
-            library = torch.library.Library("torchvision", "FRAGMENT")
-            for operator in ("nms", "qnms"):
-                library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-            _DECLARED.append(library)
-            import torchvision.models as models
+        import torchvision.models as models
     return models
 
 

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -426,6 +428,10 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--model", "mine.py"], "xir-aot: error: --model takes FILE.py:FACTORY, got 'mine.py'"),
         (["--model", "none.py:double"], "xir-aot: error: 'none.py' is no Python file"),
         (["--model", "mine.py:triple"], "xir-aot: error: 'mine.py' has no function 'triple'"),
+        (
+            ["--model", "mine.py:made"],
+            "xir-aot: error: 'made' is a module: name a function that returns it and a tuple",
+        ),
         (["--model", "mine.py:broken"], "xir-aot: error: 'broken' has to return a module and a tuple of example"),
         (["--model_name", "add", "--output_dir", "mine.py"], "xir-aot: error: "),
     ],
@@ -433,12 +439,22 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_errors_are_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
+    (folder / "mine.py").write_text(f"{FACTORY}\nmade = torch.nn.ReLU()\n", encoding="utf-8")
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert error.startswith(message)
     assert error.count("\n") == 1
     assert not list(folder.glob("*.pte"))
+
+
+@pytest.mark.parametrize("package", ["torchvision.models", "transformers"])
+def test_files_that_import_other_packages(folder: Path, package: str) -> None:
+    """In a process of its own: torchvision's compiled operators load beside few builds of torch."""
+    code = f"import torch\nimport {package}\n\ndef net():\n    return torch.nn.ReLU().eval(), (torch.rand(2),)\n"
+    (folder / "mine.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-m", "xir.aot_compiler", "--model", "mine.py:net"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert (done.returncode, (folder / "net_portable_fp32.pte").is_file()) == (0, True), done.stderr
 
 
 GATED = """

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xir.llm.errors import LlmError, first_line, required
+from xir.models.torchvision_operators import make_importable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -85,11 +86,7 @@ def import_transformers() -> Any:
     """The package. LlmError where it is not installed."""
     if find_spec("transformers") is None:
         raise LlmError("'transformers' is not installed: this needs xir[llm]")
-    if find_spec("torchvision") is not None:
-        # transformers imports it where it is there, and beside a CPU build of torch it takes some help.
-        from xir.models.vision import torchvision_models
-
-        torchvision_models()
+    make_importable()  # transformers imports torchvision where it is there
     with quiet():
         transformers: Any = required("transformers")
         transformers.utils.logging.disable_progress_bar()

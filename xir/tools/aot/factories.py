@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xir.models.torchvision_operators import make_importable
 from xir.tools.command_line import UsageError
 
 EXTRAS = {
@@ -28,6 +29,7 @@ def user_function(reference: str, option: str, kind: str = "FACTORY") -> tuple[s
     if spec is None or spec.loader is None:
         raise UsageError(f"'{file}' is no Python file")
     module = importlib.util.module_from_spec(spec)
+    make_importable()
     sys.modules.setdefault(spec.name, module)  # where dataclasses look for the module that they are of
     try:
         spec.loader.exec_module(module)
@@ -69,6 +71,8 @@ def call_factory(reference: str) -> tuple[str, Made]:
     dynamic_shapes)`. Of three the last one is keyword arguments if it is a dict with a tensor in it.
     """
     factory, function = user_function(reference, "--model")
+    if hasattr(function, "forward"):
+        raise UsageError(f"'{factory}' is a module: name a function that returns it and a tuple of example inputs")
     result = called(factory, function)
     if not isinstance(result, tuple) or len(result) not in (2, 3, 4) or not callable(getattr(result[0], "eval", None)):
         raise UsageError(
