@@ -98,6 +98,16 @@ def _sigmoid(self: Any) -> Any:
     return _reciprocal(1 + torch.exp(-self))
 
 
+@computes(aten.silu.default)
+def _silu(self: Any) -> Any:
+    return self * _sigmoid(self)
+
+
+@computes(aten.exp2.default)
+def _exp2(self: Any) -> Any:
+    return torch.exp(self * math.log(2))
+
+
 @computes(aten.tanh.default)
 def _tanh(self: Any) -> Any:
     """(sinh x cosh x + i sin y cos y) / (sinh² x + cos² y), all by cosh² x, which may be infinite."""

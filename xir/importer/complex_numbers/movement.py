@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.complex_tensor import ComplexTensor
+from torch.utils import _pytree as pytree
 
 from ..aliasing import Operator
 from .rules import RULES, computes, halves
@@ -16,29 +17,64 @@ aten = torch.ops.aten
 
 
 def _by_parts(operator: Operator) -> Callable[..., Any]:
-    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return ComplexTensor(operator(self.re, *args, **kwargs), operator(self.im, *args, **kwargs))
+    """The operator of all real parts and of all imaginary ones; results may be several."""
+
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        real, imaginary = (operator(*pytree.tree_map(part, args), **kwargs) for part in (_real_part, _imaginary_part))
+        return pytree.tree_map(ComplexTensor, real, imaginary)
 
     return rule
 
 
+def _real_part(value: Any) -> Any:
+    return value.re if isinstance(value, ComplexTensor) else value
+
+
+def _imaginary_part(value: Any) -> Any:
+    """Of real numbers 0; indices and masks are for both parts."""
+    if isinstance(value, ComplexTensor):
+        return value.im
+    return torch.zeros_like(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
 for _moving in (
-    aten.alias_copy,
-    aten.diag,
-    aten.diag_embed,
-    aten.diagonal_copy,
-    aten.expand_copy,
-    aten.reflection_pad1d,
-    aten.reflection_pad2d,
-    aten.reflection_pad3d,
-    aten.replication_pad1d,
-    aten.replication_pad2d,
-    aten.replication_pad3d,
-    aten.roll,
-    aten.tril,
-    aten.triu,
+    aten._chunk_cat.default,
+    aten.alias_copy.default,
+    aten.channel_shuffle.default,
+    aten.col2im.default,
+    aten.diag.default,
+    aten.diag_embed.default,
+    aten.diagonal_copy.default,
+    aten.expand_copy.default,
+    aten.im2col.default,
+    aten.index_copy.default,
+    aten.index_put.default,
+    aten.narrow_copy.default,
+    aten.permute_copy.default,
+    aten.pixel_shuffle.default,
+    aten.pixel_unshuffle.default,
+    aten.put.default,
+    aten.reflection_pad1d.default,
+    aten.reflection_pad2d.default,
+    aten.reflection_pad3d.default,
+    aten.replication_pad1d.default,
+    aten.replication_pad2d.default,
+    aten.replication_pad3d.default,
+    aten.roll.default,
+    aten.rot90.default,
+    aten.split_with_sizes_copy.default,
+    aten.t_copy.default,
+    aten.take.default,
+    aten.trace.default,
+    aten.transpose_copy.int,
+    aten.tril.default,
+    aten.triu.default,
+    aten.unbind.int,
+    aten.unbind_copy.int,
+    aten.unfold.default,
+    aten.unfold_copy.default,
 ):
-    RULES[_moving.default] = _by_parts(_moving.default)
+    RULES[_moving] = _by_parts(_moving)
 
 
 @computes(aten.block_diag.default)
