@@ -19,7 +19,7 @@ from xir.dialects.xnnpack.base import shape_of
 from xir.files import size_text
 from xir.ir.annotations import COMPOSED
 from xir.ir.context import XirContext
-from xir.ir.location import format_location
+from xir.ir.location import format_location, origins_of
 from xir.ir.walking import functions_in, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.delegate.forming.graph_checks import at_bounds
@@ -39,6 +39,8 @@ class Line:
     microseconds: float
     place: str
     """The source line, as diagnostics write it."""
+    names: tuple[str, ...] = ()
+    """The nodes of the exported graph that it comes from."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,10 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
         place = format_location(step.node.location)
         key: tuple[object, ...] = (form, place) if isinstance(form, StringAttr) else (index,)
         op = form.data if isinstance(form, StringAttr) else _name(step.node)
-        before = lines.get(key, Line(op, 0, 0.0, place))
-        lines[key] = Line(op, before.nodes + 1, before.microseconds + took / 1e3, place)
-    named = (
-        Line(f"{line.op}, {line.nodes} nodes", line.nodes, line.microseconds, line.place) if line.nodes > 1 else line
-        for line in lines.values()
-    )
+        names = tuple(origin.name for origin in origins_of(step.node.location) if origin.name)
+        before = lines.get(key, Line(op, 0, 0.0, place, names))
+        lines[key] = replace(before, nodes=before.nodes + 1, microseconds=before.microseconds + took / 1e3)
+    named = (replace(line, op=f"{line.op}, {line.nodes} nodes") if line.nodes > 1 else line for line in lines.values())
     return MethodCost(function.sym_name.data, tuple(named), tuple(sorted(unknown.items())), _peak(nodes))
 
 

@@ -43,6 +43,8 @@ class QuantConfig:
     max_drop: float | Mapping[str, float] | None = None
     """Keep layers in float until each number of the metric is at most this much below the float program's; a mapping
     bounds the numbers of these names alone."""
+    cpu: str = "generic"
+    """Whose cost profile predicts what layers take in float, where some have to stay so: as `xir-aot --cpu`."""
     qat: bool = False
     """Fake-quantise instead of observing, for `prepare_qat_pt2e` and training."""
 

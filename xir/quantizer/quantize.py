@@ -22,7 +22,7 @@ from xir.progress import step
 from .batch_norm import hide_batch_norms, show_batch_norms
 from .bias_correction import OperandMeans
 from .calibration import calibrate
-from .choice import Choice, Pair, choose
+from .choice import Choice, Chooser, Pair
 from .config import DEFAULT, QuantConfig
 from .inputs import Arguments, ModelInputs
 from .measurement import without_observers
@@ -65,8 +65,8 @@ def quantize(
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
     if quantizer.min_sqnr is not None or quantizer.max_drop is not None or metric is not None:
         inputs = ModelInputs(program, forward=_forward(model))
-        chosen = _choose(program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify)
-        return _finished(program, inputs, chosen, sample_inputs, kwargs, verify=verify)
+        _, _, result = _chosen(program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify)
+        return result
     inputs = ModelInputs(program, forward=_forward(model))
     sample = inputs.sample(sample_inputs, kwargs)
     with unchanged_buffers(program):
@@ -98,12 +98,13 @@ def quantize_and_measure(
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
     inputs = ModelInputs(program, forward=_forward(model))
-    chosen = _choose(program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify)
-    result = _finished(program, inputs, chosen, sample_inputs, kwargs, verify=verify)
-    return result, chosen.report()
+    chooser, choice, result = _chosen(
+        program, inputs, sample_inputs, calibration, quantizer, kwargs, metric, verify=verify
+    )
+    return result, chooser.report(choice)
 
 
-def _choose(
+def _chosen(
     program: ExportedProgram,
     inputs: ModelInputs,
     sample_inputs: Sequence[Any],
@@ -113,8 +114,8 @@ def _choose(
     metric: Metric | None,
     *,
     verify: bool,
-) -> Choice:
-    """The quantised graph that reaches what the configuration asks for."""
+) -> tuple[Chooser, Choice, ExportedProgram]:
+    """The quantised graph that reaches what the configuration asks for, what found it, and its program."""
     sample = inputs.sample(sample_inputs, kwargs)
     samples = [sample] if calibration is None else list(inputs.samples(calibration))
 
@@ -128,29 +129,23 @@ def _choose(
             verifier.verify(graph, samples)
         return Pair(floats, graph, dict(quantizer.layers))
 
+    made: dict[GraphModule, ExportedProgram] = {}
+
+    def exported(pair: Pair) -> ExportedProgram:
+        if pair.graph not in made:
+            made[pair.graph] = converted(program, pair.graph, inputs.call(sample))
+        return made[pair.graph]
+
     if quantizer.max_drop is not None and metric is None:
         raise ValueError("max_drop bounds what a metric loses: give metric=, a function of a callable program")
     judge = None if metric is None else Judge(metric, lambda: unchanged_buffers(program))
     exact = {} if judge is None else judge.of_float(program.module())
-    goal = Goal(quantizer.min_sqnr, quantizer.max_drop, exact)
-    return choose(goal, attempt, samples, judge)
-
-
-def _finished(
-    program: ExportedProgram,
-    inputs: ModelInputs,
-    chosen: Choice,
-    sample_inputs: Sequence[Any],
-    kwargs: Mapping[str, Any] | None,
-    *,
-    verify: bool,
-) -> ExportedProgram:
-    """The chosen graph as a program."""
-    sample = inputs.sample(sample_inputs, kwargs)
-    result = converted(program, chosen.pair.graph, inputs.call(sample))
+    chooser = Chooser(program, samples, attempt, exported, judge, quantizer.cpu)
+    choice = chooser.choose(Goal(quantizer.min_sqnr, quantizer.max_drop, exact))
+    result = exported(choice.pair)
     if verify:
-        verify_program(chosen.pair.graph, result, sample)
-    return result
+        verify_program(choice.pair.graph, result, sample)
+    return chooser, choice, result
 
 
 def _forward(model: nn.Module | ExportedProgram) -> Callable[..., Any] | None:

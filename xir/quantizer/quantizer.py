@@ -124,6 +124,11 @@ class XnnpackQuantizer(Quantizer):
         """What the model's configuration lets the metric lose."""
         return self._config.max_drop if self._config is not None else None
 
+    @property
+    def cpu(self) -> str:
+        """Whose cost profile the model's configuration asks for."""
+        return self._config.cpu if self._config is not None else DEFAULT.cpu
+
     def unmatched(self) -> list[str]:
         """The patterns of `keep_float` that no node of the models annotated so far has matched."""
         configs = (self._config, *self._by_name.values(), *self._by_type.values(), *self._by_operator.values())

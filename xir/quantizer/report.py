@@ -35,6 +35,8 @@ class Layer:
     low: float
     """The least value of the float result."""
     high: float
+    in_float: float | None = None
+    """Microseconds that the program would take more with this layer in float, predicted; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Point:
     """SQNR of the worst output, in dB."""
     metric: Mapping[str, float] = field(default_factory=dict[str, float])
     """The numbers that the user's metric gives it."""
+    microseconds: float | None = None
+    """What it takes on one thread, predicted; None if that is not known."""
+    measured: bool = True
+    """Whether it was made and compared; else `output` is the sum of what each layer was found to add."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class QuantReport:
     """The numbers that the user's metric gives the quantised program."""
     float_metric: Mapping[str, float] = field(default_factory=dict[str, float])
     """And those of the float program."""
+    curve: tuple[Point, ...] = ()
+    """From all layers on integers to all in float."""
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Microseconds that each of `kept` adds, predicted."""
+    processor: str = ""
+    """Whose times these are."""
 
     @property
     def output(self) -> float:
@@ -73,11 +85,12 @@ class QuantReport:
     def text(self) -> str:
         """The table for people."""
         kept = f", {len(self.kept)} kept in float: {', '.join(self.kept)}" if self.kept else ""
-        lines = [f"outputs {_decibels(self.output)} on {self.inputs} inputs; {len(self.layers)} layers quantised{kept}"]
+        counted = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'} quantised"
+        lines = [f"outputs {_decibels(self.output)} on {self.inputs} inputs; {counted}{kept}"]
         lines += self.metric_lines()
         if len(self.outputs) > 1 or not all(each.is_float and each.in_place for each in self.outputs):
             lines += [f"output {index}: {_agreement(each)}" for index, each in enumerate(self.outputs)]
-        return "\n".join([*lines, *self._table()]) + "\n"
+        return "\n".join([*lines, *self._curve_lines(), *self._table()]) + "\n"
 
     def metric_lines(self) -> list[str]:
         """The metric of both programs, a line for each number."""
@@ -86,15 +99,39 @@ class QuantReport:
             for name, exact in self.float_metric.items()
         ]
 
+    def _curve_lines(self) -> Iterator[str]:
+        """Accuracy against time, and what each layer in float costs."""
+        if not self.curve:
+            return
+        fastest = self.curve[0].microseconds or 0.0
+        yield f"{'in float':>12} {'predicted':>12} {'outputs':>12}  on one thread of {self.processor}"
+        for point in self.curve:
+            if point.microseconds is None:
+                continue
+            is_more = fastest and point is not self.curve[0]
+            more = f" ({100 * (point.microseconds / fastest - 1):+.1f} %)" if is_more else ""
+            count = "all" if point is self.curve[-1] else str(len(point.kept))
+            chosen = ", chosen" if point.kept == self.kept and point.measured else ""
+            how = "" if point is self.curve[-1] else "measured" if point.measured else "estimated"
+            numbers = "".join(f", {name} {value:.6g}" for name, value in point.metric.items())
+            time = _time(point.microseconds)
+            yield f"{count:>12} {time:>12} {_decibels(point.output):>12}  {how}{chosen}{more}{numbers}".rstrip()
+        for name, took in self.costs.items():
+            yield f"{name} in float costs {_time(took)}"
+
     def _table(self) -> Iterator[str]:
         names = [" ".join(filter(None, (layer.name, layer.module and f"({layer.module})"))) for layer in self.layers]
         width = max(map(len, names), default=0)
         columns = " ".join(f"{name:>12}" for name in ("at outputs", "layer alone", "in program"))
+        is_timed = any(layer.in_float is not None for layer in self.layers)
+        columns += f" {'in float':>10}" if is_timed else ""
         yield f"{columns}  {'range':22} {'layer':{width}}  operator  source"
         for name, layer in zip(names, self.layers, strict=True):
             place = f"{layer.file}:{layer.line}" if layer.file else "?"
             span = f"[{layer.low:.4g}, {layer.high:.4g}]"
             ratios = " ".join(f"{_decibels(ratio):>12}" for ratio in (layer.outputs, layer.own, layer.sqnr))
+            if is_timed:
+                ratios += f" {'?' if layer.in_float is None else _time(layer.in_float):>10}"
             yield f"{ratios}  {span:22} {name:{width}}  {layer.operator}  {place}"
 
     def json(self) -> str:
@@ -107,6 +144,7 @@ class QuantReport:
                 "own": _number(layer.own),
                 "sqnr": _number(layer.sqnr),
                 "outputs": _number(layer.outputs),
+                "in_float": None if layer.in_float is None else round(layer.in_float, 3),
                 "range": [layer.low, layer.high],
                 "file": layer.file or None,
                 "line": layer.line or None,
@@ -121,6 +159,9 @@ class QuantReport:
             "metric": dict(self.metric),
             "float_metric": dict(self.float_metric),
             "kept": list(self.kept),
+            "costs": {name: round(took, 3) for name, took in self.costs.items()},
+            "processor": self.processor or None,
+            "curve": [_point_row(point) for point in self.curve],
             "layers": rows,
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -139,11 +180,13 @@ def _decibels(ratio: float) -> str:
 def _agreement(output: Output) -> str:
     if output.is_float and output.in_place:
         return _decibels(output.sqnr)
+    if output.is_float:
+        return f"{_decibels(output.sqnr)} before the choice that orders its rows, in {_named(output)}"
     equal = f"{100 * output.equal:.4g} % of its elements are equal"
-    if output.in_place:
-        return f"{equal}; {_decibels(output.sqnr)} in {_named(output)}" if output.before else equal
-    somewhere = "" if output.is_float else f", {100 * output.present:.4g} % in any order"
-    return f"{_decibels(output.sqnr)} before the choice that orders it, in {_named(output)}; {equal}{somewhere}"
+    if not output.before:
+        return equal
+    moved = "" if output.in_place or output.present == output.equal else f", {100 * output.present:.4g} % in any order"
+    return f"{equal}{moved}; {_decibels(output.sqnr)} in what they follow from, {_named(output)}"
 
 
 def _named(output: Output) -> str:
@@ -159,6 +202,20 @@ def _output_row(output: Output) -> dict[str, Any]:
         "present": round(output.present, 6),
         "before": list(output.before),
     }
+
+
+def _point_row(point: Point) -> dict[str, Any]:
+    return {
+        "kept": list(point.kept),
+        "output": _number(point.output),
+        "metric": dict(point.metric),
+        "microseconds": None if point.microseconds is None else round(point.microseconds, 1),
+        "measured": point.measured,
+    }
+
+
+def _time(microseconds: float) -> str:
+    return f"{microseconds / 1e3:.2f} ms" if abs(microseconds) >= 1e3 else f"{microseconds:.1f} us"
 
 
 def _number(ratio: float) -> float | None:

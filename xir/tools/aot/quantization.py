@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xir.models.zoo import MODELS
+from xir.tools.aot.arguments import DEFAULT_CPU
 from xir.tools.aot.factories import called, user_function
 from xir.tools.command_line import UsageError
 
@@ -33,6 +34,7 @@ def quantize_program(
             keep_float=tuple(options.keep_float or ()),
             min_sqnr=options.min_sqnr,
             max_drop=_max_drop(options.max_drop),
+            cpu=options.cpu or DEFAULT_CPU,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

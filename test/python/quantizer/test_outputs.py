@@ -1,0 +1,133 @@
+"""Outputs without a fixed place are compared where their numbers still have one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from xir.quantizer import QuantConfig, quantize_and_measure
+from xir.quantizer.outputs import Places, output_nodes
+
+GENERATOR = torch.Generator().manual_seed(11)
+
+
+def r(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=GENERATOR)
+
+
+def sqnr(exact: Tensor, actual: Tensor) -> float:
+    exact, actual = exact.double(), actual.double()
+    return 10 * math.log10(float(exact.square().sum() / (exact - actual).square().sum()))
+
+
+class Detector(nn.Module):
+    """The boxes, scores and classes of the best places of an image, and all boxes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Conv2d(3, 16, 3, padding=1)
+        self.boxes, self.scores = nn.Conv2d(16, 4, 1), nn.Conv2d(16, 3, 1)
+
+    def all_places(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = torch.relu(self.features(x))
+        return tuple(head(y).flatten(2).transpose(1, 2) for head in (self.boxes, self.scores))  # pyright: ignore
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        boxes, scores = self.all_places(x)
+        score, label = scores.sigmoid().max(-1)
+        best, places = score.topk(20)
+        rows = places[..., None].expand(-1, -1, 4)
+        return boxes.gather(1, rows), best, label.gather(1, places), boxes
+
+
+@pytest.fixture(scope="module")
+def detector() -> nn.Module:
+    torch.manual_seed(0)
+    return Detector().eval()
+
+
+@torch.no_grad()
+def test_detections_are_compared_before_they_are_ordered(detector: Detector) -> None:
+    images = [r(1, 3, 12, 12) for _ in range(6)]
+    program, report = quantize_and_measure(detector, (images[0],), images)
+    boxes, best, labels, everything = report.outputs
+    pairs = [(detector(x), program.module()(x)) for x in images]
+    want, got = ([torch.cat(each) for each in zip(*outputs, strict=True)] for outputs in zip(*pairs, strict=True))
+    assert sqnr(want[0], got[0]) < 15  # rows that changed places
+    assert boxes.sqnr == pytest.approx(sqnr(want[3], got[3]), abs=0.01)
+    assert everything.sqnr == boxes.sqnr > 30
+    assert best.sqnr == pytest.approx(sqnr(want[1], got[1]), abs=0.01)
+    assert [each.in_place for each in report.outputs] == [False, True, False, True]
+    assert labels.equal == pytest.approx(float((want[2] == got[2]).double().mean()))
+    assert labels.equal < labels.present <= 1
+    common = sum(
+        min(int((a == c).sum()), int((b == c).sum())) for a, b in zip(want[2], got[2], strict=True) for c in range(3)
+    )
+    assert labels.present == pytest.approx(common / want[2].numel())
+    assert report.output == boxes.sqnr
+    assert "output 0: " in report.text()
+    assert " dB before the choice that orders its rows, in '" in report.text()
+    assert all(math.isfinite(layer.outputs) for layer in report.layers)
+
+
+@torch.no_grad()
+def test_a_model_that_returns_classes_alone_is_bounded_by_its_scores() -> None:
+    class Classes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden, self.head = nn.Linear(16, 16), nn.Linear(16, 10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(torch.relu(self.hidden(x))).argmax(-1)
+
+    torch.manual_seed(1)
+    model, inputs = Classes().eval(), [r(64, 16) for _ in range(3)]
+    _, report = quantize_and_measure(model, (inputs[0],), inputs)
+    (classes,) = report.outputs
+    assert 25 < classes.sqnr < 60
+    assert classes.before == ("linear_1",)
+    assert 0.8 < classes.equal <= 1
+    _, better = quantize_and_measure(model, (inputs[0],), inputs, QuantConfig(min_sqnr=classes.sqnr + 1))
+    assert better.kept
+    assert better.output >= classes.sqnr + 1
+
+
+@torch.no_grad()
+def test_results_of_a_changing_size() -> None:
+    """Rows above a bound, of which the quantised program may have others, and more or less of them."""
+
+    class Found(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(8, 2)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            y = self.linear(x)
+            return y[y[:, 0] > 0], (y[:, 0] > 0).nonzero()
+
+    torch.manual_seed(2)
+    model, inputs = Found().eval(), [r(500, 8) for _ in range(4)]
+    _, report = quantize_and_measure(model, (inputs[0],), inputs)
+    rows, places = report.outputs
+    assert rows.sqnr == places.sqnr > 30
+    assert not rows.in_place
+    assert places.present > 0.9
+
+
+def test_what_has_a_place() -> None:
+    """Values in order are comparable, positions are not; nor is what comes after them."""
+
+    class Several(nn.Module):
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            ordered, places = torch.sort(x, dim=-1)
+            mask = x > 0
+            return (ordered, places, x.max(-1).values, x.max(-1).indices, torch.where(mask, x, -x), mask,
+                    torch.sin(x.gather(-1, places)), x.to(torch.int64), x.flatten().argsort() + 1)  # fmt: skip
+
+    graph = torch.export.export(Several(), (r(4, 6),)).graph
+    places = Places(graph)
+    found = [places.is_fixed(node) for node in output_nodes(graph)]
+    assert found == [True, False, True, False, True, True, False, True, False]
