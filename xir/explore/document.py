@@ -160,10 +160,15 @@ def document(
     profile: Profile | None = None,
     title: str = "",
     errors: Errors | None = None,
+    charts: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What a page of these stages shows, as JSON holds it. ProfileError if the profile is of another program."""
+    """What a page of these stages shows, as JSON holds it; `charts` are those of `charts_of`.
+
+    ProfileError if the profile is of another program.
+    """
     made = _Document().make(stages, remarks, profile, title)
     made["errors"] = {name: [each.own, each.sqnr, each.outputs] for name, each in (errors or {}).items()}
+    made["charts"] = charts or None
     return made
 
 

@@ -27,7 +27,7 @@ def page(document: dict[str, Any]) -> str:
     parts = {
         "TITLE": html.escape(document["title"]),
         "STYLE": _asset("page.css"),
-        "SCRIPT": _asset("page.js"),
+        "SCRIPT": _asset("charts.js") + _asset("page.js"),
         "DATA": packed,
     }
     text = _asset("page.html")

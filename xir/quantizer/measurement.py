@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from xir.importer.source import node_location
 from xir.ir.location import find_file_location
 from xir.progress import counted
 
+from .histogram import Histogram
 from .layers import module_path, operator_name
 from .outputs import OutputPowers, Power, converted_value
 from .report import Layer, QuantReport
@@ -36,6 +37,9 @@ class _Measured:
     """By what is compared of the outputs."""
     low: float = math.inf
     high: float = -math.inf
+    histogram: Histogram = field(default_factory=Histogram)
+    chosen: tuple[float, float] | None = None
+    """What the integers reach; None for a result that stays in float."""
 
 
 def measure(
@@ -76,6 +80,9 @@ def _layer(node: Node, measured: _Measured) -> Layer:
         min((power.decibels for power in measured.arriving.values()), default=math.inf),
         measured.low,
         measured.high,
+        chosen=measured.chosen,
+        reach=measured.histogram.reach,
+        histogram=measured.histogram.shares(),
     )
 
 
@@ -151,6 +158,8 @@ class _Comparison:
         alone = converted_value(node, self._alone[node])
         self._noise[node.name] = exact, alone - exact
         measured.low, measured.high = min(measured.low, float(exact.min())), max(measured.high, float(exact.max()))
+        measured.histogram.add(exact.detach())
+        measured.chosen = _range(node)
         measured.own.add(exact, alone)
         measured.accumulated.add(exact, converted_value(node, self._actual[node]))
 
@@ -199,6 +208,15 @@ class _Exactly(dict[Node, Any]):
     def __missing__(self, node: Node) -> Any:
         twin = self._twins.get(node.name)
         return self._values[twin] if twin is not None and twin in self._values else self._alone[node]
+
+
+def _range(node: Node) -> tuple[float, float] | None:
+    """What the integers of a node's result reach."""
+    for user in node.users:
+        if str(user.target).startswith("quantized_decomposed.quantize_per_tensor.default"):
+            scale, zero_point, low, high = (float(each) for each in user.args[1:5])  # pyright: ignore
+            return (low - zero_point) * scale, (high - zero_point) * scale
+    return None
 
 
 def without_observers(observed: GraphModule) -> GraphModule:

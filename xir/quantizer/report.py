@@ -35,6 +35,11 @@ class Layer:
     low: float
     """The least value of the float result."""
     high: float
+    chosen: tuple[float, float] | None = None
+    """What its integers reach; None where the result stays in float."""
+    reach: float = 0.0
+    histogram: tuple[float, ...] = ()
+    """The share of the float result in bins of equal width from `-reach` to `reach`."""
     in_float: float | None = None
     """Microseconds that the program would take more with this layer in float, predicted; None if that is not known."""
 
@@ -146,6 +151,9 @@ class QuantReport:
                 "outputs": _number(layer.outputs),
                 "in_float": None if layer.in_float is None else round(layer.in_float, 3),
                 "range": [layer.low, layer.high],
+                "chosen": None if layer.chosen is None else list(layer.chosen),
+                "reach": layer.reach,
+                "histogram": [float(f"{share:.3g}") for share in layer.histogram],
                 "file": layer.file or None,
                 "line": layer.line or None,
             }

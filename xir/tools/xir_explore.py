@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
 
     try:
         profile: Profile | None = None if options.profile is None else read_profile(options.profile)
-        errors = None if options.errors is None else read_errors(options.errors)
+        errors, charts = (None, None) if options.errors is None else read_errors(options.errors)
         passes = passes_asked_for(options, flags)
     except OSError as error:
         raise UsageError(f"cannot open '{error.filename}': {error.strerror}") from error
@@ -132,7 +132,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
     # A page of passes of which one failed is what one looks at to find out why.
     try:
         with step("Writing the page"):
-            page = document(recorder.stages, recorder.remarks, profile, Path(options.input).name, errors)
+            page = document(recorder.stages, recorder.remarks, profile, Path(options.input).name, errors, charts)
             write_page(options.output, page)
     except ProfileError as error:
         raise UsageError(f"{options.profile}: {error}") from error

@@ -147,3 +147,28 @@ def test_models_open_quickly_and_are_small(
     browser.run("go({ stage: 0, view: 'graph', op: -1 })")
     browser.screenshot(SHOTS / f"{model}_input.png")
     assert browser.complaints() == []
+
+
+def test_a_quantised_program_has_charts(browser: Browser, page: Path, tmp_path: Path) -> None:
+    (tmp_path / "factory.py").write_text(
+        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
+        "    layers = [torch.nn.Linear(64, 64) for _ in range(4)]\n"
+        "    return torch.nn.Sequential(*layers), (torch.rand(2, 64),)\n"
+    )
+    made = tmp_path / "quantised.html"
+    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quant-report"]
+    assert aot([*command, "--explore", str(made), "-o", str(tmp_path)]) == 0
+    opened(browser, made)
+    browser.click("[data-view=charts]")
+    rows = browser.run("return [...document.querySelectorAll('#charts .layer td:first-child')].map(t => t.textContent)")
+    bars = browser.run("return document.querySelectorAll('#charts .layer .count').length")
+    assert len(rows) == len(set(rows)) > 1
+    assert bars == 64 * len(rows)
+    assert browser.run("return document.querySelectorAll('#charts .point.picked').length") == 1
+    browser.click("#charts .layer")
+    assert "fully_connected" in browser.text("#details h2")
+    assert len(browser.run("return [...document.querySelectorAll('#details .chart .count')]")) == 64
+    assert browser.complaints() == []
+    browser.screenshot(SHOTS / "charts.png")
+    opened(browser, page)
+    assert browser.run("return document.querySelector('[data-view=charts]').hidden")

@@ -157,6 +157,20 @@ def test_layers_of_a_quantised_program_have_their_error(
     # A file does too, if it was compiled with its debug information.
     assert main(["net_xnnpack_q8.pte", "--errors", "quality.json", "-o", "file.html"]) == 0
     assert content(Path("file.html"))["errors"] == page["errors"]
+    charts = page["charts"]
+    assert content(Path("file.html"))["charts"] == charts
+    assert [layer["name"] for layer in charts["layers"]] == list(measured)
+    for layer in charts["layers"]:
+        assert sum(layer["histogram"]) == pytest.approx(1, abs=0.01)
+        assert layer["chosen"][0] <= 0 <= layer["chosen"][1]
+        assert layer["reach"] >= max(map(abs, layer["range"]))
+    assert [len(point["kept"]) for point in charts["curve"]][:: len(charts["curve"]) - 1] == [0, len(measured)]
+    old = json.loads(Path("quality.json").read_text("utf-8")) | {"version": 2}
+    Path("old.json").write_text(json.dumps(old), encoding="utf-8")
+    assert main(["net_xnnpack_q8.pte", "--errors", "old.json", "-o", "old.html"]) == 0
+    assert content(Path("old.html"))["charts"] is None
+    Path("odd.json").write_text(json.dumps(old | {"version": 3, "curve": [{"kept": 5}]}), encoding="utf-8")
+    assert main(["net_xnnpack_q8.pte", "--errors", "odd.json", "-o", "none.html"]) == 1
     capsys.readouterr()
     assert main(["net_xnnpack_q8.pte", "--errors", "factory.py", "-o", "none.html"]) == 1
     assert "xir-explore: error: 'factory.py' is no report of a quantised program" in capsys.readouterr().err

@@ -15,6 +15,8 @@ const KINDS = [
   ["other", "light-dark(#fdf6d8, #4d4516)", /./],
 ];
 
+const VIEWS = ["graph", "text", "changes", "remarks", "charts"];
+
 const $ = (id) => document.getElementById(id);
 const state = { stage: 0, op: -1, view: "graph", query: "", hits: [], scale: 1, x: 0, y: 0 };
 let data;
@@ -406,10 +408,12 @@ function bar(share) {
 function errorsOf(op) {
   const names = [...new Set(op.places.map((place) => data.places[place][4]))].filter((name) => data.errors[name]);
   const decibels = (ratio) => (ratio === null ? "exact" : `${ratio.toFixed(1)} dB`);
-  return names.map((name) => {
+  return names.flatMap((name) => {
     const [own, sqnr, outputs] = data.errors[name].map(decibels);
-    return make("p", {}, `${name}: ${sqnr} from the float program`,
-      make("span", { class: "faint" }, `, ${own} on exact operands; outputs ${outputs} with its noise alone`));
+    const layer = data.charts?.layers.find((each) => each.name === name);
+    return [make("p", {}, `${name}: ${sqnr} from the float program`,
+      make("span", { class: "faint" }, `, ${own} on exact operands; outputs ${outputs} with its noise alone`)),
+    ...(layer?.histogram.length ? [histogram(layer, 300, 90)] : [])];
   });
 }
 
@@ -554,7 +558,7 @@ function mark() {
 function reveal() {
   if (state.op < 0) return;
   if (state.view === "graph") centre(shownAs(current(), state.op));
-  else $(state.view).querySelector(".row.chosen")?.scrollIntoView({ block: "center" });
+  else $(state.view).querySelector(".row.chosen, .layer.chosen")?.scrollIntoView({ block: "nearest" });
 }
 
 function choose(op, revealed = false) {
@@ -581,7 +585,7 @@ function go({ stage = state.stage, op, view = state.view }) {
     showGraph();
   } else if (op !== undefined) state.op = op;
   for (const button of $("views").querySelectorAll("[data-view]")) button.setAttribute("aria-selected", button.dataset.view === view);
-  for (const id of ["graph", "text", "changes", "remarks"]) $(id).toggleAttribute("hidden", id !== view);
+  for (const id of VIEWS) $(id).toggleAttribute("hidden", id !== view);
   $("fit").hidden = view !== "graph";
   // Texts are made when they are looked at: a large one takes a moment.
   if (view === "text" && !$("text").firstChild) showText();
@@ -607,7 +611,7 @@ function noted() {
     return Number.isInteger(value) && value >= 0 && value < below ? value : undefined;
   };
   const stage = number("stage", data.stages.length) ?? data.stages.length - 1;
-  const view = ["graph", "text", "changes", "remarks"].find((name) => name === address.get("view"));
+  const view = VIEWS.find((name) => name === address.get("view") && (name !== "charts" || data.charts));
   return { stage, view: view ?? "graph", op: number("op", data.stages[stage].ops.length) };
 }
 
@@ -638,6 +642,7 @@ async function start() {
   if (data.profile) $("colours").value = "time";
   showStages();
   showRemarks();
+  showCharts();
   handlePointer();
   document.addEventListener("keydown", handleKeys);
   $("colours").addEventListener("change", () => {

@@ -38,12 +38,13 @@ class Exploration:
         UsageError if the profile is of another program; OSError if it cannot be written.
         """
         from xir.explore import ProfileError, document, write_page
-        from xir.explore.errors import errors_of
+        from xir.explore.errors import charts_of, errors_of
 
-        errors = None if quality is None else errors_of(quality.json())
+        report = None if quality is None else quality.json()
+        errors, charts = (None, None) if report is None else (errors_of(report), charts_of(report))
         with step(f"Writing {self.path}"):
             try:
-                page = document(self.recorder.stages, remarks, self._profile, title, errors)
+                page = document(self.recorder.stages, remarks, self._profile, title, errors, charts)
             except ProfileError as error:
                 raise UsageError(str(error)) from error
             self.path.parent.mkdir(parents=True, exist_ok=True)
