@@ -53,6 +53,18 @@ def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -
     return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
 
 
+def agreement_in_torch(program: ExportedProgram, exact: ExportedProgram) -> Agreement:
+    """Run two programs in PyTorch on the example inputs of the second, which it has."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    assert exact.example_inputs is not None
+    args, kwargs = exact.example_inputs
+    with torch.no_grad():
+        actual, expected = (tree_leaves(each.module()(*args, **kwargs)) for each in (program, exact))
+    return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
+
+
 def example_values(program: ExportedProgram) -> list[Any] | None:
     """The example inputs as `execute` takes them. None if there are none."""
     from torch.utils._pytree import tree_leaves

@@ -13,6 +13,7 @@ import torch
 from reference.runtimes import load_stock
 
 from xir.runtime import Runtime
+from xir.runtime.agreement import Agreement
 from xir.tools.xir_aot import main
 from xir.tools.xir_bisect import main as xir_bisect
 from xir.transforms.pipelines import PIPELINES
@@ -91,9 +92,18 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     error = capsys.readouterr().err
     assert re.fullmatch(
         r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\): "
-        r"to find out why, run xir-bisect linear --quantize=static\n",
+        r"quantisation itself is \d+.\d dB: --quant-report names the layers, .*\n",
         error,
     )
+
+
+def test_a_quantised_file_that_is_wrong_by_itself(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the quantised program is right in PyTorch and the file is not, quantisation is not to blame."""
+    monkeypatch.setattr("xir.runtime.agreement.agreement_in_torch", lambda *_: Agreement(0.0, 90.0))
+    assert main(["-m", "linear", "-d", "-q", "-t", "--test-sqnr", "90"]) == 1
+    assert "to find out why, run xir-bisect linear --quantize=static\n" in capsys.readouterr().err
 
 
 def test_the_next_command_is_for_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -513,7 +523,7 @@ def batches():
     ("mode", "name", "operator"),
     [
         ("--quantize", "q8", "quantize_per_tensor"),
-        ("--quantize=dynamic", "q8", "quantize_per_token"),
+        ("--quantize=dynamic", "qd8", "quantize_per_token"),
         ("--quantize=int4", "q4", "dequantize_per_channel_group"),
     ],
 )
