@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import runtime
-    from .api import EdgeProgram, ExecutorchProgram, PipelinePartitioner, XnnpackPartitioner, to_edge
+    from .api import EdgeProgram, ExecutorchProgram, PipelinePartitioner, XnnpackPartitioner, load, to_edge
     from .ir.remarks import RemarkFilter
     from .quantizer import QuantConfig, XnnpackQuantizer, quantize
 
@@ -31,6 +31,7 @@ __all__ = [
     "RemarkFilter",
     "XnnpackPartitioner",
     "XnnpackQuantizer",
+    "load",
     "quantize",
     "runtime",
     "to_edge",

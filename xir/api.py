@@ -89,6 +89,20 @@ def to_edge(
     return EdgeProgram(ModuleOp(functions), ctx, constant_methods=constants)
 
 
+def load(path: str | os.PathLike[str]) -> ExecutorchProgram:
+    """The program of a `.pte` file, ours or ExecuTorch's, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
+
+    The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is not sound.
+    """
+    from xir.emitter import read
+    from xir.emitter.container import map_file
+    from xir.plugin_loading import load_installed_plugins
+
+    load_installed_plugins()
+    ctx = XirContext()
+    return ExecutorchProgram(read(map_file(os.fspath(path)), ctx), ctx)
+
+
 def _imported(
     program: Exported, name: str, ctx: XirContext, max_size: int | None, *, return_changed_inputs: bool
 ) -> ModuleOp:
@@ -173,9 +187,13 @@ class XnnpackPartitioner:
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline; each pass gets those of these options that are its own."""
+        return self.passes_of("delegate")
+
+    def passes_of(self, pipeline: str) -> list[XirPass]:
+        """The passes of a pipeline, such as a phase of `delegate`, with these options."""
         given = {option.name: getattr(self, option.name) for option in dataclasses.fields(self)}
         return [
-            _with_options(each, given) for each in passes_of("delegate") if self.check or each.name != "check-xnnpack"
+            _with_options(each, given) for each in passes_of(pipeline) if self.check or each.name != "check-xnnpack"
         ]
 
 
@@ -285,6 +303,32 @@ class ExecutorchProgram:
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
+
+    def optimized(
+        self, partitioner: XnnpackPartitioner, *, phases: str = "optimize,schedule,finish"
+    ) -> ExecutorchProgram:
+        """Run the phases of `delegate` that rewrite XNNPACK's nodes on the delegates that the program has.
+
+        Other delegates and kernel calls stay as they are. Only `schedule` moves numbers, by the forms of convolutions
+        that it chooses, within the partitioner's `max_error`. Raises DiagnosticError for what XNNPACK refuses.
+        """
+        passes = partitioner.passes_of(phases)
+        module, ctx, said = _transform(self.module, self.ctx, passes, None, None, None)
+        return ExecutorchProgram(module, ctx, (*self.remarks, *said), self.debug_info)
+
+    @property
+    def method_names(self) -> list[str]:
+        """Its methods."""
+        from xir.dialects.pte import ExecutionPlanOp
+
+        return [plan.sym_name.data for plan in ops_in(self.module, ExecutionPlanOp)]
+
+    @property
+    def num_delegates(self) -> int:
+        """The delegates of all methods."""
+        from xir.dialects.pte import DelegateOp
+
+        return sum(1 for _ in ops_in(self.module, DelegateOp))
 
     @property
     def kernel_names(self) -> list[str]:

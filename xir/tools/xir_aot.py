@@ -15,6 +15,7 @@ from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, DTYPES, parse_arguments, partitioners_of
+from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
 from xir.tools.aot.quantization import quantize_program
@@ -53,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         load_installed_plugins()
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
+        if is_existing(arguments):
+            return optimize_file(arguments)
         options = parse_arguments(arguments)
         return _compile(options, partitioners_of(options))
     except (UsageError, ModelError, PluginError, OSError) as error:

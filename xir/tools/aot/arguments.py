@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xir.cost.processors import processors, table
 from xir.cost.profile import shipped
@@ -27,7 +27,9 @@ def _argument_parser() -> argparse.ArgumentParser:
 
     parser = ArgumentParser(
         prog="xir-aot",
-        description="Compile a model to a .pte file named after the model, and report what is not delegated.",
+        description="Compile a model to a .pte file named after the model, and report what is not delegated. "
+        "`xir-aot FILE.pte -o BETTER.pte` makes a file that there is already faster; `xir-aot FILE.pte --help` says "
+        "how.",
         allow_abbrev=False,
     )
     source = parser.add_mutually_exclusive_group(required=True)
@@ -116,15 +118,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     add_remark_arguments(parser)
     add_quantization_options(parser, with_reports=True)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
-    for option in _partitioner_options():
-        if option.type == "bool":
-            action = argparse.BooleanOptionalAction
-            delegation.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
-        elif option.name == "cpu":
-            said = f"{option.help} Profiles are {', '.join(shipped())}; 'help' tells what each is."
-            delegation.add_argument("--cpu", metavar="CPU", action=_CpuAction, help=said)
-        else:
-            delegation.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
+    add_partitioner_options(delegation)
     delegation.add_argument(
         "--cost-report",
         action="store_true",
@@ -144,6 +138,21 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="start no measurement after S seconds; 0 uses only the file's results (default: 60)",
     )
     return parser
+
+
+def add_partitioner_options(group: Any, names: Sequence[str] | None = None) -> None:
+    """Add the options of `XnnpackPartitioner` to a parser or a group of it, all or those with these names."""
+    for option in _partitioner_options():
+        if names is not None and option.name.replace("-", "_") not in names:
+            continue
+        if option.type == "bool":
+            action = argparse.BooleanOptionalAction
+            group.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
+        elif option.name == "cpu":
+            said = f"{option.help} Profiles are {', '.join(shipped())}; 'help' tells what each is."
+            group.add_argument("--cpu", metavar="CPU", action=_CpuAction, help=said)
+        else:
+            group.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
 
 
 DEFAULT_CPU = "generic"
@@ -342,20 +351,34 @@ def partitioners_of(options: argparse.Namespace) -> list[Partitioner]:
 
 def _xnnpack_partitioner(options: argparse.Namespace) -> XnnpackPartitioner | None:
     """What --delegate and its options ask for; None without --delegate."""
-    from xir.api import XnnpackPartitioner
-    from xir.ir.options import values_of
-
-    flags = {option.name: getattr(options, option.name.replace("-", "_")) for option in _partitioner_options()}
-    given = {
-        name: str(value).lower() if isinstance(value, bool) else value
-        for name, value in flags.items()
-        if value is not None
-    }
+    given = _given_options(options)
     if not options.delegate:
         if given:
             raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
         return None
+    return _partitioner(given, "--delegate")
+
+
+def partitioner_of(options: argparse.Namespace) -> XnnpackPartitioner:
+    """The partitioner with those of its options that there are. UsageError for what is wrong in them."""
+    return _partitioner(_given_options(options), "xir-aot")
+
+
+def _given_options(options: argparse.Namespace) -> dict[str, str]:
+    """The partitioner's options on a command line, as text."""
+    flags = {option.name: getattr(options, option.name.replace("-", "_"), None) for option in _partitioner_options()}
+    return {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in flags.items()
+        if value is not None
+    }
+
+
+def _partitioner(given: dict[str, str], where: str) -> XnnpackPartitioner:
+    from xir.api import XnnpackPartitioner
+    from xir.ir.options import values_of
+
     try:
-        return XnnpackPartitioner(**values_of(XnnpackPartitioner, given, "--delegate"))
+        return XnnpackPartitioner(**values_of(XnnpackPartitioner, given, where))
     except ValueError as error:
         raise UsageError(str(error)) from error

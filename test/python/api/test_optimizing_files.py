@@ -1,0 +1,148 @@
+"""`xir-aot model.pte -o better.pte` and `xir.load`: files that there are already, made faster."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
+from executorch.exir import to_edge_transform_and_lower
+from reference.runtimes import load_stock
+from torch import Tensor, nn
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+import xir
+from xir.runtime import Runtime
+from xir.tools.xir_aot import main
+
+
+class Block(nn.Module):
+    """A residual block, with channels and sizes whose convolutions have faster forms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(64, 64, 3, padding=1)
+        self.second = nn.Conv2d(64, 64, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(x + self.second(torch.relu(self.first(x))))
+
+
+X = torch.randn(1, 64, 28, 28)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def stock_file(path: Path, *, quantised: bool = False) -> Path:
+    """A file that ExecuTorch makes of the block."""
+    torch.manual_seed(0)
+    program = torch.export.export(Block().eval(), (X,))
+    if quantised:
+        quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+        observed = prepare_pt2e(program.module(), quantizer)  # pyright: ignore[reportArgumentType]
+        observed(X)
+        program = torch.export.export(convert_pt2e(observed), (X,))
+    lowered = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()])
+    path.write_bytes(lowered.to_executorch().buffer)
+    return path
+
+
+def test_stock_runs_its_own_file_made_faster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stock_file(folder / "block.pte")
+    assert main(["block.pte", "-o", "out/better.pte", "--cpu", "zen4", "--max-growth", "9"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "2 convolutions in faster forms" in said[0]
+    assert "1 delegate, 0 kernels outside" in said[1]
+    got, want = (load_stock(each).forward([X])[0].clone() for each in (folder / "out/better.pte", path))
+    assert (got - want).abs().max() <= 1e-4 * want.abs().max()
+    assert not torch.equal(got, want)
+    assert os.listdir(folder / "out") == ["better.pte"]
+
+
+def test_integers_stay_what_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stock_file(folder / "q8.pte", quantised=True)
+    assert main(["q8.pte", "-o", "better.pte"]) == 0
+    assert "the same outputs" in capsys.readouterr().out
+    for given in (X, 3 * X):
+        assert torch.equal(load_stock(folder / "better.pte").forward([given])[0], load_stock(path).forward([given])[0])
+
+
+class Counted(nn.Module):
+    """Keeps a sum from call to call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block()
+        self.register_buffer("total", torch.zeros(1, 64, 28, 28))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.total += self.block(x)  # pyright: ignore[reportUnannotatedClassAttribute]
+        return self.total * 2
+
+
+def test_methods_and_buffers_are_compared_call_after_call(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    methods = {
+        "count": torch.export.export(Counted().eval(), (X,)),
+        "block": torch.export.export(Block().eval(), (X,)),
+    }
+    plain = xir.to_edge(methods).to_backend(xir.XnnpackPartitioner(cpu="any"))
+    plain.to_executorch().save(folder / "two.pte")
+    program = xir.load(folder / "two.pte")
+    assert program.method_names == ["count", "block"]
+    program.optimized(xir.XnnpackPartitioner(cpu="zen4")).save(folder / "better.pte")
+    old, new = (Runtime.get().load_program(folder / name) for name in ("two.pte", "better.pte"))
+    for name in methods:
+        before, after = old.load_method(name), new.load_method(name)
+        for _ in range(3):
+            want = before.execute([X])[0]
+            assert (after.execute([X])[0] - want).abs().max() <= 1e-4 * want.abs().max()
+    assert main(["two.pte", "-o", "better.pte", "--cpu", "zen4"]) == 0
+    assert "2 delegates, 1 kernel outside" in capsys.readouterr().out
+
+
+class Noisy(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(x) + torch.rand_like(x)
+
+
+def test_a_file_that_differs_is_not_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edge = xir.to_edge(torch.export.export(Noisy(), (torch.rand(4, 4),)))
+    edge.to_backend(xir.XnnpackPartitioner()).to_executorch().save(folder / "noisy.pte")
+    (folder / "better.pte").write_bytes(b"before")
+    assert main(["noisy.pte", "-o", "better.pte"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("xir-aot: error: noisy.pte: outputs of 'forward' in call ")
+    assert error.count("\n") == 1
+    assert (folder / "better.pte").read_bytes() == b"before"
+    assert sorted(os.listdir(folder)) == ["better.pte", "noisy.pte"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.pte", "-o", "b.pte"], "xir-aot: error: [Errno 2] No such file or directory: 'none.pte'"),
+        (["cut.pte", "-o", "b.pte"], "cut.pte: error: "),
+        (["cut.pte", "-o", "b.bin"], "xir-aot: error: -o takes a .pte file, got 'b.bin'"),
+        (["cut.pte"], "xir-aot: error: the following arguments are required: -o/--output"),
+        (["cut.pte", "-o", "b.pte", "--cpu", "zen9"], "xir-aot: error: "),
+    ],
+)
+def test_errors_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    (folder / "cut.pte").write_bytes(b"\x20\0\0\0ET12" + bytes(90))
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(message)
+    assert error.count("\n") == 1
+    assert not (folder / "b.pte").exists()
