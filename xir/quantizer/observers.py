@@ -192,6 +192,10 @@ class FinePerChannelRange(PerChannelMinMaxObserver):
         self.scales = best_scales(rows, self.quant_min, self.quant_max)
         return x_orig
 
+    def hold(self, _: Tensor, scales: Tensor) -> None:
+        """Use these scales, [channels, 1]: the weight that is going to be converted was rounded for them."""
+        self.scales = scales[:, 0]
+
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """Scales and zero points (0) of each channel."""
         return self.scales, torch.zeros_like(self.scales, dtype=torch.int64)
@@ -211,15 +215,22 @@ class GroupRange(ObserverBase):
         self.quant_min = quant_min
         self.quant_max = quant_max
         self.group_size = group_size
+        self._scales: Tensor | None = None
 
     def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`x` itself, having noted it."""
         self.weight = x.detach()
         return x
 
+    def hold(self, weight: Tensor, scales: Tensor) -> None:
+        """Use these scales, [channels, groups], for the weight, which was rounded for them."""
+        self.weight, self._scales = weight, scales
+
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # pyright: ignore
         """Scales and zero points (0), [channels, groups]."""
-        scales = group_scales(self.weight, self.group_size, self.quant_min, self.quant_max)
+        scales = self._scales
+        if scales is None:
+            scales = group_scales(self.weight, self.group_size, self.quant_min, self.quant_max)
         return scales, torch.zeros_like(scales, dtype=torch.int32)
 
     def convert(self, model: GraphModule, observer: Node) -> None:

@@ -24,6 +24,7 @@ from .bias_correction import OperandMeans
 from .calibration import calibrate
 from .choice import Choice, Chooser, Pair
 from .config import DEFAULT, QuantConfig
+from .fine_weights import round_fine_weights
 from .inputs import Arguments, ModelInputs
 from .measurement import without_observers
 from .metric import Judge, Metric
@@ -49,9 +50,9 @@ def quantize(
 
     - `model`: a module in evaluation mode, which is exported with `sample_inputs`, `kwargs` and `dynamic_shapes` as by
       `torch.export.export`, or an exported program. Inputs may be lists and dicts of tensors, numbers and None.
-    - `calibration`: the inputs that give static ranges, an iterable of tuples of positional arguments, dicts of keyword
-      arguments, pairs `(args, kwargs)`, or tensors for a single input, with labels behind them or not; by default the
-      sample inputs.
+    - `calibration`: the inputs that give static ranges and that 4-bit weights are rounded for, an iterable of tuples of
+      positional arguments, dicts of keyword arguments, pairs `(args, kwargs)`, or tensors for a single input, with
+      labels behind them or not; by default the sample inputs, for which weights are not rounded.
     - `config`: static int8 by default; an `XnnpackQuantizer` has settings for each module and operator.
     - `metric`: a function of a callable program that returns a number or a dict of numbers, the larger the better;
       `QuantConfig.max_drop` bounds what they may lose.
@@ -71,12 +72,13 @@ def quantize(
     sample = inputs.sample(sample_inputs, kwargs)
     with unchanged_buffers(program):
         samples = [sample] if calibration is None else inputs.samples(calibration)
-        known = list(samples) if verify else ()
-        calibrated = prepared(program, quantizer, known if verify else samples)
+        again = verify or quantizer.rounds_for_samples
+        known = list(samples) if again else ()
+        calibrated = prepared(program, quantizer, known if again else samples)
         verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
-        graph = rounded(calibrated)
+        graph = rounded(calibrated, () if calibration is None else known)
     if verifier is not None:
-        verifier.verify(graph, known)
+        verifier.verify(graph, known, calibrated.compensated)
     result = converted(program, graph, inputs.call(sample))
     if verify:
         verify_program(graph, result, sample)
@@ -124,9 +126,9 @@ def _chosen(
             calibrated = prepared(program, quantizer.keep(kept), samples)
             floats = without_observers(calibrated.observed)
             verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
-            graph = rounded(calibrated)
+            graph = rounded(calibrated, () if calibration is None else samples)
         if verifier is not None:
-            verifier.verify(graph, samples)
+            verifier.verify(graph, samples, calibrated.compensated)
         return Pair(floats, graph, dict(quantizer.layers))
 
     made: dict[GraphModule, ExportedProgram] = {}
@@ -207,8 +209,13 @@ def prepared(
     return calibrated
 
 
-def rounded(calibrated: OperandMeans) -> GraphModule:
-    """The graph with conversions in the place of observers, biases corrected. Buffers are the float program's."""
+def rounded(calibrated: OperandMeans, samples: Sequence[tuple[Any, ...]] = ()) -> GraphModule:
+    """The graph with conversions in the place of observers, biases corrected, 4-bit weights rounded for the samples.
+
+    Without samples these are rounded to the nearest. Buffers are the float program's.
+    """
+    if samples:
+        calibrated.compensated = round_fine_weights(calibrated.observed, samples)
     calibrated.correct_biases()
     graph = convert_pt2e(calibrated.observed)
     show_batch_norms(graph)

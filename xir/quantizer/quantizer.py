@@ -129,10 +129,17 @@ class XnnpackQuantizer(Quantizer):
         """Whose cost profile the model's configuration asks for."""
         return self._config.cpu if self._config is not None else DEFAULT.cpu
 
+    @property
+    def rounds_for_samples(self) -> bool:
+        """Whether there may be weights whose rounding takes the calibration inputs once more: those of 4 bits."""
+        return any(config.mode == "int4" and not config.qat for config in self._configs() if config)
+
     def unmatched(self) -> list[str]:
         """The patterns of `keep_float` that no node of the models annotated so far has matched."""
-        configs = (self._config, *self._by_name.values(), *self._by_type.values(), *self._by_operator.values())
-        return sorted({each for config in configs if config for each in config.keep_float} - self._matched)
+        return sorted({each for config in self._configs() if config for each in config.keep_float} - self._matched)
+
+    def _configs(self) -> tuple[QuantConfig | None, ...]:
+        return (self._config, *self._by_name.values(), *self._by_type.values(), *self._by_operator.values())
 
     def _find_by_place(self, node: Node) -> QuantConfig | None:
         path = module_path(node)

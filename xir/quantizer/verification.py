@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from xir.importer.source import node_location
 from xir.ir.diagnostics import WrongStageError, note
 from xir.progress import step
 
+from .compensated_products import CompensatedProducts, Finding
 from .layers import module_path, operator_name
 from .measurement import without_observers
 from .operators import arguments_of
@@ -63,15 +64,6 @@ class WrongQuantizationError(WrongStageError):
         super().__init__(where, message, [note(where, each) for each in notes])
         self.layer = layer.name
         """The name of the first such node in the exported graph: what `keep_float` takes."""
-
-
-@dataclass
-class _Finding:
-    """One thing that is wrong."""
-
-    node: Node
-    what: str
-    notes: list[str] = field(default_factory=list[str])
 
 
 @dataclass
@@ -118,13 +110,16 @@ class Verifier:
             if isinstance(observer, HistogramObserver | MinMaxObserver) and node.args[0].op != "get_attr":
                 self._observers.append((node.args[0].name, observer))
 
-    def verify(self, graph: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
-        """Compare the converted graph with the float program. WrongQuantizationError for the first wrong layer."""
+    def verify(self, graph: GraphModule, samples: Sequence[tuple[Any, ...]], compensated: Collection[str] = ()) -> None:
+        """Compare the converted graph with the float program. WrongQuantizationError for the first wrong layer.
+
+        `compensated` are the layers whose 4-bit weights were rounded for what they compute.
+        """
         with step("Comparing with the float model"):
             verify_rewriting(self._program, self._floats, samples)
             names = {node.name: node for node in self._floats.graph.nodes}
             observers = [(names[name], observer) for name, observer in self._observers if name in names]
-            verify_quantization(self._floats, graph, observers, samples, self._corrected)
+            verify_quantization(self._floats, graph, observers, samples, self._corrected, compensated)
 
 
 def verify_rewriting(program: ExportedProgram, floats: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
@@ -161,17 +156,20 @@ def verify_quantization(
     observed: Collection[tuple[Node, Any]],
     samples: Sequence[tuple[Any, ...]],
     corrected: Collection[str] = (),
+    compensated: Collection[str] = (),
 ) -> None:
     """Compare a quantised graph with the float one, whose nodes have the same names, on the calibration inputs.
 
     `observed` are the observers of activations with the nodes of `floats` whose values they were to see, and
-    `corrected` the layers whose biases take back the mean error of their weights. WrongQuantizationError for the first
-    layer that is wrong, with what is wrong in it.
+    `corrected` the layers whose biases take back the mean error of their weights, and `compensated` those whose 4-bit
+    weights make up for each other's errors. WrongQuantizationError for the first layer that is wrong, with what is
+    wrong in it.
     """
-    check = _Check(floats, quantised, corrected)
+    check = _Check(floats, quantised, corrected, compensated)
     for sample in samples:
         check.add(sample)
     found = [*check.findings.values(), *check.of_ranges(), *check.of_biases(), *check.of_observers(observed)]
+    found += check.products.findings()
     if not found:
         return
     places = {node: index for index, node in enumerate(floats.graph.nodes)}
@@ -201,7 +199,9 @@ def verify_program(graph: GraphModule, program: ExportedProgram, sample: tuple[A
 class _Check:
     """What is found along the runs of the samples."""
 
-    def __init__(self, floats: GraphModule, quantised: GraphModule, corrected: Collection[str]):
+    def __init__(
+        self, floats: GraphModule, quantised: GraphModule, corrected: Collection[str], compensated: Collection[str]
+    ):
         self._graphs = floats, quantised
         names = {node.name: node for node in floats.graph.nodes}
         twins = {node: names[node.name] for node in quantised.graph.nodes if node.name in names}
@@ -209,6 +209,9 @@ class _Check:
         self._run = SideBySide(floats, quantised, twins)
         self._parameters = Parameters(floats)
         self._corrected = frozenset(corrected)
+        self._compensated = frozenset(compensated)
+        self.products = CompensatedProducts()
+        """What such layers compute."""
         self._seen: dict[tuple[str, tuple[float, float, float]], _Seen] = {}
         self._products: dict[Node, tuple[Node, float]] = {}
         self._ranges: dict[Node, tuple[float, float]] = {}
@@ -218,7 +221,7 @@ class _Check:
         self._biases: dict[Node, tuple[Tensor, Tensor, Steps | None, list[Steps | None]]] = {}
         """Of each such layer: the float bias, what its integers stand for, and the steps of it, operand and weight."""
         self._weights_seen: set[tuple[str, int]] = set()
-        self.findings: dict[Node, _Finding] = {}
+        self.findings: dict[Node, Finding] = {}
         """Numbers that are further away than half a step, by the float node."""
 
     def add(self, sample: tuple[Any, ...]) -> None:
@@ -248,6 +251,9 @@ class _Check:
             if self._twins.get(actual) is exact or not isinstance(want, Tensor) or not want.is_floating_point():
                 continue
             static = self._parameters.is_static(exact)
+            if twin.name in self._compensated and exact is roles.get("weight"):
+                self.products.add(twin, self._run.exact(roles["value"]), want, got, actual, self._run.value)
+                continue
             if static and (twin.name, place) in self._weights_seen:
                 continue
             self._weights_seen.add((twin.name, place))
@@ -272,7 +278,7 @@ class _Check:
         self._look_at_product(node, twin, roles)
 
     def _found(self, node: Node, what: str, *notes: str) -> None:
-        self.findings.setdefault(node, _Finding(node, what, list(notes)))
+        self.findings.setdefault(node, Finding(node, what, list(notes)))
 
     def _look_at_rounding(self, named: Node, exact: Node, user: Node, want: Tensor, got: Tensor, steps: Steps) -> None:
         """A number within the range is half a step away at most; one beyond it becomes its end."""
@@ -358,7 +364,7 @@ class _Check:
         scales = [steps_of(operands[roles[name]], self._run.value) for name in ("value", "weight")]
         self._biases[twin] = bias.detach(), self._run.value(converted), steps_of(converted, self._run.value), scales
 
-    def of_ranges(self) -> Iterator[_Finding]:
+    def of_ranges(self) -> Iterator[Finding]:
         """Ranges of activations that reach too far, or not far enough."""
         groups: dict[tuple[float, float, float], list[_Seen]] = {}
         for (_, parameters), seen in self._seen.items():
@@ -375,7 +381,7 @@ class _Check:
             what = _of_range(group, min(low, 0.0), max(high, 0.0))
             if what is not None:
                 worst = max(group, key=lambda each: each.noise / max(each.signal, 1e-30))
-                yield _Finding(worst.layer, f"{_role(worst.source, worst.layer)} has a range that {what[0]}", what[1])
+                yield Finding(worst.layer, f"{_role(worst.source, worst.layer)} has a range that {what[0]}", what[1])
 
     def _scaled_ranges(self, ranges: Mapping[Any, tuple[float, float]]) -> dict[Node, list[tuple[float, float]]]:
         """The ranges that results of multiplications by a constant have from the operand's."""
@@ -387,7 +393,7 @@ class _Check:
                     found.setdefault(result, []).append((min(low, high), max(low, high)))
         return found
 
-    def of_biases(self) -> Iterator[_Finding]:
+    def of_biases(self) -> Iterator[Finding]:
         """Biases of another scale than that of products, or of another value than corrects the mean."""
         readers: dict[Any, int] = {}
         for layer in self._drift:
@@ -403,7 +409,7 @@ class _Check:
             if float((ratio - 1).abs().max()) > 1e-4:
                 worst = float(ratio[(ratio - 1).abs().argmax()])
                 what = f"its bias has {worst:.4g} times the scale of the products that it is added to"
-                yield _Finding(layer, what)
+                yield Finding(layer, what)
                 continue
             total = torch.stack(sums).sum(0)
             drift = total[:-1] / total[-1]
@@ -419,9 +425,9 @@ class _Check:
             what = f"its bias is {float(corrected[place]):.3g} steps from the one that takes back what rounding its "
             what += "weights adds to the mean of the calibration inputs"
             values = f"in channel {place} it is {float(actual[place]):.6g}: the float one is {float(bias[place]):.6g}, "
-            yield _Finding(layer, what, [f"{values}and rounding takes {float(drift[place]):.3g}"])
+            yield Finding(layer, what, [f"{values}and rounding takes {float(drift[place]):.3g}"])
 
-    def of_observers(self, observed: Collection[tuple[Node, Any]]) -> Iterator[_Finding]:
+    def of_observers(self, observed: Collection[tuple[Node, Any]]) -> Iterator[Finding]:
         """Observers that have not seen what the calibration inputs make of a value."""
         groups: dict[int, tuple[Any, list[Node]]] = {}
         for node, observer in observed:
@@ -436,7 +442,7 @@ class _Check:
             if max(abs(had[0] - low), abs(had[1] - high)) > allowed:
                 layer = nodes[0] if nodes[0].op == "call_function" else next(iter(nodes[0].users))
                 what = f"the observer of {_role(nodes[0], layer)} has seen [{had[0]:.6g}, {had[1]:.6g}] of "
-                yield _Finding(layer, f"{what}[{low:.6g}, {high:.6g}], which the calibration inputs make of it")
+                yield Finding(layer, f"{what}[{low:.6g}, {high:.6g}], which the calibration inputs make of it")
 
 
 def _of_range(group: Sequence[_Seen], low: float, high: float) -> tuple[str, list[str]] | None:
