@@ -14,10 +14,13 @@ from xir.llm.errors import LlmError
 from xir.llm.export import ExportOptions, export
 from xir.llm.generation import Generation, GenerationStream, LanguageModel, Speed, load
 from xir.llm.metadata import Metadata
+from xir.llm.perplexity import Perplexity, perplexity
 from xir.llm.sampling import Sampling
+from xir.llm.texts import Calibration, calibration_of
 from xir.llm.tokenizer import Message, Tokenizer
 
 __all__ = [
+    "Calibration",
     "ExportOptions",
     "Generation",
     "GenerationStream",
@@ -25,9 +28,12 @@ __all__ = [
     "LlmError",
     "Message",
     "Metadata",
+    "Perplexity",
     "Sampling",
     "Speed",
     "Tokenizer",
+    "calibration_of",
     "export",
     "load",
+    "perplexity",
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from xir.api import EdgeProgram, ExecutorchProgram
     from xir.llm.huggingface.cached_decoder import CachedDecoder
+    from xir.llm.texts import Calibration
 
 DEFAULT_WINDOW = 2048
 DEFAULT_CHUNK = 512
@@ -76,42 +77,52 @@ def export(
     options: ExportOptions | None = None,
     *,
     weights_apart: bool = False,
+    calibration: Calibration | None = None,
 ) -> Metadata:
-    """Compile the model of a folder (`config.json`, `.safetensors`) to the file `output`; return its metadata.
+    """Compile the model of a folder (`config.json`, `.safetensors`), or of a `.gguf` file, to the file `output`; return
+    its metadata.
 
     The file has the methods `prefill` and `decode`, which share weights and caches, and the metadata that ExecuTorch's
-    runners ask for. With `weights_apart`, its weights are in a `.ptd` file with the same name. Raises LlmError for a
-    folder without such a model; DiagnosticError, with the line of its Python, for a model that cannot be compiled;
+    runners ask for. With `weights_apart`, its weights are in a `.ptd` file with the same name. With `calibration`,
+    4-bit weights are rounded for its texts, and the model's perplexity before and after is set in it. Raises LlmError
+    for a folder without such a model; DiagnosticError, with the line of its Python, for one that cannot be compiled;
     OSError if a file cannot be written.
     """
-    program, metadata = compiled(folder, options or ExportOptions())
+    program, metadata = compiled(folder, options or ExportOptions(), calibration)
     with step(f"Writing {os.fspath(output)}"):
         program.save(output, weights_apart=weights_apart)
     return metadata
 
 
-def compiled(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[ExecutorchProgram, Metadata]:
+def compiled(
+    folder: str | os.PathLike[str], options: ExportOptions, calibration: Calibration | None = None
+) -> tuple[ExecutorchProgram, Metadata]:
     """The program of a model's folder, and what it says of it. Errors are those of `export`."""
     from xir.api import XnnpackPartitioner
 
-    edge, metadata = imported(folder, options)
+    edge, metadata = imported(folder, options, calibration)
     with step("Compiling"):
         return edge.to_backend(XnnpackPartitioner(options.target)).to_executorch(), metadata
 
 
-def imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
+def imported(
+    folder: str | os.PathLike[str], options: ExportOptions, calibration: Calibration | None = None
+) -> tuple[EdgeProgram, Metadata]:
     """The methods of a model's folder, and what the file says of it. Errors are those of `export`."""
-    found = _imported(folder, options)
+    found = _imported(folder, options, calibration)
     # What PyTorch held of the model is gone now; its weights stay where they are.
     return_freed_memory()
     return found
 
 
-def _imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[EdgeProgram, Metadata]:
+def _imported(
+    folder: str | os.PathLike[str], options: ExportOptions, calibration: Calibration | None
+) -> tuple[EdgeProgram, Metadata]:
     import torch
 
     from xir.api import to_edge
     from xir.llm.huggingface.cached_decoder import CachedDecoder
+    from xir.llm.huggingface.calibration import perplexity_of
     from xir.llm.huggingface.checkpoint import load_checkpoint
     from xir.llm.huggingface.quantization import quantize
     from xir.llm.huggingface.rotary import fix_frequencies
@@ -124,7 +135,13 @@ def _imported(folder: str | os.PathLike[str], options: ExportOptions) -> tuple[E
     fix_frequencies(checkpoint.model, window)
     with step("Quantising"), one_thread():
         dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[options.dtype]
-        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding, dtype)
+        texts = calibration.seen if calibration is not None else ()
+        if calibration is not None:
+            checkpoint.model.float()
+            calibration.before = perplexity_of(checkpoint.model, calibration.held_out)
+        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding, dtype, texts)
+        if calibration is not None:
+            calibration.after = perplexity_of(checkpoint.model, calibration.held_out)
     with step("Exporting"):
         cache_type = options.cache_type or options.dtype
         programs = exported(CachedDecoder(checkpoint.model, checkpoint.config, window, chunk, cache_type), chunk)

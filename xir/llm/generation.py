@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -64,7 +65,7 @@ class LanguageModel:
             self._program = _load_program(path, threads)
             self.metadata: Metadata = read_metadata(self._program, name)
             """What the file says of the model."""
-            self._decoders = [_Decoder(self._program, self.metadata)]
+            self._decoders = [Decoder(self._program, self.metadata)]
         except XirRuntimeError as error:
             raise LlmError(f"{name}: {error}") from error
         self.tokenizer: Tokenizer | None = tokenizer
@@ -97,7 +98,7 @@ class LanguageModel:
         The answer ends at the model's end token, before the first of the texts `stop`, after `max_new_tokens`, or when
         the caches are full. Raises LlmError for a prompt that is empty, does not fit, or needs a missing tokenizer.
         """
-        tokens = self._tokens(prompt)
+        tokens = self.tokens_of(prompt)
         room = self.metadata.max_context_len - len(tokens)
         if not tokens:
             raise LlmError("the prompt is empty: at least one token is needed to begin with")
@@ -106,11 +107,6 @@ class LanguageModel:
                 f"the prompt has {len(tokens)} tokens, and the file's caches hold {self.metadata.max_context_len}, the "
                 "answer included: shorten it, or export with a larger --max-seq-len"
             )
-        if (wrong := next((token for token in tokens if not 0 <= token < self.metadata.vocab_size), None)) is not None:
-            raise LlmError(
-                f"token {wrong} is outside of the vocabulary of {self.metadata.vocab_size}: this is the tokenizer of "
-                "another model"
-            )
         if max_new_tokens is not None and max_new_tokens < 1:
             raise LlmError(f"max-new-tokens must be 1 or more, not {max_new_tokens}")
         if stop and self.tokenizer is None:
@@ -118,6 +114,16 @@ class LanguageModel:
         count = room if max_new_tokens is None else min(room, max_new_tokens)
         text = _Text(None if self.tokenizer is None else self.tokenizer.text_stream(), tuple(filter(None, stop)))
         return GenerationStream(self, Generation(prompt=tokens), Sampler(sampling or Sampling()), count, text)
+
+    def tokens_of(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt. LlmError where they need a tokenizer and there is none, or it is another model's."""
+        tokens = self._tokens(prompt)
+        if (wrong := next((token for token in tokens if not 0 <= token < self.metadata.vocab_size), None)) is not None:
+            raise LlmError(
+                f"token {wrong} is outside of the vocabulary of {self.metadata.vocab_size}: this is the tokenizer of "
+                "another model"
+            )
+        return tokens
 
     def _tokens(self, prompt: Prompt) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(each, int | np.integer) for each in prompt):
@@ -128,15 +134,21 @@ class LanguageModel:
             return self.tokenizer.encode(prompt)
         return self.tokenizer.chat([each for each in prompt if isinstance(each, dict)])
 
-    def _take(self) -> _Decoder:
+    @contextmanager
+    def decoder(self) -> Generator[Decoder]:
+        """The two methods, with caches that nobody else has meanwhile."""
+        decoder = self._take()
+        try:
+            yield decoder
+        finally:
+            with self._lock:
+                self._decoders.append(decoder)
+
+    def _take(self) -> Decoder:
         with self._lock:
             if self._decoders:
                 return self._decoders.pop()
-        return _Decoder(self._program, self.metadata)
-
-    def _give_back(self, decoder: _Decoder) -> None:
-        with self._lock:
-            self._decoders.append(decoder)
+        return Decoder(self._program, self.metadata)
 
 
 class GenerationStream(Iterator[str]):
@@ -155,8 +167,13 @@ class GenerationStream(Iterator[str]):
         self._pieces.close()
 
     def _run(self, model: LanguageModel, sampler: Sampler, count: int, text: _Text) -> Generator[str]:
+        with model.decoder() as decoder:
+            yield from self._answer(model, decoder, sampler, count, text)
+
+    def _answer(
+        self, model: LanguageModel, decoder: Decoder, sampler: Sampler, count: int, text: _Text
+    ) -> Generator[str]:
         found = self.generation
-        decoder = model._take()  # pyright: ignore[reportPrivateUsage]
         try:
             start = time.perf_counter()
             token = sampler(decoder.prefill(found.prompt))
@@ -182,11 +199,9 @@ class GenerationStream(Iterator[str]):
             yield rest
         except XirRuntimeError as error:
             raise LlmError(str(error)) from error
-        finally:
-            model._give_back(decoder)  # pyright: ignore[reportPrivateUsage]
 
 
-class _Decoder:
+class Decoder:
     """The two methods, on caches of their own."""
 
     def __init__(self, program: Any, metadata: Metadata):
@@ -207,6 +222,7 @@ class _Decoder:
         return logits
 
     def decode(self, token: int, position: int) -> Logits:
+        """Go on with a token, behind as many as its position says."""
         return _run(self._decode, [token], position)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from xir.llm.errors import LlmError, required
+from xir.llm.gguf.reader import GgufFile
+from xir.llm.gguf.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers.decoders import DecodeStream
@@ -23,11 +25,16 @@ class Message(TypedDict):
 
 
 class Tokenizer:
-    """A model's tokenizer: a `tokenizer.json`, and what else its folder says of prompts."""
+    """A model's tokenizer: a `tokenizer.json` and what else its folder says of prompts, or a GGUF file's."""
 
     def __init__(self, source: str | os.PathLike[str]):
-        """Read a folder with a `tokenizer.json`, or such a file. LlmError if there is none, or it is damaged."""
+        """Read a folder with a `tokenizer.json`, such a file, or a GGUF file. LlmError if there is none, or it is
+        damaged."""
         path = Path(source)
+        if path.suffix == ".gguf":
+            self._tokenizer, self._config = read_tokenizer(GgufFile(path))
+            self._template = _template(None, self._config)
+            return
         file = path / "tokenizer.json" if path.is_dir() else path
         if not file.is_file():
             raise LlmError(f"{file}: there is no such file; a tokenizer is a tokenizer.json or the folder with one")
@@ -120,10 +127,10 @@ def _json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _template(folder: Path, config: dict[str, Any]) -> str | None:
+def _template(folder: Path | None, config: dict[str, Any]) -> str | None:
     """The template of conversations: a file of its own, or in the configuration, one or several by name."""
-    file = folder / "chat_template.jinja"
-    if file.is_file():
+    file = None if folder is None else folder / "chat_template.jinja"
+    if file is not None and file.is_file():
         return file.read_text(encoding="utf-8")
     found = config.get("chat_template")
     if isinstance(found, list):

@@ -1,4 +1,4 @@
-"""`xir-llm`: a language model's folder to a file, and a file to text. `xir.llm` does the work."""
+"""`xir-llm`: a language model's folder to a file, and a file to text or its perplexity. `xir.llm` does the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xir.files import size_text, weights_path
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
-    from xir.llm import Generation, LanguageModel, Sampling
+    from xir.llm import Calibration, Generation, LanguageModel, Sampling
     from xir.llm.tokenizer import Message
 
 
@@ -58,16 +58,25 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"xir-llm {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_export(commands.add_parser("export", allow_abbrev=False, help="compile a model's folder to a .pte file"))
+    _add_export(
+        commands.add_parser(
+            "export", allow_abbrev=False, help="compile a model's folder, or a GGUF file, to a .pte file"
+        )
+    )
     _add_run(commands.add_parser("run", allow_abbrev=False, help="generate text with a .pte file"))
+    _add_perplexity(commands.add_parser("perplexity", allow_abbrev=False, help="how well a .pte file predicts a text"))
     return parser
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Compile the model of a Hugging Face folder (config.json, .safetensors) to one .pte file."
+    parser.description = (
+        "Compile the model of a Hugging Face folder (config.json, .safetensors), or of a GGUF file, to one .pte file."
+    )
     parser.set_defaults(run=_export)
-    parser.add_argument("folder", metavar="DIR", help="the folder with config.json and .safetensors files")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="the file to write (default: DIR's name with .pte)")
+    parser.add_argument(
+        "folder", metavar="MODEL", help="the folder with config.json and .safetensors files, or a .gguf file"
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE", help="the file to write (default: MODEL's name with .pte)")
     parser.add_argument(
         "--quantize", choices=("none", "int8", "int4"), default="none",
         help="weights in fp32, in 8 bits with a scale for each channel, or in 4 bits with a scale for each group "
@@ -85,6 +94,15 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the number of inputs that share a 4-bit scale (default: 32)",
     )
+    parser.add_argument(
+        "--calibration", metavar="TEXT",
+        help="a text in UTF-8, some thousand words like those that the model will see: with --quantize int4, weights "
+        "are rounded for what layers compute of it, and perplexity before and after is printed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tokenizer", metavar="PATH",
+        help="with --calibration: the folder with tokenizer.json, or that file (default: MODEL)",
+    )  # fmt: skip
     parser.add_argument(
         "--max-seq-len", type=int, metavar="N",
         help="the most tokens of prompt and answer together, which the caches hold (default: the model's positions, up "
@@ -114,7 +132,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def _export(options: argparse.Namespace) -> int:
     from xir.llm.export import ExportOptions, export
 
-    output = options.output or f"{Path(options.folder).resolve().name}.pte"
+    source = Path(options.folder).resolve()
+    output = options.output or f"{source.stem if source.suffix == '.gguf' else source.name}.pte"
     if options.weights_apart and weights_path(output) == Path(output):
         raise UsageError(f"'{output}' is where --weights-apart puts the weights: name the program .pte")
     chosen = ExportOptions(
@@ -127,12 +146,61 @@ def _export(options: argparse.Namespace) -> int:
         options.cache_type,
         options.dtype,
     )
-    metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart)
+    calibration = _calibration(options)
+    metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart, calibration=calibration)
+    if calibration is not None:
+        print(calibration)
     size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""
     if options.weights_apart:
         weights = weights_path(output)
         size += f"with {size_text(weights.stat().st_size)} of weights in {weights}, "
     print(f"{output}: {size}prompt and answer up to {metadata.max_context_len} tokens")
+    return 0
+
+
+def _calibration(options: argparse.Namespace) -> Calibration | None:
+    """The text of --calibration."""
+    from xir.llm.texts import calibration_of
+    from xir.llm.tokenizer import Tokenizer
+
+    if options.calibration is None:
+        if options.tokenizer is not None:
+            raise UsageError("--tokenizer goes with --calibration")
+        return None
+    if options.quantize != "int4":
+        raise UsageError("--calibration goes with --quantize int4: weights of 8 bits are rounded to the nearest")
+    return calibration_of(options.calibration, Tokenizer(options.tokenizer or options.folder), options.max_seq_len)
+
+
+def _add_perplexity(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print the perplexity of a text: exp of the mean of -log p, p the probability that the model gives to each "
+        "token behind those before it. A text longer than the file's caches is taken in parts."
+    )
+    parser.set_defaults(run=_perplexity)
+    parser.add_argument("file", metavar="FILE", help="a file from `xir-llm export`")
+    parser.add_argument("--text", required=True, metavar="TEXT", help="the text, in UTF-8")
+    parser.add_argument(
+        "--tokenizer", metavar="PATH",
+        help="the model's folder, its tokenizer.json or its .gguf file (default: tokenizer.json next to FILE)",
+    )  # fmt: skip
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="predict only the first N tokens")
+    parser.add_argument("--threads", type=int, metavar="N", help="the number of threads (default: one for each core)")
+
+
+def _perplexity(options: argparse.Namespace) -> int:
+    from xir.llm import load
+    from xir.llm.perplexity import perplexity
+    from xir.llm.texts import read_text
+
+    if options.max_tokens is not None and options.max_tokens < 1:
+        raise UsageError(f"--max-tokens must be 1 or more, not {options.max_tokens}")
+    text = read_text(options.text)
+    model = load(options.file, tokenizer=options.tokenizer, threads=options.threads)
+    if model.tokenizer is None:
+        raise UsageError(f"no tokenizer.json beside '{options.file}': name the model's folder by --tokenizer")
+    found = perplexity(model, text, options.max_tokens)
+    print(f"{options.file}: perplexity {found.value:.3f} of {found.tokens} tokens of {options.text}")
     return 0
 
 
@@ -145,7 +213,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file from `xir-llm export`")
     parser.add_argument(
         "--tokenizer", metavar="PATH",
-        help="the model's folder, or its tokenizer.json (default: tokenizer.json next to FILE)",
+        help="the model's folder, its tokenizer.json or its .gguf file (default: tokenizer.json next to FILE)",
     )  # fmt: skip
     parser.add_argument("--prompt", metavar="TEXT", help="the text to continue")
     parser.add_argument("--chat", action="store_true", help="put the prompt into the model's chat template")

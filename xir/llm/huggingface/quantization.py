@@ -1,11 +1,11 @@
 """Weights of language models in 8 and 4 bits, layer by layer, in the graph's form that XNNPACK's lowering knows.
 
-This needs no calibration: activations are quantised as they come, each token's by its own range.
+Activations are quantised as they come, each token's by its own range. Weights of 4 bits can be rounded for texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -16,6 +16,8 @@ import xir.quantizer  # pyright: ignore[reportUnusedImport]  # noqa: F401  # reg
 from xir.importer.packed_weights import dequantize_int4
 from xir.ir import nibbles
 from xir.llm.errors import LlmError
+from xir.llm.huggingface.calibration import round_linear_layers
+from xir.quantizer.compensation import Rounded
 from xir.quantizer.observers import BLOCK, group_scales
 
 _quantized = torch.ops.quantized_decomposed
@@ -24,7 +26,12 @@ Mode = Literal["none", "int8", "int4"]
 
 
 def quantize(
-    model: nn.Module, mode: Mode, group_size: int, embedding: Mode | None = None, dtype: torch.dtype = torch.float32
+    model: nn.Module,
+    mode: Mode,
+    group_size: int,
+    embedding: Mode | None = None,
+    dtype: torch.dtype = torch.float32,
+    texts: Sequence[Sequence[int]] = (),
 ) -> None:
     """Replace linear layers and embeddings of a model by quantised ones.
 
@@ -34,6 +41,8 @@ def quantize(
     weights shares them in int8.
     Weights may be of any float type. Parameters that are not replaced get `dtype`, and with them activations; other
     buffers become fp32, as transformers computes them: it converts frequencies of positions where it uses them.
+    With `texts`, tokens, as many in each, 4-bit weights of linear layers are rounded for what the layers compute of
+    them (`xir.quantizer.compensation`), in fp32; without, to the nearest.
     LlmError for a layer whose inputs are no multiple of the group size.
     """
     embedding = embedding or ("none" if mode == "none" else "int8")
@@ -51,9 +60,13 @@ def quantize(
         if isinstance(weight, Int8Weight):
             shared[child.weight] = weight
         setattr(parent, name, QuantizedEmbedding(child, weight, dtype))
+    linear = {path: child for _, _, path, child in layers if isinstance(child, nn.Linear) and mode != "none"}
+    apart = {path: child for path, child in linear.items() if child.weight not in shared}
+    calibrated = _calibrated(model, apart, texts, group_size) if mode == "int4" and texts else {}
     for parent, name, path, child in layers:
-        if isinstance(child, nn.Linear) and mode != "none":
-            weight = shared.get(child.weight) or _quantized_weight(child.weight, path, mode, group_size)
+        if path in linear and isinstance(child, nn.Linear):
+            weight = shared.get(child.weight) or calibrated.get(path)
+            weight = weight or _quantized_weight(child.weight, path, mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
     for module in model.modules():
         if isinstance(module, Int4Weight):
@@ -67,9 +80,32 @@ def quantize(
 def _quantized_weight(weight: Tensor, path: str, mode: Mode, group_size: int) -> Int8Weight | Int4Weight:
     if mode == "int8":
         return Int8Weight(weight)
-    if weight.shape[1] % group_size:
-        raise LlmError(f"'{path}' has {weight.shape[1]} inputs, no multiple of the group size {group_size}")
-    return Int4Weight(weight, group_size)
+    _check_groups(weight, path, group_size)
+    return Int4Weight.nearest(weight, group_size)
+
+
+def _check_groups(weight: Tensor, path: str, group_size: int) -> None:
+    inputs = weight.shape[1]
+    if inputs % group_size:
+        sizes = [str(size) for size in range(32, inputs + 1, 32) if inputs % size == 0]
+        what = f"--group-size {' or '.join(sizes)} divides them" if sizes else "give --quantize int8"
+        raise LlmError(f"'{path}' has {inputs} inputs, no multiple of the group size {group_size}: {what}")
+
+
+def _calibrated(
+    model: nn.Module, layers: Mapping[str, nn.Linear], texts: Sequence[Sequence[int]], group_size: int
+) -> dict[str, Int4Weight]:
+    """Weights by the paths of their layers; embeddings are quantised already."""
+    for path, layer in layers.items():
+        _check_groups(layer.weight, path, group_size)
+    model.float()
+    found = dict[str, Int4Weight]()
+
+    def take(path: str, rounded: Rounded) -> None:
+        found[path] = Int4Weight.of(rounded, group_size)
+
+    round_linear_layers(model, layers, texts, group_size, take)
+    return found
 
 
 def _blocks(weight: Tensor) -> tuple[Tensor, ...]:
@@ -121,15 +157,26 @@ class Int4Weight(nn.Module):
     scales: Tensor
     """[channels, groups], bf16, as files have them."""
 
-    def __init__(self, weight: Tensor, group_size: int):
+    def __init__(self, packed: Tensor, scales: Tensor, group_size: int):
         super().__init__()
+        self._group_size = group_size
+        self.register_buffer("packed", packed)
+        self.register_buffer("scales", scales.bfloat16())
+
+    @classmethod
+    def nearest(cls, weight: Tensor, group_size: int) -> Int4Weight:
+        """The nearest integers, with the scales of the least squared error."""
         scales = group_scales(weight.detach(), group_size, -8, 7)
         packed = torch.empty((weight.shape[0], weight.shape[1] // 2), dtype=torch.uint8)
         for begin, part in _rounded(weight, scales, -8, 7):
             packed[begin : begin + len(part)] = torch.from_numpy(nibbles.pack(part.numpy()).bytes)
-        self._group_size = group_size
-        self.register_buffer("packed", packed)
-        self.register_buffer("scales", scales.bfloat16())
+        return cls(packed, scales, group_size)
+
+    @classmethod
+    def of(cls, rounded: Rounded, group_size: int) -> Int4Weight:
+        """A weight that is rounded already."""
+        integers = rounded.integers.to(torch.int8)
+        return cls(torch.from_numpy(nibbles.pack(integers.numpy()).bytes), rounded.scales, group_size)
 
     def forward(self) -> Tensor:
         """The weight, dequantised."""

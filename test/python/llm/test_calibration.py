@@ -1,0 +1,182 @@
+"""4-bit weights rounded for a text, and what is said of perplexity."""
+
+from __future__ import annotations
+
+import math
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from llm.tiny_models import write_family
+from torch import nn
+
+from xir.llm import ExportOptions, LlmError, Tokenizer, calibration_of, export, load, perplexity
+from xir.llm.huggingface.calibration import perplexity_of
+from xir.llm.huggingface.quantization import Int4Weight, quantize
+from xir.llm.texts import HELD_OUT, LENGTH, PIECES, Calibration
+from xir.llm.tiny import TEXT, write_tokenizer
+from xir.tools.xir_llm import main
+
+FAMILIES = ["Llama", "Qwen2", "Gemma3Text", "GPTNeoX"]
+"""Output layers that share the embedding's weights, biases, two kinds of attention, other names of layers."""
+
+
+def texts(count: int, length: int, seed: int = 0) -> list[list[int]]:
+    """Tokens of which some are far likelier than others, as in texts."""
+    generator = torch.Generator().manual_seed(seed)
+    likely = torch.distributions.Dirichlet(torch.full((160,), 0.1))
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        probabilities = likely.sample()
+    return torch.multinomial(probabilities.expand(count, -1), length, True, generator=generator).tolist()
+
+
+@torch.no_grad()
+def noise(model: Any, exact: Any, tokens: list[list[int]]) -> float:
+    found, wanted = (each(input_ids=torch.tensor(tokens)).logits for each in (model, exact))
+    return float((found - wanted).square().sum() / wanted.square().sum())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_are_nearer(family: str, tmp_path: Path) -> None:
+    """On texts that were not seen, in as many bytes."""
+    model = write_family(family, tmp_path)
+    plain, rounded = deepcopy(model), deepcopy(model)
+    quantize(plain, "int4", 32, "none")
+    quantize(rounded, "int4", 32, "none", texts=texts(8, 48))
+    other = texts(4, 48, seed=1)
+    assert noise(rounded, model, other) < 0.75 * noise(plain, model, other)
+    shapes = [
+        {name: (value.shape, value.dtype) for name, value in each.state_dict().items()} for each in (plain, rounded)
+    ]
+    assert shapes[0] == shapes[1]
+    weights = [each for each in rounded.modules() if isinstance(each, Int4Weight)]
+    assert len(weights) >= 8
+    assert all(each.scales.dtype == torch.bfloat16 for each in weights)
+
+
+def test_other_types_of_weights(tmp_path: Path) -> None:
+    """Of bf16, calibrated in fp32; activations are then of the type asked for."""
+    model = write_family("Llama", tmp_path, tie_word_embeddings=False).bfloat16()
+    quantize(model, "int4", 32, "int8", torch.bfloat16, texts(2, 32))
+    assert {each.dtype for each in model.parameters()} == {torch.bfloat16}
+    with torch.no_grad():
+        assert model(input_ids=torch.tensor(texts(1, 8))).logits.dtype == torch.bfloat16
+
+
+def test_what_texts_do_not_reach_is_rounded_to_the_nearest(tmp_path: Path) -> None:
+    model: Any = write_family("Llama", tmp_path)
+    model.spare = nn.Linear(64, 8)
+    wanted = Int4Weight.nearest(model.spare.weight, 32)
+    quantize(model, "int4", 32, texts=texts(2, 32))
+    assert torch.equal(model.get_submodule("spare").quantized.packed, wanted.packed)
+
+
+def test_groups_that_do_not_divide(tmp_path: Path) -> None:
+    model = write_family("Llama", tmp_path)
+    with pytest.raises(LlmError, match="has 96 inputs, no multiple of the group size 64: --group-size 32 or 96 "):
+        quantize(model, "int4", 64, texts=texts(2, 32))
+    model = write_family("Llama", tmp_path, hidden_size=80, num_attention_heads=5, num_key_value_heads=1)
+    with pytest.raises(LlmError, match="has 80 inputs, no multiple of the group size 32: give --quantize int8"):
+        quantize(model, "int4", 32, texts=texts(2, 32))
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path: Path) -> Path:
+    tokenizer = write_tokenizer(tmp_path)
+    write_family("Llama", tmp_path, vocab_size=tokenizer.get_vocab_size())
+    (tmp_path / "long.txt").write_text("\n".join([TEXT, TEXT.upper(), TEXT[::-1]] * 4), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_command_says_what_it_costs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both perplexities are what transformers makes of the pieces held out, and the file has the rounded weights."""
+    output = folder / "net.pte"
+    arguments = ["export", str(folder), "-o", str(output), "--quantize", "int4", "--max-seq-len", "64"]
+    assert main([*arguments, "--calibration", str(folder / "long.txt")]) == 0
+    said = re.match(r"perplexity ([\d.]+) before, ([\d.]+) after \(([+-][\d.]+) %\), on (\d+)", capsys.readouterr().out)
+    assert said is not None
+    parts = calibration_of(folder / "long.txt", Tokenizer(folder), 64)
+    model = write_family("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
+    before = perplexity_of(model, parts.held_out)
+    quantize(model, "int4", 32, texts=parts.seen)
+    after = perplexity_of(model, parts.held_out)
+    assert [float(said[1]), float(said[2])] == pytest.approx([before, after], abs=0.01)
+    assert float(said[3]) == pytest.approx(100 * (after / before - 1), abs=0.1)
+    found = perplexity(load(output, threads=1), parts.held_out[0])
+    assert found.value == pytest.approx(perplexity_of(model, parts.held_out[:1]), rel=1e-2)
+
+
+def test_perplexity_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """That of transformers' loss, in parts as long as the caches."""
+    export(folder, folder / "net.pte", ExportOptions(max_seq_len=32))
+    model: Any = write_family("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
+    tokens = Tokenizer(folder).encode(TEXT * 2)[:70]
+    with torch.no_grad():
+        lost = [
+            float(model(input_ids=part, labels=part).loss) * (part.shape[1] - 1)
+            for part in torch.tensor([tokens]).split(32, 1)
+        ]
+    found = perplexity(load(folder / "net.pte", threads=1), tokens)
+    assert (len(tokens), found.tokens) == (70, 67)
+    assert found.value == pytest.approx(math.exp(sum(lost) / 67), rel=1e-4)
+    (folder / "text.txt").write_text(TEXT * 2, encoding="utf-8")
+    command = ["perplexity", str(folder / "net.pte"), "--text", str(folder / "text.txt"), "--max-tokens", "5"]
+    assert main(command) == 0
+    first = perplexity(load(folder / "net.pte", threads=1), tokens[:6])
+    assert f"perplexity {first.value:.3f} of 5 tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (b"too short", ["--quantize", "int4"], "a text of 64 tokens or more, better of thousands; this one has"),
+        (b"\xff\xfe" * 40, ["--quantize", "int4"], "no text in UTF-8: invalid start byte at byte 0"),
+        (b"word " * 99, ["--quantize", "int8"], "--calibration goes with --quantize int4"),
+        (None, ["--quantize", "int4"], "text.txt: No such file or directory"),
+    ],
+)
+def test_texts_that_cannot_be_used(
+    content: bytes | None, arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (folder / "text.txt").write_bytes(content)
+    output = folder / "net.pte"
+    assert main(["export", str(folder), "-o", str(output), *arguments, "--calibration", str(folder / "text.txt")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--max-tokens", "0"], "--max-tokens must be 1 or more, not 0"),
+        (["--tokenizer", "nowhere"], "nowhere: there is no such file"),
+        ([], "fewer than two tokens"),
+    ],
+)
+def test_perplexity_of_nothing(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export(folder, folder / "net.pte", ExportOptions(max_seq_len=16))
+    (folder / "text.txt").write_text("", encoding="utf-8")
+    assert main(["perplexity", str(folder / "net.pte"), "--text", str(folder / "text.txt"), *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_pieces_of_a_long_text(folder: Path) -> None:
+    """Those held out come last, and the others from all over."""
+    (folder / "many.txt").write_text(f"{TEXT}\n" * 2000, encoding="utf-8")
+    tokens = Tokenizer(folder).encode((folder / "many.txt").read_text())
+    found = calibration_of(folder / "many.txt", Tokenizer(folder), None)
+    assert (len(found.seen), len(found.held_out)) == (PIECES, HELD_OUT)
+    assert {len(each) for each in [*found.seen, *found.held_out]} == {LENGTH}
+    assert found.seen[0] == tokens[:LENGTH]
+    last = len(tokens) // LENGTH - 1
+    assert found.held_out[-1] == tokens[last * LENGTH : (last + 1) * LENGTH]
+    assert str(Calibration("a", [], [[1, 2]])) == "a: 1 tokens held out"

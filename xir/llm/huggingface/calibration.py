@@ -1,0 +1,80 @@
+"""4-bit weights of a language model, rounded for texts that it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.fx import GraphModule, Node
+
+from xir.llm.errors import LlmError, first_line
+from xir.llm.huggingface.checkpoint import quiet
+from xir.quantizer.compensation import Rounded, compensated
+from xir.quantizer.layerwise import Layer, round_by_layer
+
+LIMITS = (-8, 7)
+
+
+class _Whole(nn.Module):
+    """(tokens i64 [1, S]) -> logits of the last one, without caches."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model: Any = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.model(input_ids=tokens, use_cache=False, logits_to_keep=1).logits
+
+
+def round_linear_layers(
+    model: nn.Module,
+    paths: Collection[str],
+    texts: Sequence[Sequence[int]],
+    group_size: int,
+    take: Callable[[str, Rounded], None],
+) -> None:
+    """Round the linear layers at these paths (`model.layers.0.mlp.up_proj`) for the texts, and hand each to `take`.
+
+    Texts are tokens, as many in each. What the texts do not reach is not rounded; the model stays as it is. LlmError
+    where torch cannot export the model.
+    """
+    samples = [(torch.tensor([text]),) for text in texts]
+    try:
+        with torch.no_grad(), quiet():
+            graph = torch.export.export(_Whole(model), samples[0]).module()
+    except Exception as error:  # torch raises what it comes across
+        raise LlmError(f"torch.export cannot export {type(model).__name__}: {first_line(error)}") from error
+    assert isinstance(graph, GraphModule)
+    wanted = {f"model.{path}.weight": path for path in paths}
+
+    def round_weight(layer: Layer, weight: Tensor, moments: Tensor) -> Tensor:
+        rounded = compensated(weight, moments, group_size, LIMITS)
+        take(wanted[layer.name], rounded)
+        return rounded.weight()
+
+    round_by_layer(
+        graph, [each for each in map(_layer, graph.graph.nodes) if each and each.name in wanted], samples, round_weight
+    )
+
+
+def _layer(node: Node) -> Layer | None:
+    """The linear layer that a node of the graph computes."""
+    if node.target is not torch.ops.aten.linear.default:
+        return None
+    value, weight = node.args[:2]
+    assert isinstance(value, Node)
+    assert isinstance(weight, Node)
+    return Layer(node, value, weight, weight) if weight.op == "get_attr" else None
+
+
+@torch.no_grad()
+def perplexity_of(model: Any, texts: Sequence[Sequence[int]]) -> float:
+    """exp(−mean log p) of the tokens of texts, each behind those before it in its text."""
+    lost: list[Tensor] = []
+    for text in texts:
+        tokens = torch.tensor(text)
+        logits = model(input_ids=tokens[None, :-1], use_cache=False).logits[0].float()
+        lost.append(nn.functional.cross_entropy(logits, tokens[1:], reduction="none").double())
+    return float(torch.cat(lost).mean().exp())
