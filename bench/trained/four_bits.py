@@ -21,8 +21,9 @@ from torch.nn import functional
 import xir
 from bench.progress import step
 from bench.trained.packages import MissingPackageError, package_file
-from xir.llm.huggingface.checkpoint import import_transformers, load_checkpoint, quiet
+from xir.llm.huggingface.checkpoint import import_transformers, quiet
 from xir.llm.huggingface.quantization import Mode, quantize
+from xir.llm.huggingface.sources import load_model
 from xir.llm.tokenizer import Tokenizer
 from xir.quantizer import QuantConfig
 from xir.torch_threads import one_thread
@@ -58,7 +59,7 @@ class Decoder:
 
     def model(self) -> Any:
         """A model of its own."""
-        return load_checkpoint(self._file).model
+        return load_model(self._file).model
 
     @torch.no_grad()
     def _logits(self, model: Any) -> Tensor:

@@ -123,13 +123,13 @@ def _imported(
     from xir.api import to_edge
     from xir.llm.huggingface.cached_decoder import CachedDecoder
     from xir.llm.huggingface.calibration import perplexity_of
-    from xir.llm.huggingface.checkpoint import load_checkpoint
     from xir.llm.huggingface.quantization import quantize
     from xir.llm.huggingface.rotary import fix_frequencies
+    from xir.llm.huggingface.sources import load_model
     from xir.torch_threads import one_thread
 
     with step("Loading the model"):
-        checkpoint = load_checkpoint(folder)
+        checkpoint = load_model(folder)
     window = options.window(checkpoint.max_positions)
     chunk = options.chunk(window)
     fix_frequencies(checkpoint.model, window)

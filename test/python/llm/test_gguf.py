@@ -16,7 +16,7 @@ from llm.tiny_models import write_family
 from xir.llm import ExportOptions, LlmError, Tokenizer, export, load
 from xir.llm.gguf.blocks import BLOCKS, dequantised
 from xir.llm.gguf.reader import GgufFile
-from xir.llm.huggingface.checkpoint import load_checkpoint
+from xir.llm.huggingface.sources import load_model
 from xir.llm.tiny import BEGIN, CHAT_TEMPLATE, END, TEXT, write_tokenizer
 from xir.tools.xir_llm import main
 
@@ -83,7 +83,7 @@ def test_a_model_is_that_of_its_folder(family: str, tmp_path: Path) -> None:
     model, kind = write_family(family, tmp_path, **SIZES), FAMILIES[family]
     tensors = {name: ("F32", value) for name, value in tensors_of(model, kind).items()}
     write_gguf(tmp_path / "model.gguf", metadata_of(model, kind), tensors)
-    found = load_checkpoint(tmp_path / "model.gguf")
+    found = load_model(tmp_path / "model.gguf")
     tokens = torch.tensor([[1, 17, 93, 4, 58, 111, 23, 140]])
     with torch.no_grad():
         torch.testing.assert_close(found.model(input_ids=tokens).logits, model(input_ids=tokens).logits)
@@ -190,7 +190,7 @@ def test_a_file_is_exported_and_runs(file: Path, tmp_path: Path, capsys: pytest.
     assert main(["run", str(output), "--tokenizer", str(file), "--prompt", "A", "--max-new-tokens", "3"]) == 0
     assert capsys.readouterr().err.count("tokens/s") == 2
     export(file, output, ExportOptions(max_seq_len=16))
-    model: Any = load_checkpoint(file).model
+    model: Any = load_model(file).model
     answer = load(output, threads=1).generate([1, 5, 9], max_new_tokens=4)
     with torch.no_grad():
         wanted = model.generate(torch.tensor([[1, 5, 9]]), max_new_tokens=4, do_sample=False)[0, 3:].tolist()
@@ -248,7 +248,7 @@ def test_models_that_are_not_read(
     head = metadata_of(model, "llama") | metadata
     write_gguf(tmp_path / "a.gguf", head, {name: ("F32", value) for name, value in every.items()})
     with pytest.raises(LlmError, match=message):
-        load_checkpoint(tmp_path / "a.gguf")
+        load_model(tmp_path / "a.gguf")
 
 
 def test_tokenizers_that_are_not_read(tmp_path: Path) -> None:

@@ -102,9 +102,7 @@ def test_no_channel_is_worse(inputs: Any) -> None:
     weight[3] = 0
     weight[4, 1:] = 0
     moments = rows.T @ rows
-    found, plain = (method(weight, *arguments) for method, arguments in (
-        (compensated, (moments, GROUP, LIMITS)), (nearest, (GROUP, LIMITS)))
-    )  # fmt: skip
+    found, plain = compensated(weight, moments, GROUP, LIMITS), nearest(weight, GROUP, LIMITS)
     assert bool((output_error(weight, found, moments) <= output_error(weight, plain, moments)).all())
     assert bool(found.weight().isfinite().all())
     assert not found.weight()[3].any()

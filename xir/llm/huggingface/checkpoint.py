@@ -35,15 +35,11 @@ class Checkpoint:
 
 
 def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
-    """Load a folder with `config.json` and `.safetensors` files, or a `.gguf` file.
+    """Load a folder with `config.json` and `.safetensors` files.
 
     Nothing is taken from elsewhere, and no code that the folder may have is run. LlmError for what it lacks.
     """
     path = Path(folder)
-    if path.suffix == ".gguf":
-        from xir.llm.huggingface.gguf_model import load_gguf
-
-        return load_gguf(path)
     if not (path / "config.json").is_file():
         raise LlmError(
             f"{path}: no config.json: a folder of Hugging Face's with config.json and .safetensors is expected"
