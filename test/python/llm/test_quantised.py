@@ -173,7 +173,7 @@ def test_integers_are_the_nearest(mode: Literal["int8", "int4"], bits: int, dtyp
             scales[:, 0][weight.abs().amax(1) > 0] * 127, weight[[*range(3), *range(4, channels)]].abs().amax(1).float()
         )
     else:
-        found = Int4Weight(weight, 64)
+        found = Int4Weight.nearest(weight, 64)
         scales = found.scales.repeat_interleave(64, 1)
     least = -127 if mode == "int8" else -8
     integers = integers_of(found)
@@ -196,7 +196,7 @@ def test_what_is_not_replaced_has_the_type_of_activations() -> None:
 
 def test_many_scales() -> None:
     """As many as a large output layer has: megabytes that the verifier reads, beside a graph of some bytes."""
-    weight = Int4Weight(torch.ones(2, 64), 32)
+    weight = Int4Weight.nearest(torch.ones(2, 64), 32)
     for name in ("packed", "scales"):
         weight.register_buffer(name, weight.get_buffer(name)[:1].expand(300_000, -1).contiguous())
     with torch.no_grad():
