@@ -1,8 +1,11 @@
 // The C interface and what lies beneath it: arguments without sense, bound outputs, cancellation.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -241,6 +244,40 @@ XIR_TEST(c_interface_takes_shorter_options) {
   xir_program* program = nullptr;
   EXPECT(xir_program_load(&source, &options, &program) == XIR_OK);
   xir_program_free(program);
+}
+
+XIR_TEST(c_interface_keeps_packed_weights) {
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("xir_capi_" + std::to_string(getpid()) + ".packed"))
+                               .string();
+  std::filesystem::remove(path);
+  xir_options options = XIR_OPTIONS_INIT;
+  options.packed_weights = path.c_str();
+  const auto state_of = [&](const std::string& golden) {
+    const Loaded loaded(golden, &options);
+    xir_packed_weights state{};
+    EXPECT(xir_program_packed_weights(loaded.program, &state) == XIR_OK);
+    EXPECT(std::string_view(state.remark).empty());
+    return state;
+  };
+  const xir_packed_weights first = state_of("stock_small"), second = state_of("stock_small");
+  EXPECT(first.nbytes > 0 && first.read == 0 && first.written == 1);
+  EXPECT(second.nbytes == 0 && second.read == 1 && second.written == 0);
+  // Another program's weights stay beside them, unless the file may not have as much.
+  EXPECT(state_of("stock_q8").written == 1);
+  EXPECT(state_of("stock_small").read == 1);
+  options.packed_weights_limit = 1;
+  EXPECT(state_of("stock_qd8").written == 1);
+  EXPECT(state_of("stock_small").read == 0);
+  std::filesystem::remove(path);
+
+  options.packed_weights = "/no such folder/weights";
+  const Loaded loaded("stock_small", &options);
+  xir_packed_weights state{};
+  EXPECT(xir_program_packed_weights(loaded.program, &state) == XIR_OK);
+  EXPECT(state.written == 0 && std::string_view(state.remark).find("/no such folder") == 0);
+  EXPECT(xir_program_packed_weights(nullptr, &state) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_program_packed_weights(loaded.program, nullptr) == XIR_INVALID_ARGUMENT);
 }
 
 XIR_TEST(outputs_are_bound) {

@@ -329,21 +329,19 @@ def bisect_file(
     file: tuple[ModuleOp, XirContext],
     name: str = "forward",
     inputs: Sequence[Any] | None = None,
-    libraries: Sequence[str] = (),
-    allow_ops: Sequence[str] = (),
+    **how: Any,
 ) -> Difference | None:
     """The first node of a file that leaves what a model's edge module computes; None if none does.
 
-    `inputs` are those of a caller of the method (default: drawn), `libraries` shared libraries of kernels, which are
-    asked before the runtime's own, `allow_ops` operators that it may call beside those that xir knows. The file's
-    module is changed. DiagnosticError if the file or the model has no such
-    method, or takes other inputs; XirRuntimeError if the file does not run.
+    `inputs` are those of a caller of the method (default: drawn), `how` are options of `load_program`: libraries of
+    kernels, operators that the file may call, a limit of time. The file's module is changed. DiagnosticError if the
+    file or the model has no such method, or takes other inputs; XirRuntimeError if the file does not run.
     """
     module, ctx = model
     function = function_of(module, name)
     stored = draw_inputs(function) if inputs is None else as_stored(function, inputs)
     eager = eager_values(function, ctx, stored)
-    values = values_of_file(*file, name, as_called(function, stored), libraries, allow_ops)
+    values = values_of_file(*file, name, as_called(function, stored), **how)
     last = function.body.block.last_op
     assert last is not None
     return FileBisection(file[1], eager, values).run(list(last.operands))

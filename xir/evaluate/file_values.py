@@ -67,13 +67,10 @@ def values_of_file(
     ctx: XirContext,
     name: str,
     inputs: Sequence[Any],
-    libraries: Sequence[str] = (),
-    allow_ops: Sequence[str] = (),
+    **how: Any,
 ) -> FileValues:
-    """Run a method of a file, which was read, on inputs as a caller gives them, and keep all its values.
-
-    `libraries` are shared libraries of kernels, which are asked before the runtime's own. `allow_ops` are operators
-    that the file may call beside those that xir knows, as `load_program` takes them.
+    """Run a method of a file, which was read, on inputs as a caller gives them, and keep all its values. `how` are
+    options of `load_program`.
 
     The module is changed. DiagnosticError as `plan_of`'s; XirRuntimeError if the file does not run.
     """
@@ -82,7 +79,7 @@ def values_of_file(
     plan = plan_of(module, name)
     watched = _Watch(plan)
     _plan_anew(module)
-    program = Runtime.get().load_program(file_of(module, ctx), libraries=libraries, allow_ops=allow_ops)
+    program = Runtime.get().load_program(file_of(module, ctx), **how)
     method = program.load_method(name)
     results = method.execute(inputs)
     given = dict(zip(plan.signature.inputs, inputs, strict=True))

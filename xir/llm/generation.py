@@ -58,11 +58,13 @@ class Generation:
 class LanguageModel:
     """A loaded model. Several threads can generate at once: each generation has its own caches."""
 
-    def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None, threads: int | None):
-        """LlmError for a file that is no language model's, or a tokenizer of another model."""
+    def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None, threads: int | None, **limits: Any):
+        """LlmError for a file that is no language model's, or a tokenizer of another model. `limits` are more options of
+        `load_program`.
+        """
         name = os.fspath(path)
         try:
-            self._program = _load_program(path, threads)
+            self._program = _load_program(path, {"threads": threads, **limits})
             self.metadata: Metadata = read_metadata(self._program, name)
             """What the file says of the model."""
             self._decoders = [Decoder(self._program, self.metadata)]
@@ -271,18 +273,18 @@ class _Text:
         return piece
 
 
-def _load_program(path: str | os.PathLike[str], threads: int | None) -> Program:
+def _load_program(path: str | os.PathLike[str], how: dict[str, Any]) -> Program:
     """The program, with the `.ptd` beside it where its weights are apart; LlmError if that is missing.
 
     A `.ptd` is not looked at before the program asks for one: what is left of an earlier export has the same keys.
     """
     try:
-        return Runtime.get().load_program(path, threads=threads)
+        return Runtime.get().load_program(path, **how)
     except XirMissingDataError as error:
         weights = weights_path(path)
         if not weights.is_file():
             raise LlmError(f"{os.fspath(path)}: its weights are apart, and there is no '{weights}'") from error
-        return Runtime.get().load_program(path, threads=threads, data=[weights])
+        return Runtime.get().load_program(path, data=[weights], **how)
 
 
 def load(
@@ -290,16 +292,20 @@ def load(
     *,
     tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     threads: int | None = None,
+    max_seconds: float | None = None,
+    allow_ops: Sequence[str] = (),
 ) -> LanguageModel:
     """Load a file from `xir-llm export`, with the `.ptd` file next to it if the weights are there.
 
     `tokenizer` is the model's folder or its `tokenizer.json`; by default `tokenizer.json` next to the file, if it
     exists. Without a tokenizer, prompts and answers are tokens. `threads` is the number of threads, by default one for
-    each core. Raises LlmError for a file that is not a language model or a tokenizer.
+    each core. `max_seconds` limits each execution, which is a part of the prompt or one token of the answer, and
+    `allow_ops` are further operators that the file may call in torch; both are as in `Runtime.load_program`. Raises
+    LlmError for a file that is not a language model or a tokenizer.
     """
     if tokenizer is None:
         beside = Path(path).with_name("tokenizer.json")
         tokenizer = beside if beside.is_file() else None
     if isinstance(tokenizer, str | os.PathLike):
         tokenizer = Tokenizer(tokenizer)
-    return LanguageModel(path, tokenizer, threads)
+    return LanguageModel(path, tokenizer, threads, max_seconds=max_seconds, allow_ops=allow_ops)

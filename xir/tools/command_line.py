@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 class UsageError(Exception):
@@ -35,3 +35,25 @@ class ArgumentParser(argparse.ArgumentParser):
 
         close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], [*self.flags()], n=1)
         return f"; did you mean '--{close[0]}'?" if close else ""
+
+
+def add_run_limits(parser: argparse.ArgumentParser, goes_with: str = "") -> None:
+    """Add what a `.pte` file that is run may do. `goes_with` names the flag that has the tool run one, for the help."""
+    when = f"with {goes_with}: " if goes_with else ""
+    parser.add_argument(
+        "--allow-ops", metavar="NAMES",
+        help=f"{when}further operators, or namespaces of torch.library, that the file may call through torch, "
+        "separated by commas",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-seconds", type=float, metavar="S",
+        help=f"{when}stop an execution of a method after this many seconds (default: no limit)",
+    )  # fmt: skip
+
+
+def run_limits(options: argparse.Namespace) -> dict[str, Any]:
+    """What the flags of `add_run_limits` are for `load_program`. UsageError for a limit that is no time."""
+    seconds = options.max_seconds
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(f"--max-seconds must be at least 0, not {seconds}")
+    return {"allow_ops": [] if options.allow_ops is None else options.allow_ops.split(","), "max_seconds": seconds}

@@ -12,7 +12,7 @@ from xir.files import atomic_file
 from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
-from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -54,11 +54,7 @@ def argument_parser() -> argparse.ArgumentParser:
         help="with --pte: shared libraries of kernels and backends, separated by commas; they take precedence over the "
         "runtime's own",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-ops", metavar="NAMES",
-        help="with --pte: further operators, or namespaces of torch.library, that the file may call through torch, "
-        "separated by commas",
-    )  # fmt: skip
+    add_run_limits(parser, "--pte")
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser
 
@@ -95,10 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _bisect(options: argparse.Namespace) -> int:
     if options.pte is not None:
         return _bisect_file(options)
-    if options.libraries is not None:
-        raise UsageError("--libraries goes with --pte")
-    if options.allow_ops is not None:
-        raise UsageError("--allow-ops goes with --pte")
+    for flag in ("libraries", "allow_ops", "max_seconds"):
+        if getattr(options, flag) is not None:
+            raise UsageError(f"--{flag.replace('_', '-')} goes with --pte")
     from xir.evaluate.checker import NumericsChecker, functions_of
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
@@ -155,7 +150,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.runtime import XirRuntimeError
 
     libraries = [] if options.libraries is None else options.libraries.split(",")
-    allow_ops = [] if options.allow_ops is None else options.allow_ops.split(",")
+    limits = run_limits(options)
     file_ctx = XirContext()
     try:
         file = read(map_file(options.pte), file_ctx)
@@ -167,7 +162,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
         inputs = load_inputs(options.inputs.split(","), function_of(module, options.method))
     try:
         with step("Following the file"):
-            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries, allow_ops)
+            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries=libraries, **limits)
     except XirRuntimeError as error:
         raise UsageError(f"{options.pte} does not run: {error}") from error
     if found is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xir import __version__
 from xir.files import size_text, weights_path
-from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
 
 if TYPE_CHECKING:
     from xir.llm import Calibration, Generation, LanguageModel, Sampling
@@ -238,6 +238,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--stop", action="append", default=[], metavar="TEXT", help="end the answer before this text; repeat for more"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="the number of threads (default: one for each core)")
+    add_run_limits(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -246,7 +247,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.system is not None and not options.chat:
         raise UsageError("--system goes with --chat")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-    model = load(options.file, tokenizer=options.tokenizer, threads=options.threads)
+    model = load(options.file, tokenizer=options.tokenizer, threads=options.threads, **run_limits(options))
     if model.tokenizer is None:
         raise UsageError(f"no tokenizer.json beside '{options.file}': name the model's folder by --tokenizer")
     if not options.chat:

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define XIR_API_VERSION 2
+#define XIR_API_VERSION 3
 #define XIR_MAX_RANK 16
 
 /* The XIR_API_VERSION that the library has. */
@@ -154,12 +154,19 @@ typedef struct xir_options {
   xir_allocator allocator; /* without functions: the library's */
   xir_logger logger;       /* without function: none */
   double max_seconds;      /* after which an execution is stopped; 0: no limit. Since version 2 */
+  /* A file of this and other programs that keeps packed weights: mapped instead of packing again,
+   * and written after packing. NULL: none. Since version 3. */
+  const char* packed_weights;
+  /* The most bytes of packed weights that the file keeps: what was not used for longest goes, but
+   * never what the loaded method needs. 0: 256 MiB, or twice what that method needs if it is more.
+   * Since version 3. */
+  uint64_t packed_weights_limit;
 } xir_options;
 
 #define XIR_OPTIONS_INIT                                                                          \
   {                                                                                               \
     sizeof(xir_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {NULL, NULL, NULL}, {NULL, NULL}, \
-        0                                                                                         \
+        0, NULL, 0                                                                                \
   }
 
 /* ---- Programs ------------------------------------------------------------------------------- */
@@ -214,6 +221,18 @@ typedef struct xir_method xir_method;
 /* Packs weights and plans memory. */
 XIR_API xir_code xir_method_load(const xir_program* program, const char* name, xir_method** method);
 XIR_API void xir_method_free(xir_method* method);
+
+/* What became of `packed_weights` by now. A file that cannot be used or written is no failure. */
+typedef struct xir_packed_weights {
+  uint64_t nbytes;    /* of the weights that have been packed, by all methods of the program */
+  int read;           /* whether weights came from the file */
+  int written;        /* whether weights that were packed are in the file now */
+  const char* remark; /* why the file was not used or not written; mostly "". Valid until the
+                         thread's next call of xir_program_packed_weights */
+} xir_packed_weights;
+
+/* Since version 3. */
+XIR_API xir_code xir_program_packed_weights(const xir_program* program, xir_packed_weights* state);
 
 /* A tensor: of the caller's, of the last execution, or a kernel's argument. `sizes` are in logical
  * order; `dim_order` lists the dimensions from the outermost in memory to the innermost. */

@@ -54,6 +54,10 @@ xir_code Reported(const Call& call) {
 // The failure that a code of the C interface stands for.
 Code CodeOf(xir_code code);
 
+// The source, or the options, that a caller has filled in. Null options are the defaults.
+Result<Source> MakeSource(const xir_source& from);
+Result<LoadOptions> MakeOptions(const xir_options* given);
+
 Result<Shape> MakeShape(const int64_t* sizes, size_t rank);
 xir_tensor Describe(const Tensor& tensor);
 

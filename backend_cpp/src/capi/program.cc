@@ -10,24 +10,11 @@ namespace xir::capi {
 namespace {
 
 thread_local std::string g_message;
+thread_local std::string g_remark;
 
 constexpr xir_code kCodes[] = {XIR_INVALID_PROGRAM, XIR_UNSUPPORTED, XIR_INVALID_ARGUMENT,
                                XIR_NOT_FOUND,       XIR_RESOURCE,    XIR_INTERNAL,
                                XIR_CANCELLED,       XIR_MISSING_DATA};
-
-class CallbackAllocator final : public Allocator {
- public:
-  explicit CallbackAllocator(const xir_allocator& calls) : calls_(calls) {}
-  void* Allocate(size_t bytes, size_t alignment) override {
-    return calls_.allocate(calls_.context, bytes, alignment);
-  }
-  void Release(void* memory, size_t bytes) override {
-    calls_.release(calls_.context, memory, bytes);
-  }
-
- private:
-  xir_allocator calls_;
-};
 
 class CallbackExecutor final : public Executor {
  public:
@@ -40,75 +27,6 @@ class CallbackExecutor final : public Executor {
  private:
   xir_executor calls_;
 };
-
-Result<Source> MakeSource(const xir_source& from) {
-  if (from.size != sizeof(xir_source)) {
-    return Fail(Code::kInvalidArgument, "a source's size is ", from.size, ", not ",
-                sizeof(xir_source));
-  }
-  const Bytes bytes(static_cast<const uint8_t*>(from.data), static_cast<size_t>(from.length));
-  switch (from.kind) {
-    case XIR_SOURCE_PATH:
-      if (from.path != nullptr) return Source::Path(from.path);
-      break;
-    case XIR_SOURCE_DESCRIPTOR:
-      return Source::Descriptor(from.descriptor, from.offset, from.length);
-    case XIR_SOURCE_COPIED:
-      if (from.data != nullptr) return Source::Copied(bytes);
-      break;
-    case XIR_SOURCE_BORROWED:
-      if (from.data != nullptr) return Source::Borrowed(bytes);
-      break;
-  }
-  return Fail(Code::kInvalidArgument, "a source has no path or data, or is of an unknown kind");
-}
-
-// Options of an earlier version end before fields that were added since, which stay zero.
-Result<LoadOptions> MakeOptions(const xir_options* given) {
-  LoadOptions options;
-  if (given == nullptr) return options;
-  xir_options from = XIR_OPTIONS_INIT;
-  if (given->size < sizeof(from.size) || given->size > sizeof(from)) {
-    return Fail(Code::kInvalidArgument, "the options' size is ", given->size,
-                "; this library knows ", sizeof(from));
-  }
-  std::memcpy(&from, given, given->size);
-  options.threads = from.threads;
-  options.max_memory = from.max_memory;
-  if (from.max_instructions != 0) options.max_instructions = from.max_instructions;
-  options.max_seconds = from.max_seconds;
-  if (from.thread_pool != nullptr) options.thread_pool = from.thread_pool->pool;
-  // A copy: kernels may be added to the handle while the program runs.
-  if (from.kernels != nullptr) {
-    options.kernels = std::make_shared<const KernelRegistry>(*from.kernels->registry);
-  }
-  if (from.num_data > 0 && from.data == nullptr) {
-    return Fail(Code::kInvalidArgument, "of ", from.num_data, " data files there is no list");
-  }
-  for (size_t i = 0; i < from.num_data; ++i) {
-    XIR_ASSIGN_OR_RETURN(Source source, MakeSource(from.data[i]));
-    options.data.push_back(std::move(source));
-  }
-  for (size_t i = 0; i < from.num_xnnpack_paths; ++i) {
-    if (from.xnnpack_paths == nullptr || from.xnnpack_paths[i] == nullptr) {
-      return Fail(Code::kInvalidArgument, "path ", i, " to XNNPACK is null");
-    }
-    options.xnnpack_paths.emplace_back(from.xnnpack_paths[i]);
-  }
-  if ((from.allocator.allocate == nullptr) != (from.allocator.release == nullptr)) {
-    return Fail(Code::kInvalidArgument, "an allocator has one of its two functions");
-  }
-  if (from.allocator.allocate != nullptr) {
-    options.allocator = std::make_shared<CallbackAllocator>(from.allocator);
-  }
-  if (from.logger.log != nullptr) {
-    options.logger = [logger = from.logger](LogLevel level, std::string_view message) {
-      logger.log(logger.context, level == LogLevel::kWarning ? XIR_LOG_WARNING : XIR_LOG_INFO,
-                 std::string(message).c_str());
-    };
-  }
-  return options;
-}
 
 xir_kind KindOf(std::string_view name) {
   return name == "tensor"   ? XIR_TENSOR
@@ -325,6 +243,18 @@ xir_code xir_method_load(const xir_program* program, const char* name, xir_metho
 }
 
 void xir_method_free(xir_method* method) { delete method; }
+
+xir_code xir_program_packed_weights(const xir_program* program, xir_packed_weights* state) {
+  return Reported([&]() -> xir_code {
+    XIR_REQUIRE(program);
+    XIR_REQUIRE(state);
+    xir::PackedFileState file = program->program->packed_file();
+    g_remark = std::move(file.remark);
+    *state = {program->program->packed_bytes(), file.read ? 1 : 0, file.written ? 1 : 0,
+              g_remark.c_str()};
+    return XIR_OK;
+  });
+}
 
 xir_code xir_method_set_input(xir_method* method, size_t index, void* data, size_t nbytes,
                               const int64_t* sizes, size_t rank) {

@@ -218,6 +218,7 @@ def run(*arguments: str | Path) -> int:
         (["run", "model.pte", "--prompt", "x", "--tokenizer", "nowhere"], "nowhere: there is no such file; "),
         (["run", "model.pte", "--prompt", "x", "--tokenizer", "bad.json"], "bad.json: "),
         (["run", "model.pte", "--prompt", "x", "--system", "y"], "--system goes with --chat"),
+        (["run", "model.pte", "--prompt", "x", "--max-seconds", "-1"], "--max-seconds must be at least 0, not -1"),
         (["run", "model.pte", "--prompt", "compiler", "--tokenizer", "long"], "token 2.. is outside of the vocab"),
     ],
 )  # fmt: skip
@@ -269,6 +270,27 @@ def test_weights_apart(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["export", str(folder), "--weights-apart", "-o", str(weights)]) == 1
     assert "name the program .pte" in capsys.readouterr().err
     assert not weights.exists()
+
+
+def test_limits_of_a_run_reach_the_runtime(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "model.pte"
+    arguments = ["run", file, "--tokenizer", folder, "--prompt", "", "--max-new-tokens", "2"]
+    assert run(*arguments, "--max-seconds", "60", "--allow-ops", "mylib,other::op") == 0
+    capfd.readouterr()
+    assert run(*arguments, "--max-seconds", "1e-9") == 1
+    assert re.fullmatch(r"xir-llm: error: .*stopped after 1e-09 seconds.*\n", capfd.readouterr().err)
+    assert len(load(file, max_seconds=60.0, allow_ops=["mylib"]).generate([1, 2], max_new_tokens=2).tokens) == 2
+    # An operator that the model calls and that xir does not know, in the place of one of its kernels.
+    foreign = tmp_path / "foreign.pte"
+    content = file.read_bytes()
+    assert b"aten::embedding" in content
+    foreign.write_bytes(content.replace(b"aten::embedding", b"mine::embedding"))
+    assert run("run", foreign, *arguments[2:]) == 1
+    assert "calls 'mine::embedding.out', which xir does not know" in capfd.readouterr().err
+    assert run("run", foreign, *arguments[2:], "--allow-ops", "mine") == 1
+    assert "there is no kernel for 'mine::embedding.out'" in capfd.readouterr().err
 
 
 def test_running_needs_no_torch(folder: Path) -> None:
