@@ -59,8 +59,9 @@ class LanguageModel:
     """A loaded model. Several threads can generate at once: each generation has its own caches."""
 
     def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None, threads: int | None, **limits: Any):
-        """LlmError for a file that is no language model's, or a tokenizer of another model. `limits` are more options of
-        `load_program`.
+        """LlmError for a file that is no language model's, or a tokenizer of another model.
+
+        `limits` are more options of `load_program`.
         """
         name = os.fspath(path)
         try:
