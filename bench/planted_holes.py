@@ -115,7 +115,7 @@ class Build:
         assert found is not None, command
         planted = f"{copy}.o"
         command = command.replace(f" -c {source}", f" -c {copy}").replace(f" -o {found[1]}", f" -o {planted}")
-        command += " -Wno-error"  # a hole leaves functions that nobody calls
+        command += " -w"  # a hole leaves functions that nobody calls
         subprocess.run(command, shell=True, check=True, cwd=self.folder)
         return found[1], planted
 
@@ -138,6 +138,8 @@ class Outcome:
     found: bool
     seconds: float
     """Of the processor, until it ended."""
+    executions: int
+    """Of inputs, or cases, until then, as far as it has counted them."""
     told: str
     """The last that it said."""
 
@@ -163,7 +165,7 @@ def run(command: Sequence[str], seconds: int, log: Path) -> tuple[int, float]:
     return status, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-IDLE = 6
+IDLE = 12
 """Seconds that a process may take for each of the processor, on a machine with other things to do."""
 
 OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
@@ -183,19 +185,20 @@ def find_in_loader(hole: Hole, build: Build, folder: Path, seconds: int, seed: i
     )
     found = sorted(folder.glob("found-*"))
     if status == 0 or status in OUT_OF_TIME or not found:
-        return Outcome(False, taken, last_line(log))
+        return Outcome(False, taken, executions(log), last_line(log))
     clean = folder / "log-without-hole"
     status, _ = run([str(LOADER_BUILD / LOADER), "-timeout=25", str(found[0])], seconds, clean)
     if status != 0:
-        return Outcome(False, taken, f"found without the hole: {last_line(clean)}")
-    return Outcome(True, taken, last_line(log))
+        return Outcome(False, taken, executions(log), f"found without the hole: {last_line(clean)}")
+    return Outcome(True, taken, executions(log), last_line(log))
 
 
 def find_in_python(hole: Hole, build: Build, folder: Path, seconds: int, seed: int) -> Outcome:
     """Have the fuzzer of the boundary to Python look."""
     native = {file: text for file, text in hole.sources().items() if not file.endswith(".py")}
     changed = {file: text for file, text in hole.sources().items() if file.endswith(".py")}
-    command = [sys.executable, "-m", "boundary_fuzz", f"--time={seconds}", f"--seed={seed}", "--stop"]
+    command = [sys.executable, "-m", "boundary_fuzz", f"--seed={seed}", "--stop"]
+    command += [f"--time={(IDLE - 1) * seconds}", f"--processor-time={seconds}"]
     if native:
         command.append(f"--native={build.with_sources(native, folder)}")
     for file, text in changed.items():
@@ -207,12 +210,19 @@ def find_in_python(hole: Hole, build: Build, folder: Path, seconds: int, seed: i
     status, taken = run([*python, *command], seconds, log)
     case = re.search(r"^case (\d+): ", log.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
     if status != 1 or case is None:
-        return Outcome(False, taken, last_line(log))
+        return Outcome(False, taken, executions(log), last_line(log))
     clean = folder / "log-without-hole"
     status, _ = run([*python, sys.executable, "-m", "boundary_fuzz", f"--show={case[1]}"], seconds, clean)
     if status != 0:
-        return Outcome(False, taken, f"found without the hole: {last_line(clean)}")
-    return Outcome(True, taken, last_line(log))
+        return Outcome(False, taken, executions(log), f"found without the hole: {last_line(clean)}")
+    return Outcome(True, taken, executions(log), last_line(log))
+
+
+def executions(log: Path) -> int:
+    """How many inputs or cases the fuzzer says it has run."""
+    said = r"^(?:stat::number_of_executed_units: +|#)(\d+)\b|^(\d+) cases from "
+    found = re.findall(said, log.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return max((int(number) for each in found for number in each if number), default=0)
 
 
 def last_line(log: Path) -> str:
@@ -236,7 +246,7 @@ def main() -> int:
     chosen = [each for each in planted_holes() if any(part in each.name for part in options.only.split(","))]
     builds: dict[str, Build] = {}
     outcomes: dict[str, Outcome] = {}
-    print(f"{'hole':14}  {'fuzzer':6}  {'found':5}  {'CPU s':>5}  what it says", flush=True)
+    print(f"{'hole':14}  {'fuzzer':6}  {'found':5}  {'CPU s':>5}  {'executed':>8}  what it says", flush=True)
     for hole in chosen:
         build, find = FUZZERS[hole.fuzzer]
         if hole.fuzzer not in builds:
@@ -246,7 +256,8 @@ def main() -> int:
         folder.mkdir(parents=True)
         outcome = outcomes[hole.name] = find(hole, builds[hole.fuzzer], folder, options.seconds, options.seed)
         answer = "yes" if outcome.found else "NO"
-        print(f"{hole.name:14}  {hole.fuzzer:6}  {answer:5}  {outcome.seconds:5.0f}  {outcome.told[:110]}", flush=True)
+        line = f"{hole.name:14}  {hole.fuzzer:6}  {answer:5}  {outcome.seconds:5.0f}  {outcome.executions:8}"
+        print(f"{line}  {outcome.told[:110]}", flush=True)
     (WORK / "outcomes.json").write_text(json.dumps({name: vars(each) for name, each in outcomes.items()}, indent=1))
     count = sum(each.found for each in outcomes.values())
     print(f"{count} of {len(chosen)} found")

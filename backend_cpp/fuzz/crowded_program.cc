@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,10 +90,19 @@ class CrowdedProgram {
   }
 
  private:
-  // One or few, or as many of what there is plenty of as come by any order of magnitude.
+  // Whether a part is the length of a text or a list; others are numbers of tables.
+  static bool IsLength(Part part) {
+    constexpr Part kLengths[] = {kName, kTensors, kNumbers, kReals, kFlags, kTexts, kOrigins};
+    return std::find(std::begin(kLengths), std::end(kLengths), part) != std::end(kLengths);
+  }
+
+  // One or few, or of what there is plenty of so many that the product of two such numbers is more
+  // than a file of their sum may cost. flatbuffers counts tables, each as often as it is referred
+  // to: more than a fourth of the file's bytes are refused, so what is shared is the longer one.
   uint64_t Amount(Part part) {
-    if (plenty_[part]) return draws_.Below(uint64_t{64} << draws_.Below(12));
-    return draws_.OneIn(6) ? draws_.Below(8) : 1;
+    if (!plenty_[part]) return draws_.OneIn(6) ? draws_.Below(8) : 1;
+    const uint64_t least = uint64_t{IsLength(part) ? 1024U : 64U} << draws_.Below(8);
+    return least + draws_.Below(least);
   }
 
   // Whether parts that need not be there are.
@@ -177,9 +187,9 @@ class CrowdedProgram {
       AddInstruction(kMoves, InstructionArguments::MoveCall,
                      program::CreateMoveCall(b_, from_, to_));
     }
-    if (Has({kArguments, kOperators, kName})) {
-      // One argument many times.
-      const int32_t called = draws_.OneIn(2) ? absolute : AddOperator(name_, "");
+    if (Has({kArguments, kOperators}) || (plenty_[kName] && draws_.OneIn(2))) {
+      // One argument many times, which the kernel refuses when it is bound, and a fallback takes.
+      const int32_t called = draws_.OneIn(4) ? absolute : AddOperator(name_, "");
       const auto repeated = b_.CreateVector(Many<int32_t>(Amount(kArguments), AnyValue()));
       AddInstruction(kCalls, InstructionArguments::KernelCall,
                      program::CreateKernelCall(b_, called, repeated));
@@ -219,11 +229,12 @@ class CrowdedProgram {
     const auto operators = b_.CreateVector(operators_);
     const auto delegates = b_.CreateVector(delegates_);
     Many<int64_t> sizes{0, 64};
-    // Each is a mapping here, of which a process has 65,530.
-    sizes.resize(1 + std::clamp<uint64_t>(Amount(kArenas), 1, 4096), 0);
+    // Each is a mapping here, for each instance of each method; a process has 65,530.
+    const uint64_t methods = std::clamp<uint64_t>(Amount(kMethods), 1, 256);
+    sizes.resize(1 + std::clamp<uint64_t>(Amount(kArenas), 1, 8192 / methods), 0);
     const auto arenas = b_.CreateVector(sizes);
     Many<Offset<program::ExecutionPlan>> plans;
-    for (uint64_t count = std::min<uint64_t>(Amount(kMethods), 256); count > 0; --count) {
+    for (uint64_t count = methods; count > 0; --count) {
       const auto name = b_.CreateString("method_" + std::to_string(count));
       plans.push_back(program::CreateExecutionPlan(b_, name, 0, values, inputs, outputs, chains,
                                                    operators, delegates, arenas));

@@ -29,6 +29,12 @@ class TreeMutator {
  public:
   TreeMutator(Tree* tree, Draws* draws) : tree_(*tree), draws_(*draws) {}
 
+  // All that was right stays so, but for what sizes allow.
+  void MutateSizes() {
+    nodes_ = AllNodes(tree_);
+    Stretch();
+  }
+
   void Mutate() {
     nodes_ = AllNodes(tree_);
     if (draws_.OneIn(6)) return draws_.OneIn(2) ? Crowd() : Stretch();
@@ -366,6 +372,11 @@ Blob MutateProgramFile(Bytes bytes, Draws* draws) {
   ProgramFile file;
   if (!ReadProgramFile(bytes, &file)) return {};
   Tree tree = ReadTree(file.program, program::ProgramTypeTable());
+  if (draws->OneIn(6)) {
+    TreeMutator(&tree, draws).MutateSizes();
+    file.program = WriteTree(tree, program::ProgramIdentifier());
+    return WriteProgramFile(file);
+  }
   const bool in_graph =
       draws->OneIn(2) && (draws->OneIn(4) ? MutateDebugInfo(&file.segments, draws)
                                           : MutateSomeGraph(&file, tree.root, draws));

@@ -42,6 +42,8 @@ constexpr uint32_t kBufferArena = 2;
 enum class Place { kPlanned, kInput, kConstant, kState };
 
 uint64_t ByteSize(ScalarType type, const Sizes& sizes) {
+  // Whatever else it may be the size of.
+  if (std::any_of(sizes.begin(), sizes.end(), [](int32_t dim) { return dim <= 0; })) return 0;
   uint64_t size = ElementSize(static_cast<DType>(type));
   for (const int32_t dim : sizes) {
     size *= static_cast<uint64_t>(std::max(dim, 0));
@@ -96,6 +98,14 @@ class ProgramBuilder {
   void NewManner() {
     type_ = odd_ ? draws_.Of(kTypes) : draws_.Of(kPlainTypes);
     sizes_ = AnySizes();
+    stretched_ = odd_ && sizes_.size() > 1 && OneIn(8);
+    if (stretched_) Stretch(&sizes_);
+  }
+
+  // Nothing, in as many rows as there may be: who walks them walks for ever.
+  void Stretch(Sizes* sizes) {
+    (*sizes)[draws_.Below(sizes->size())] = 1 << 30;
+    (*sizes)[draws_.Below(sizes->size())] = 0;
   }
 
   Sizes AnySizes() {
@@ -107,11 +117,7 @@ class ProgramBuilder {
       if (Odd()) size = static_cast<int32_t>(OddNumber(&draws_));
       sizes.push_back(size);
     }
-    // Nothing, in as many rows as there may be.
-    if (odd_ && sizes.size() > 1 && OneIn(24)) {
-      sizes[draws_.Below(sizes.size())] = 1 << 30;
-      sizes[draws_.Below(sizes.size())] = 0;
-    }
+    if (odd_ && sizes.size() > 1 && OneIn(24)) Stretch(&sizes);
     return sizes;
   }
 
@@ -306,6 +312,7 @@ class ProgramBuilder {
     const ScalarType type = OneIn(4) ? draws_.Of(kTypes) : type_;
     const Sizes sizes = OneIn(3) ? AnySizes() : sizes_;
     if (!written) return AddTensor(type, sizes, draws_.Of(kPlaces), OneIn(3));
+    if (stretched_ && !OneIn(4)) return AddTensor(type, sizes_, Place::kPlanned, OneIn(2));
     // Room for most results of this rank, so that kernels come as far as to write.
     if (OneIn(3)) return AddTensor(type, sizes, Place::kPlanned, OneIn(2));
     Sizes room(sizes.size(), sizes.size() > 6 ? 2 : 6);
@@ -811,6 +818,7 @@ class ProgramBuilder {
   uint64_t arena_ = 0;
   ScalarType type_ = ScalarType::Float;
   Sizes sizes_;
+  bool stretched_ = false;
 };
 
 }  // namespace

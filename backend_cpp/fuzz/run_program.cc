@@ -74,15 +74,18 @@ double ExecutionBound(uint64_t nbytes) {
 // Looks at what a step takes as long as it lives.
 class Bounded {
  public:
-  Bounded(const char* step, size_t file_size, uint64_t more_memory = 0)
-      : step_(step), file_size_(file_size), more_memory_(more_memory) {}
+  // `times` is how often it may do what loading does, `more_memory` what the caller may ask for.
+  Bounded(const char* step, size_t file_size, uint64_t times = 1, uint64_t more_memory = 0)
+      : step_(step), file_size_(file_size), times_(times), more_memory_(more_memory) {}
   Bounded(const Bounded&) = delete;
   ~Bounded() {
-    if (const uint64_t peak = meter_.peak(); peak > MemoryBound(file_size_) + more_memory_) {
+    if (const uint64_t peak = meter_.peak();
+        peak > times_ * MemoryBound(file_size_) + more_memory_) {
       Die(std::string(step_) + " a file of " + std::to_string(file_size_) + " bytes took " +
           std::to_string(peak) + " bytes of memory");
     }
-    if (const double taken = meter_.seconds(); taken > TimeBound(file_size_)) {
+    if (const double taken = meter_.seconds();
+        taken > static_cast<double>(times_) * TimeBound(file_size_)) {
       Die(std::string(step_) + " a file of " + std::to_string(file_size_) + " bytes took " +
           std::to_string(taken) + " seconds");
     }
@@ -91,7 +94,7 @@ class Bounded {
  private:
   const char* step_;
   size_t file_size_;
-  uint64_t more_memory_;
+  uint64_t times_, more_memory_;
   AllocationMeter meter_;
 };
 
@@ -137,7 +140,7 @@ class Session {
   // The profile, its texts, and what kernels take besides.
   bool RunProfiled() {
     // What describes the instructions, an event of each that ran, and a text of these that grows.
-    const Bounded bounded("profiling", file_size_, kMaxMemory + 4 * MemoryBound(file_size_));
+    const Bounded bounded("profiling", file_size_, /*times=*/5, kMaxMemory);
     const auto profile = method_.ExecuteProfiled();
     if (!profile.ok()) return false;
     const Span<const Profile> all(&profile.value(), 1);
@@ -356,7 +359,7 @@ Kernel Fallback(std::string_view) {
     }
     if (last == nullptr || !last->writable) return Fail(Code::kUnsupported, "no result");
     XIR_RETURN_IF_ERROR(last->Resize(last->bound));
-    if (last->nbytes() > last->capacity) return Fail(Code::kInvalidArgument, "no memory");
+    if (last->nbytes() > last->capacity) Die("a result was given more than its memory");
     std::memset(last->data, static_cast<int>(sum & 1), last->nbytes());
     return {};
   };
@@ -412,7 +415,7 @@ void DamagePackedFile(Draws* draws) {
 // What a run does besides, drawn from the file's bytes.
 struct Manners {
   explicit Manners(Bytes file) : random(Digest(file, 0)) {
-    fallback = random() % 2 == 0;
+    fallback = random() % 4 != 0;
     packed = random() % 4 == 0;
     grown = packed && random() % 4 == 0;
     damaged = packed && random() % 2 == 0;
@@ -570,12 +573,18 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   std::shared_ptr<State> shared;
   if (draws->OneIn(2)) {
     const FailingAllocation failing(draws);
+    const Bounded bounded("the state of", file.size());
     auto state = program->NewState();
     if (state.ok()) shared = std::move(state).value();
   }
   std::vector<std::unique_ptr<Method>> methods;
   std::vector<uint64_t> method_bytes;
   for (const std::string& name : names) {
+    // A method that cannot be loaded is described as well.
+    const auto metadata = [&] {
+      const Bounded bounded("describing a method of", file.size());
+      return program->method_metadata(name);
+    }();
     for (uint64_t instances = 1 + draws->Below(2); instances > 0; --instances) {
       std::shared_ptr<State> state = draws->OneIn(4) ? nullptr : shared;
       // The state of some instance serves others of its method, and no other method.
@@ -590,7 +599,7 @@ Outcome RunProgram(Bytes file, Draws* draws) {
       if (!method.ok()) continue;
       methods.push_back(std::move(method).value());
       method_bytes.push_back(file.size());
-      if (auto metadata = program->method_metadata(name); metadata.ok()) {
+      if (metadata.ok()) {
         CheckState(metadata.value(), *methods.back()->state());
         method_bytes.back() += metadata.value().arena_bytes;
       }

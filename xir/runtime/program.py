@@ -111,8 +111,8 @@ class State:
         Raises XirRuntimeError, before anything is changed, for an unknown name or a different type or shape.
         """
         if unknown := next((name for name in values if name not in self._buffers), None):
-            known = ", ".join(self._buffers) or "none"
-            raise _native.XirRuntimeError(f"there is no buffer '{unknown}'; there are: {known}")
+            known = ", ".join(repr(name)[1:-1] for name in self._buffers) or "none"
+            raise _native.XirRuntimeError(f"there is no buffer {unknown!r}; there are: {known}")
         given = {name: buffer_content(value, self._buffers[name]) for name, value in values.items()}
         for name, array in given.items():
             self._native.write(name, array)
@@ -161,7 +161,7 @@ class Method:
         """
         if len(inputs) != len(self._inputs):
             raise _native.XirRuntimeError(
-                f"method '{self._native.name}' takes {len(self._inputs)} inputs, and {len(inputs)} were given"
+                f"method {self._native.name!r} takes {len(self._inputs)} inputs, and {len(inputs)} were given"
             )
         given = [convert(value) for convert, value in zip(self._inputs, inputs, strict=True)]
         as_numpy = are_numpy(inputs)
@@ -250,7 +250,7 @@ class Program:
             refused = list(self._fallback.refused)
             namespaces = sorted({each.partition("::")[0] for each in refused})
             raise _native.XirRuntimeError(
-                f"method '{name}' calls {', '.join(repr(each) for each in refused)}, which xir does not know; "
+                f"method {name!r} calls {', '.join(repr(each) for each in refused)}, which xir does not know; "
                 f"a file may call what load_program(..., allow_ops={namespaces}) names, if you trust it with that"
             ) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import re
+import resource
 import secrets
 import subprocess
 import sys
@@ -22,6 +23,7 @@ def main() -> int:
     """Run cases for the time asked for, and print each kind of failure once; 1 if there is one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--time", type=int, default=300, help="seconds (default: 300)")
+    parser.add_argument("--processor-time", type=int, metavar="S", help="seconds of the processor, if they end first")
     parser.add_argument("--seed", type=int, help="number of the first case (default: another each time)")
     parser.add_argument("--stop", action="store_true", help="end with the first failure")
     parser.add_argument("--show", type=int, metavar="CASE", help="print a case, run it, and end")
@@ -39,7 +41,7 @@ def main() -> int:
     found: Counter[str] = Counter()
     cases = 0
     end = time.monotonic() + options.time
-    for cases, failure in _failures(first, end, passed_on):
+    for cases, failure in _failures(first, end, options.processor_time, passed_on):
         if failure is None:
             continue
         kind = re.sub(r"'[^']*'|-?\d+", "_", failure)
@@ -69,12 +71,21 @@ def replace_parts(native: str | None, planted: str | None) -> None:
         sys.meta_path.insert(0, Planter(file, Path(text).read_text(encoding="utf-8")))
 
 
-def _failures(first: int, end: float, passed_on: list[str]) -> Iterator[tuple[int, str | None]]:
+def _failures(
+    first: int, end: float, processor_time: int | None, passed_on: list[str]
+) -> Iterator[tuple[int, str | None]]:
     """How many cases are done, and what failed in the last of them, if something did."""
     done = 0
+
+    def is_over() -> bool:
+        if processor_time is None:
+            return time.monotonic() > end
+        taken = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.monotonic() > end or taken.ru_utime + taken.ru_stime > processor_time
+
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder) / "case"
-        while time.monotonic() < end:
+        while not is_over():
             at.write_text("")
             command = [sys.executable, "-m", "boundary_fuzz", f"--seed={first + done}", f"--worker={at}", *passed_on]
             worker = subprocess.Popen(
