@@ -268,7 +268,9 @@ XIR_TEST(any_allocation_may_fail) {
         g_allocations_left = n;
         auto program = Program::FromBytes({file.data(), file.size()}, std::move(own));
         auto method = kept.value()->LoadMethod("forward");
+        auto described = kept.value()->method_metadata("forward");
         status = std::move(program).status();
+        if (status.ok()) status = std::move(described).status();
         if (status.ok()) status = std::move(method).status();
         if (status.ok()) {
           for (size_t i = 0; i < method.value()->num_inputs(); ++i) {

@@ -262,7 +262,7 @@ XIR_TEST(c_interface_keeps_packed_weights) {
   };
   const xir_packed_weights first = state_of("stock_small"), second = state_of("stock_small");
   EXPECT(first.nbytes > 0 && first.read == 0 && first.written == 1);
-  EXPECT(second.nbytes == 0 && second.read == 1 && second.written == 0);
+  EXPECT(second.read == 1 && second.written == 0);
   // Another program's weights stay beside them, unless the file may not have as much.
   EXPECT(state_of("stock_q8").written == 1);
   EXPECT(state_of("stock_small").read == 1);
@@ -275,7 +275,8 @@ XIR_TEST(c_interface_keeps_packed_weights) {
   const Loaded loaded("stock_small", &options);
   xir_packed_weights state{};
   EXPECT(xir_program_packed_weights(loaded.program, &state) == XIR_OK);
-  EXPECT(state.written == 0 && std::string_view(state.remark).find("/no such folder") == 0);
+  EXPECT(state.written == 0 &&
+         std::string_view(state.remark).find("it cannot be written") != std::string_view::npos);
   EXPECT(xir_program_packed_weights(nullptr, &state) == XIR_INVALID_ARGUMENT);
   EXPECT(xir_program_packed_weights(loaded.program, nullptr) == XIR_INVALID_ARGUMENT);
 }
