@@ -157,6 +157,7 @@ LISTED: tuple[Listed, ...] = (
             "log10",
             "log1p",
             "log2",
+            "nn.functional.conv_transpose1d",
         ),
         types=("complex64",),
         ways=("limit",),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 import xir
 from xir.runtime import Runtime
@@ -51,6 +52,34 @@ def test_numbers_in_place_of_tensors_are_of_their_type(dtype: torch.dtype) -> No
     """ATen has no overload of these for a number: 1/3 in fp32 is none of fp64."""
     x = torch.tensor([3e-5, -0.7, 2.0], dtype=dtype)
     check(lambda x: ((1 / 3) // x, torch.div(1 / 3, x, rounding_mode="trunc")), x)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def test_means_of_integers_drop_fractions_once() -> None:
+    """ATen's kernels divide the sum; means of means were one less where both had fractions."""
+    check(
+        lambda x: (
+            functional.avg_pool3d(x, 2),
+            functional.avg_pool3d(x, (2, 3, 2), 1, (1, 1, 1)),
+            functional.avg_pool3d(x, 3, 2, 1, divisor_override=5),
+            functional.avg_pool3d(x, 3, 2, 1, count_include_pad=False),
+        ),
+        torch.arange(2 * 3 * 5 * 6 * 7).view(2, 3, 5, 6, 7) % 19 - 9,
+    )
+
+
+def test_products_of_integers_take_numbers_without_fractions() -> None:
+    """In their own type: a sum of products of int32 was int64, and one with a factor of 1.7 fp32."""
+
+    def model(x: Tensor) -> tuple[Tensor, ...]:
+        rows = x[:2, :2]
+        both = torch.stack([rows, rows + 1])
+        return (
+            torch.addbmm(rows, both, both, beta=1.6, alpha=2.7),
+            torch.addmv(rows[0], rows, rows[1], beta=1.6, alpha=2.7),
+            torch.addmm(rows, rows, rows, beta=0, alpha=-2.7),
+        )
+
+    check(model, torch.arange(-4, 5, dtype=torch.int32).view(3, 3))
 
 
 def test_sizes_that_the_program_fixes_are_numbers() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
-from xir.dialects.edge.types import Shape, shape_of
+from xir.dialects.edge.types import Shape, element_of, shape_of
 from xir.transforms.edge.decompositions.rule import EdgeBuilder, decomposition, in_opmath
 
 
@@ -35,9 +37,14 @@ def avg_pool1d(op: edge.AvgPool1dOp, b: EdgeBuilder) -> SSAValue:
 
 @decomposition
 @in_opmath
-def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue:
-    """`avg_pool2d` over height and width, then over depth, with views around them"""
+def avg_pool3d(op: edge.AvgPool3dOp, b: EdgeBuilder) -> SSAValue | None:
+    """`avg_pool2d` over height and width, then over depth, with views around them; of integers sums first, where all
+    windows are of one size"""
     windows, divisor = _mean_windows(op), op.divisor_override
+    if divisor is None and isinstance(element_of(op.self), IntegerType):
+        if windows.ceil_mode or (any(windows.padding) and not op.count_include_pad):
+            return None
+        divisor = math.prod(windows.kernel_size)
     once = None if divisor is None else 1
 
     def by_plane(planes: SSAValue) -> SSAValue:
