@@ -97,8 +97,8 @@ def drawn(info: ValueInfo, most: int, generator: Any) -> Any:
 
 def difference(results: Sequence[Any], expected: Sequence[Any]) -> Agreement:
     """How far results are from those of the other file."""
-    numbers = ([number_array(each) for each in values if _is_number(each)] for values in (results, expected))
-    return compared(*numbers)
+    got, want = ([number_array(each) for each in values if _is_number(each)] for values in (results, expected))
+    return compared(got, want)
 
 
 def _is_number(value: Any) -> bool:
