@@ -67,6 +67,10 @@ planted-holes: build ## Open mended holes of the runtime, one after the other, a
 mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
 	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: trained
+trained: build ## Trained models (of the extra `trained`) in static int8 by several recipes, on inputs that calibration has not seen; MODELS=mobilenet for some
+	$(BIN)/python -m bench.trained $(if $(MODELS),$(MODELS))
+
 .PHONY: bench-cost
 bench-cost: build ## Models' latencies as the profile CPU (zen4) predicts them and as measured, and the regret of its choices
 	$(BIN)/python -m bench.cost $(if $(CPU),--cpu $(CPU)) $(if $(MODELS),$(MODELS))

@@ -1,0 +1,76 @@
+"""Print a table of each trained model: how far recipes of static int8 are from fp32 on inputs they have not seen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bench.trained import crepe, mobilenet
+from bench.trained.recipes import recipes
+from bench.trained.tasks import Task
+from xir.models import ModelError
+
+TASKS = {"mobilenet": mobilenet.task, "crepe": crepe.task}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """1 if a package is missing."""
+    parser = argparse.ArgumentParser(prog="python -m bench.trained", description=__doc__)
+    parser.add_argument("models", nargs="*", choices=[*TASKS, []], help=f"some of {', '.join(TASKS)} (default: all)")
+    parser.add_argument("--only", help="recipes whose name has this in it")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    try:
+        for name in options.models or TASKS:
+            _print_table(TASKS[name](), options.only or "")
+    except ModelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _print_table(task: Task, only: str) -> None:
+    with torch.no_grad():
+        exact = torch.cat([task.model(*inputs) for inputs in task.held_out])
+    names = [
+        "top-1 agreement",
+        *(["KL"] if task.are_logits else []),
+        "SQNR, dB",
+        *([task.metric] if task.truth else []),
+    ]
+    print(f"\n{task.name}: {len(task.calibration)} inputs to calibrate with, {len(task.held_out)} others compared\n")
+    print(f"| recipe | {' | '.join(names)} | seconds |\n|:--|{'--:|' * (len(names) + 1)}")
+    if task.truth is not None:
+        print(f"| fp32 | {' | '.join([''] * (len(names) - 1))} | {task.truth(exact):.3f} | |")
+    for name, quantise in recipes(task).items():
+        if only not in name:
+            continue
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = quantise()
+        seconds = time.perf_counter() - start
+        outputs = torch.cat([run(inputs) for inputs in task.held_out])
+        row = " | ".join(measures(task, outputs, exact))
+        print(f"| {name} | {row} | {seconds:.0f} |", flush=True)
+
+
+def measures(task: Task, outputs: Tensor, exact: Tensor) -> list[str]:
+    """What the table has of outputs [inputs, classes]: means over inputs."""
+    found = [f"{float((outputs.argmax(1) == exact.argmax(1)).float().mean()):.3f}"]
+    if task.are_logits:
+        wanted = exact.double().log_softmax(1)
+        found.append(f"{float((wanted.exp() * (wanted - outputs.double().log_softmax(1))).sum(1).mean()):.4f}")
+    signal, noise = (each.double().square().sum(1) for each in (exact, outputs.double() - exact.double()))
+    found.append(f"{float((10 * torch.log10(signal / noise)).mean()):.1f}")
+    return [*found, *([] if task.truth is None else [f"{task.truth(outputs):.3f}"])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

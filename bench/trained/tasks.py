@@ -1,0 +1,37 @@
+"""What a trained model is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from xir.models import ModelError
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model with inputs, and the measure of its outputs."""
+
+    name: str
+    model: nn.Module
+    calibration: list[tuple[Tensor, ...]]
+    held_out: list[tuple[Tensor, ...]]
+    """Inputs that calibration has not seen."""
+    are_logits: bool
+    """Whether outputs are logits of classes, of which a divergence tells something."""
+    metric: str
+    """What `truth` measures; empty for none."""
+    truth: Callable[[Tensor], float] | None = None
+    """The measure of the outputs [inputs, …] for `held_out`."""
+
+
+def package_folder(package: str, distribution: str) -> Path:
+    """Where an installed package has its files; it is not imported. ModelError if it is not installed."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(f"the package {distribution} is not installed: pip install 'xir[trained]'")
+    return Path(next(iter(spec.submodule_search_locations)))
